@@ -1,0 +1,35 @@
+# Every target is one npm script; `npm start` and `npm test` do the same without make.
+# Arguments go through ARGS: make run ARGS="--port 8080"
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench chaos contracts admin types lint clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## install what is missing, start everything on this machine and take the tour
+	@npm start --silent -- $(ARGS)
+
+test: ## types, lint and every test, ending with "N passed, N failed"
+	@npm test --silent -- $(ARGS)
+
+bench: ## measure, beside the bare clients and the peers; QUICK=1 for a short form
+	@npm run bench --silent -- $(ARGS)
+
+chaos: ## kill processes at random at least 200 times and compare what is left
+	@npm run chaos --silent -- $(ARGS)
+
+contracts: ## write contracts/openapi.json and contracts/asyncapi.json
+	@npm run contracts --silent -- $(ARGS)
+
+admin: ## workspaces, members, keys, sessions, secrets: ARGS="--help"
+	@npm run admin --silent -- $(ARGS)
+
+types: ## check the types
+	@npm run types --silent
+
+lint: ## check format and lint rules
+	@npm run lint --silent
+
+clean: ## remove installed dependencies; your data stays
+	@npm run clean --silent
