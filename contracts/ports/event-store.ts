@@ -1,0 +1,96 @@
+/**
+ * The event store: streams of immutable events and one total order over them.
+ * Adapters are proved by `event-store.suite.ts`; the rules come from what EventStoreDB really does.
+ */
+
+/** Exact expectation about a stream: it has no events, or its last event has this revision. Never `any`. */
+export type ExpectedRevision = 'none' | bigint;
+
+export interface EventToAppend {
+  /** UUID; the store's idempotency key together with the expected revision. */
+  readonly id: string;
+  readonly type: string;
+  /** Serialised once per command, so that a retry carries the same bytes. */
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** Key of the record in the log; decides its partition. Equals `partitionKey` in the metadata. */
+  readonly partitionKey: string;
+}
+
+export interface RecordedEvent {
+  readonly stream: string;
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  /** Place in the stream. Contiguous, but a re-created stream does not start at 0. */
+  readonly revision: bigint;
+  /** Commit position in the total order. Strictly increasing, with gaps. */
+  readonly position: bigint;
+  readonly created: Date;
+}
+
+export interface AppendResult {
+  /** Revision of the last event of *this* append; after a repeat it is not the stream's head. */
+  readonly revision: bigint;
+  /** Commit position of that event; null where the store no longer knows it (a repeat). */
+  readonly position: bigint | null;
+}
+
+export type SubscriptionItem =
+  | { readonly kind: 'event'; readonly event: RecordedEvent }
+  /** Everything up to this position was seen (or filtered out); travels in order with the events. */
+  | { readonly kind: 'checkpoint'; readonly position: bigint }
+  /** The subscription has reached the head as of now. May repeat after a reconnect. */
+  | { readonly kind: 'caughtUp' };
+
+export interface EventStore {
+  /**
+   * Appends all events or none. The same ids with the same expectation succeed again and change nothing.
+   * @throws EventStoreError `wrong_expected_revision | empty_append | too_large | invalid_event` (nothing written),
+   *   `unavailable` (nothing written), `outcome_unknown` (repeat with the same ids and bytes to learn it).
+   */
+  append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult>;
+  /** Events of one stream from `from` (inclusive, default 0) in order; empty when the stream does not exist. */
+  read(
+    stream: string,
+    options?: { readonly from?: bigint; readonly limit?: number },
+  ): Promise<readonly RecordedEvent[]>;
+  /** Up to `limit` events of all streams after `after` (exclusive; null = from the start), in total order. */
+  readAll(options: { readonly after: bigint | null; readonly limit: number }): Promise<readonly RecordedEvent[]>;
+  /** Commit position of the newest event, null when the store is empty. */
+  head(): Promise<bigint | null>;
+  /**
+   * All events after `after` (exclusive), then new ones as they come, until the signal aborts. It reconnects by itself
+   * from the last item the consumer took; nothing is skipped, nothing comes out of order. Slow consumers push back.
+   */
+  subscribe(options: { readonly after: bigint | null; readonly signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
+  /** Resolves when the store answers, rejects with `unavailable` when it does not. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type EventStoreErrorCode =
+  | 'wrong_expected_revision'
+  | 'empty_append'
+  | 'too_large'
+  | 'invalid_event'
+  | 'unavailable'
+  | 'outcome_unknown'
+  | 'access_denied';
+
+/** The port's one error class: both sides need `instanceof`, so it lives with the types. */
+export class EventStoreError extends Error {
+  readonly code: EventStoreErrorCode;
+  /** For `wrong_expected_revision`: the stream's head, where the store tells it. */
+  readonly actual: bigint | 'none' | undefined;
+  constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown; actual?: bigint | 'none' }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'EventStoreError';
+    this.code = code;
+    this.actual = options?.actual;
+  }
+}
+
+/** Largest append: data, metadata and type names of all its events, in bytes as serialised. */
+export const maxAppendBytes = 512 * 1024;

@@ -1,0 +1,329 @@
+/**
+ * What every platform adapter must do. An adapter's test hands over a harness: adapters over one and the same network,
+ * and a look at what that network really made. Cases work on targets of their own, so the network need not be empty.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Platform } from '#schemas/common.ts';
+import type {
+  Checkpoint,
+  Json,
+  PlatformAdapter,
+  PublishOutcome,
+  PublishRequest,
+  PublishSteps,
+  ReconcileOutcome,
+} from './platform.ts';
+
+/** What the network is told to do with one target's calls. */
+export type ScriptedFault =
+  | 'rate_limit'
+  | 'reject'
+  | 'token_death'
+  | 'duplicate'
+  | 'down'
+  | 'timeout_before'
+  | 'timeout_after'
+  | 'error_after'
+  | 'late';
+
+export interface Harness {
+  /** Another adapter on the same network, as another worker would hold it. The harness closes what it opened. */
+  open(): Promise<PlatformAdapter>;
+  close(): Promise<void>;
+  /** Ids of the posts the network made for a target, hidden ones too. */
+  posts(targetId: string): Promise<readonly string[]>;
+  /** A text that makes the fault strike once for its target; `ms` is its duration where it has one. */
+  scripted(fault: ScriptedFault, ms?: number): string;
+  readonly platforms: readonly Platform[];
+  account(platform: Platform): PublishRequest['account'];
+  /** Overrides without which the platform publishes nothing. */
+  overrides(platform: Platform): { readonly [key: string]: Json };
+}
+
+/** The part of the runner's `t` that the suite uses. */
+export interface Cases {
+  (name: string, run: () => Promise<void>): void;
+  before(run: () => Promise<void>): void;
+  after(run: () => Promise<void>): void;
+}
+
+/** A publisher's side of one try: keeps what was reported, in order, and can refuse or die at a step. */
+export class RecordedSteps implements PublishSteps {
+  readonly log: string[] = [];
+  readonly checkpoints: Checkpoint[];
+  readonly worker = new AbortController();
+  readonly signal = this.worker.signal;
+  refuse: 'checkpoint' | 'boundary' | null = null;
+  /** The call's own signal, once the boundary is appended. */
+  call: AbortSignal | null = null;
+  boundaryAt = 0;
+  /** The boundary is appended, and then this worker is dead: nothing it does reaches the network. */
+  dieAtBoundary = false;
+  readonly #attempt: number;
+  readonly #deadlineMs: number;
+
+  constructor(request: PublishRequest, deadlineMs: number) {
+    this.#attempt = request.attempt;
+    this.#deadlineMs = deadlineMs;
+    this.checkpoints = [...request.checkpoints];
+  }
+
+  async checkpoint(step: string, data: Json): Promise<void> {
+    assert.notEqual(step, 'boundary', 'the name is reserved');
+    assert.equal(this.call, null, 'no step after the boundary');
+    this.log.push(`${step}:begin`);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.refuse === 'checkpoint') throw new Error('claim lost');
+    this.checkpoints.push({ attempt: this.#attempt, step, data, deadline: null });
+    this.log.push(`${step}:end`);
+  }
+
+  async boundary(data: Json): Promise<AbortSignal> {
+    this.log.push('boundary');
+    assert.ok(!this.log.some((entry) => entry.endsWith(':begin') && !this.log.includes(entry.replace('begin', 'end'))));
+    if (this.refuse === 'boundary') throw new Error('claim lost');
+    assert.equal(this.call, null, 'the boundary is appended once');
+    const deadline = new Date(Date.now() + this.#deadlineMs).toISOString();
+    this.checkpoints.push({ attempt: this.#attempt, step: 'boundary', data, deadline });
+    this.call = this.dieAtBoundary ? AbortSignal.abort() : AbortSignal.timeout(this.#deadlineMs);
+    this.boundaryAt = performance.now();
+    return this.call;
+  }
+
+  get crossed(): Checkpoint {
+    const last = this.checkpoints.findLast(({ step }) => step === 'boundary');
+    assert.ok(last, 'the boundary was appended');
+    return last;
+  }
+}
+
+export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
+  let harness: Harness;
+  let adapter: PlatformAdapter;
+  t.before(async () => {
+    harness = await start();
+    adapter = await harness.open();
+  });
+  t.after(() => harness?.close());
+
+  const request = (platform: Platform, over: Partial<PublishRequest> = {}): PublishRequest => ({
+    targetId: randomUUID(),
+    attempt: 1,
+    platform,
+    account: harness.account(platform),
+    content: 'Good morning',
+    overrides: harness.overrides(platform),
+    aiDisclosure: false,
+    checkpoints: [],
+    ...over,
+  });
+  const attempt = async (asked: PublishRequest, prepare: (steps: RecordedSteps) => void = () => {}, by = adapter) => {
+    const steps = new RecordedSteps(asked, adapter.boundaryDeadlineMs);
+    prepare(steps);
+    const outcome = await by.publish(asked, steps);
+    return { outcome, steps };
+  };
+  const next = (asked: PublishRequest, steps: RecordedSteps): PublishRequest => ({
+    ...asked,
+    attempt: asked.attempt + 1,
+    checkpoints: steps.checkpoints,
+  });
+  const kind = <K extends (PublishOutcome | ReconcileOutcome)['kind']>(
+    outcome: PublishOutcome | ReconcileOutcome,
+    wanted: K,
+  ) => {
+    assert.equal(outcome.kind, wanted, JSON.stringify(outcome));
+    return outcome as Extract<PublishOutcome | ReconcileOutcome, { kind: K }>;
+  };
+  /** On every platform, side by side: each is a network of its own. */
+  const each = (run: (platform: Platform) => Promise<void>) => async () => {
+    await Promise.all(
+      harness.platforms.map((platform) =>
+        run(platform).catch((cause: unknown) => {
+          throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+        }),
+      ),
+    );
+  };
+
+  t(
+    'publishes once: every step appended before the next, the boundary last and once',
+    each(async (platform) => {
+      const asked = request(platform);
+      const { outcome, steps } = await attempt(asked);
+      const { externalId, permalink, publishedAt } = kind(outcome, 'published');
+      assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
+      assert.equal(steps.log.filter((entry) => entry === 'boundary').length, 1);
+      assert.equal(steps.log.at(-1), 'boundary');
+      assert.ok(permalink === null || URL.canParse(permalink));
+      assert.match(publishedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      const seen = kind(await adapter.reconcile(next(asked, steps), steps.crossed), 'present');
+      assert.equal(seen.externalId, externalId);
+      assert.equal(seen.permalink, permalink);
+    }),
+  );
+
+  t(
+    'a worker that is stopped before the boundary calls nothing',
+    each(async (platform) => {
+      const asked = request(platform);
+      await assert.rejects(
+        attempt(asked, (steps) => steps.worker.abort(new Error('lease lost'))),
+        /lease lost/,
+      );
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+    }),
+  );
+
+  t(
+    'a lost claim at the boundary or at a step before it calls nothing',
+    each(async (platform) => {
+      const asked = request(platform);
+      const lost = (step: 'boundary' | 'checkpoint') =>
+        attempt(asked, (steps) => {
+          steps.refuse = step;
+        });
+      await assert.rejects(lost('boundary'), /claim lost/);
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      const outcome = await lost('checkpoint').then(
+        () => 'no step before the boundary',
+        () => 'lost',
+      );
+      assert.equal((await harness.posts(asked.targetId)).length, outcome === 'lost' ? 0 : 1);
+    }),
+  );
+
+  t(
+    'a worker dead between the boundary append and the call: nothing there, and the next attempt makes one post',
+    each(async (platform) => {
+      const asked = request(platform);
+      const { outcome, steps } = await attempt(asked, (one) => {
+        one.dieAtBoundary = true;
+      });
+      kind(outcome, 'unknown');
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      const seen = await adapter.reconcile(next(asked, steps), steps.crossed);
+      assert.ok(seen.kind === 'absent' || seen.kind === 'undecided', seen.kind);
+      if (!adapter.absenceIsProof(platform)) return;
+      kind(seen, 'absent');
+      const again = await attempt(next(asked, steps), () => {}, await harness.open());
+      const { externalId } = kind(again.outcome, 'published');
+      assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
+    }),
+  );
+
+  t(
+    'accepted and never answered: unknown by the deadline, then present',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('timeout_after') });
+      const { outcome, steps } = await attempt(asked);
+      kind(outcome, 'unknown');
+      const took = performance.now() - steps.boundaryAt;
+      assert.ok(took < adapter.boundaryDeadlineMs + 1500, `the call ends at its deadline, not after ${took} ms`);
+      const posts = await harness.posts(asked.targetId);
+      assert.equal(posts.length, 1);
+      assert.equal(kind(await adapter.reconcile(next(asked, steps), steps.crossed), 'present').externalId, posts[0]);
+    }),
+  );
+
+  t(
+    'an error after accepting: unknown, then present to another worker',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('error_after') });
+      const { outcome, steps } = await attempt(asked);
+      kind(outcome, 'unknown');
+      const other = await harness.open();
+      kind(await other.reconcile(next(asked, steps), steps.crossed), 'present');
+      assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'never accepted, never answered: unknown, never present',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('timeout_before') });
+      const { outcome, steps } = await attempt(asked);
+      kind(outcome, 'unknown');
+      const seen = await adapter.reconcile(next(asked, steps), steps.crossed);
+      assert.ok(seen.kind === 'absent' || seen.kind === 'undecided', seen.kind);
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+    }),
+  );
+
+  t(
+    'a second crossing after one that made a post: nothing new where absence is proof',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('error_after') });
+      const first = await attempt(asked);
+      const [made] = await harness.posts(asked.targetId);
+      const second = await attempt(next(asked, first.steps));
+      const { externalId } = kind(second.outcome, 'published');
+      const posts = await harness.posts(asked.targetId);
+      if (!adapter.absenceIsProof(platform)) {
+        assert.equal(posts.length, 2, 'the network hides no duplicate');
+        return;
+      }
+      assert.equal(externalId, made);
+      assert.deepEqual(posts, [made]);
+      assert.deepEqual(
+        (second.steps.crossed.data as { key?: Json }).key,
+        (first.steps.crossed.data as { key?: Json }).key,
+      );
+    }),
+  );
+
+  t(
+    'refusals say what and who: nothing is made',
+    each(async (platform) => {
+      const table = [
+        ['reject', 'failed', 'invalid_content', 'user'],
+        ['token_death', 'failed', 'reauth_required', 'user'],
+        ['duplicate', 'failed', 'duplicate', 'user'],
+        ['down', 'deferred', 'platform_down', 'platform'],
+      ] as const;
+      for (const [fault, wanted, category, actor] of table) {
+        const asked = request(platform, { content: harness.scripted(fault) });
+        const { outcome, steps } = await attempt(asked);
+        const { failure } = kind(outcome, wanted);
+        assert.equal(failure.category, category);
+        assert.equal(failure.actor, actor);
+        if (wanted === 'deferred') assert.ok(!steps.log.includes('boundary'), 'deferred is before the boundary');
+        assert.deepEqual(await harness.posts(asked.targetId), []);
+      }
+    }),
+  );
+
+  t(
+    'a rate limit names its time, and the next attempt goes out',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('rate_limit', 2000) });
+      const { outcome, steps } = await attempt(asked);
+      const { retryAt, failure } = kind(outcome, 'rate_limited');
+      assert.equal(failure.category, 'rate_limited');
+      assert.ok(Date.parse(retryAt) > Date.now() - 1000 && Date.parse(retryAt) < Date.now() + 3000);
+      kind((await attempt(next(asked, steps))).outcome, 'published');
+      assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'accepted later than answered: unknown, not there, then present',
+    each(async (platform) => {
+      const asked = request(platform, { content: harness.scripted('late', 700) });
+      const { outcome, steps } = await attempt(asked);
+      kind(outcome, 'unknown');
+      const look = () => adapter.reconcile(next(asked, steps), steps.crossed);
+      const early = await look();
+      assert.notEqual(early.kind, 'present');
+      const until = performance.now() + 10_000;
+      let seen = early;
+      while (seen.kind !== 'present' && performance.now() < until) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        seen = await look();
+      }
+      kind(seen, 'present');
+      assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+}

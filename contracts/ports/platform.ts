@@ -1,0 +1,81 @@
+/**
+ * A social network as the publisher sees it. One adapter per network, plus the sandbox that behaves like all of them.
+ * The one law: the boundary call, which makes a post visible, is made at most once per attempt, and whatever is not
+ * known afterwards is said to be unknown.
+ */
+import type { Platform } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A step that an earlier try of the same target already took, oldest first. */
+export interface Checkpoint {
+  readonly attempt: number;
+  /** Adapter's own name of the step (`container`, `upload`); `boundary` is reserved. */
+  readonly step: string;
+  readonly data: Json;
+  /** Only on `boundary`: instant after which the call was aborted, ISO 8601. */
+  readonly deadline: string | null;
+}
+
+export interface PublishRequest {
+  readonly targetId: string;
+  readonly attempt: number;
+  readonly platform: Platform;
+  readonly account: { readonly id: string; readonly externalId: string; readonly username: string | null };
+  readonly content: string;
+  readonly overrides: { readonly [key: string]: Json };
+  readonly aiDisclosure: boolean;
+  readonly checkpoints: readonly Checkpoint[];
+}
+
+export interface PublishSteps {
+  /** Appends the step durably; the next step may begin when it resolves. Rejects when this worker lost its claim. */
+  checkpoint(step: string, data: Json): Promise<void>;
+  /**
+   * The last await before the boundary call. Appends the boundary with its deadline and resolves to the signal that
+   * aborts the call at that deadline. It rejects when the claim was lost or too little time is left: then nothing may
+   * be called. `data` is what `reconcile` needs to find the post again.
+   */
+  boundary(data: Json): Promise<AbortSignal>;
+  /** Aborted when the lease is lost or the process drains. Work before the boundary stops at it. */
+  readonly signal: AbortSignal;
+}
+
+export type PublishOutcome =
+  | {
+      readonly kind: 'published';
+      readonly externalId: string;
+      readonly permalink: string | null;
+      readonly publishedAt: string;
+    }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  /** `retryAt`: ISO 8601 instant the network named. */
+  | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
+  /** Transient, and provably before the boundary. */
+  | { readonly kind: 'deferred'; readonly failure: Failure }
+  /** The boundary call was made and its effect is not known. */
+  | { readonly kind: 'unknown'; readonly failure: Failure };
+
+export type ReconcileOutcome =
+  | {
+      readonly kind: 'present';
+      readonly externalId: string;
+      readonly permalink: string | null;
+      readonly publishedAt: string;
+    }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'absent' }
+  /** The network did not say (down, still processing): ask again later. */
+  | { readonly kind: 'undecided' };
+
+export interface PlatformAdapter {
+  /** Time the boundary call may take, milliseconds. */
+  readonly boundaryDeadlineMs: number;
+  /** Milliseconds after the deadline within which the network may still make the post visible. */
+  settleWindowMs(platform: Platform): number;
+  /** Whether "absent" after the settle window proves that the attempt can never appear (single-use container, key). */
+  absenceIsProof(platform: Platform): boolean;
+  publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
+  reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome>;
+}

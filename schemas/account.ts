@@ -1,0 +1,37 @@
+import { Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Personal, Platform, Uuid } from './common.ts';
+import { Timezone } from './workspace.ts';
+
+/** A connected social account of a client. Its id is uuidv5(client, platform, external id): a reconnect keeps it. */
+
+const profile = {
+  username: Personal(200),
+  displayName: Personal(200),
+  avatarUrl: Nullable(Type.String({ maxLength: 2000 })),
+};
+const grant = { scopes: Type.Array(Type.String({ maxLength: 100 })), expiresAt: Nullable(Instant) };
+
+export const accountEvents = {
+  AccountConnected: Type.Object({
+    clientId: Uuid,
+    platform: Platform,
+    externalId: Type.String({ minLength: 1, maxLength: 200 }),
+    ...profile,
+    ...grant,
+    timezone: Nullable(Timezone),
+    /** Which adapter publishes: the network itself, or the sandbox. */
+    network: Type.Enum(['live', 'sandbox']),
+    inviteId: Nullable(Uuid),
+  }),
+  AccountReauthorized: Type.Object({
+    clientId: Uuid,
+    ...profile,
+    ...grant,
+    timezone: Nullable(Timezone),
+    inviteId: Nullable(Uuid),
+  }),
+  AccountReauthRequired: Type.Object({ reason: Type.String({ maxLength: 500 }) }),
+  AccountDisconnected: Type.Object({ reason: Type.String({ maxLength: 200 }) }),
+  AccountProfileChanged: Type.Object({ clientId: Uuid, ...profile }),
+} as const;
+export type AccountEvent = EventOf<typeof accountEvents>;

@@ -1,0 +1,40 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
+import { Timezone } from './workspace.ts';
+
+/** A client of the agency: a brand or an influencer, with the rules and the voice its posts follow. */
+
+export const clientTypes = ['influencer', 'brand'] as const;
+export const postModes = ['now', 'schedule', 'draft', 'approval'] as const;
+export const ClientName = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' });
+const FreeForm = Type.Record(Type.String(), Type.Unknown());
+
+export const ClientFields = Type.Object({
+  name: ClientName,
+  type: Type.Enum([...clientTypes]),
+  defaultPostMode: Type.Enum([...postModes]),
+  timezone: Nullable(Timezone),
+  approvalRequired: Type.Boolean(),
+  /** Kept whole; `bannedWords, requiredHashtags, disclaimer, linkPolicy, approvalLate` are known today. */
+  rules: FreeForm,
+  brandVoice: FreeForm,
+});
+export type ClientFields = Static<typeof ClientFields>;
+
+export const clientEvents = {
+  ClientCreated: ClientFields,
+  /** Only the members that changed. */
+  ClientUpdated: Type.Partial(ClientFields),
+  ClientArchived: Type.Object({}),
+  /** A name it had claimed and not yet taken was given up to another; its pending write loses by this revision. */
+  ClientNameClaimLapsed: Type.Object({ name: Type.String({ maxLength: 400 }) }),
+  ClientErased: Type.Object({}),
+} as const;
+export type ClientEvent = EventOf<typeof clientEvents>;
+
+/** The claim on a name inside a workspace; the stream's id is uuidv5(workspace, normalised name). */
+export const clientnameEvents = {
+  NameClaimed: Type.Object({ clientId: Uuid, name: Type.String({ maxLength: 400 }), claimedAt: Instant }),
+  NameReleased: Type.Object({ clientId: Uuid }),
+} as const;
+export type ClientNameEvent = EventOf<typeof clientnameEvents>;

@@ -1,0 +1,69 @@
+import { type Static, type TSchema, Type } from 'typebox';
+
+/** Words used by every noun. Shapes only; no rule lives here. */
+
+export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
+export const Uuid = Type.String({ format: 'uuid', pattern: uuidPattern });
+/** An instant in UTC with milliseconds: `2026-01-31T08:00:00.000Z`. */
+export const Instant = Type.String({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+});
+/** A wall-clock time without a zone: `2026-01-31T08:00`. */
+export const LocalDateTime = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$' });
+
+export const platforms = [
+  'x',
+  'instagram',
+  'tiktok',
+  'youtube',
+  'facebook',
+  'linkedin',
+  'threads',
+  'pinterest',
+  'bluesky',
+  'telegram',
+] as const;
+export const Platform = Type.Enum([...platforms]);
+export type Platform = (typeof platforms)[number];
+
+export const roles = ['owner', 'manager', 'creator', 'viewer'] as const;
+export const Role = Type.Enum([...roles]);
+export type Role = (typeof roles)[number];
+
+export const Mode = Type.Enum(['live', 'test']);
+export type Mode = 'live' | 'test';
+
+/** Who did it: a member through a key, a service of ours, or the guest of an invite page. */
+export const Actor = Type.Object({
+  type: Type.Enum(['member', 'apikey', 'service', 'guest', 'admin']),
+  id: Type.String({ minLength: 1, maxLength: 200 }),
+});
+export type Actor = Static<typeof Actor>;
+
+export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+/** A member that is encrypted at the store's edge with the client's data key; null once that key was destroyed. */
+export const Personal = (maxLength: number) =>
+  Type.Union([Type.String({ maxLength }), Type.Null()], { personal: true });
+
+export const EventMetadata = Type.Object({
+  workspaceId: Uuid,
+  partitionKey: Type.String({ minLength: 1 }),
+  actor: Actor,
+  $correlationId: Type.String({ minLength: 1, maxLength: 128 }),
+  $causationId: Type.String({ minLength: 1, maxLength: 128 }),
+  commandId: Type.String({ minLength: 1, maxLength: 128 }),
+  occurredAt: Instant,
+  schemaVersion: Type.Integer({ minimum: 1 }),
+  /** HMAC of the caller's Idempotency-Key, where one was sent. */
+  keyHmac: Type.Optional(Type.String()),
+  /** HMAC of operation, path, query and canonical body, where a key was sent. */
+  fingerprint: Type.Optional(Type.String()),
+});
+export type EventMetadata = Static<typeof EventMetadata>;
+
+/** `{ TypeName: schema }` → the union `{ type, data }` of a stream's events. */
+export type EventOf<M extends Record<string, TSchema>> = {
+  [T in keyof M & string]: { readonly type: T; readonly data: Static<M[T]> };
+}[keyof M & string];

@@ -1,0 +1,39 @@
+import type { TSchema } from 'typebox';
+import { accountEvents } from './account.ts';
+import { apikeyEvents } from './apikey.ts';
+import { clientEvents, clientnameEvents } from './client.ts';
+import { inviteEvents } from './invite.ts';
+import { postEvents } from './post.ts';
+import { requestEvents } from './request.ts';
+import { targetEvents } from './target.ts';
+import { workspaceEvents } from './workspace.ts';
+
+/** Every event we store, by stream kind. Event names are on disk for ever: add a version, never edit one. */
+
+/** A pure function from the data of version n to that of version n + 1. */
+export type Upcast = (data: Record<string, unknown>) => Record<string, unknown>;
+
+export interface EventDefinition {
+  readonly schema: TSchema;
+  /** The version we write. */
+  readonly version: number;
+  /** Upcasts from version 1, 2 … `version − 1`, in order. */
+  readonly upcasts: readonly Upcast[];
+}
+
+export type EventCatalogue = Readonly<Record<string, Readonly<Record<string, EventDefinition>>>>;
+
+const first = (schemas: Readonly<Record<string, TSchema>>): Record<string, EventDefinition> =>
+  Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, version: 1, upcasts: [] }]));
+
+export const eventCatalogue: EventCatalogue = {
+  workspace: first(workspaceEvents),
+  apikey: first(apikeyEvents),
+  client: first(clientEvents),
+  clientname: first(clientnameEvents),
+  invite: first(inviteEvents),
+  account: first(accountEvents),
+  post: first(postEvents),
+  target: first(targetEvents),
+  request: first(requestEvents),
+};

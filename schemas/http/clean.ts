@@ -1,0 +1,53 @@
+import type { TSchema } from 'typebox';
+import { issuesOf } from '#schemas/validator.ts';
+import type { Cleaned } from './common.ts';
+
+interface Shape {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly items?: Shape;
+  readonly anyOf?: readonly Shape[];
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+}
+
+/** The alternative of a union that a valid value fits. */
+const meantOf = (shape: Shape, value: unknown): Shape => {
+  if (shape.anyOf === undefined) return shape;
+  // Validation has passed, so one of them fits; the first that does is the one meant (unions carry a discriminator).
+  return shape.anyOf.find((one) => issuesOf(one as TSchema, value).length === 0) ?? shape;
+};
+
+const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
+  const meant = meantOf(shape, value);
+  if (meant.items !== undefined && Array.isArray(value)) {
+    return value.map((one) => cleaned(meant.items ?? {}, one, false));
+  }
+  if (meant.properties !== undefined && typeof value === 'object' && value !== null) {
+    const given = value as Record<string, unknown>;
+    const out: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(meant.properties)) {
+      const sent = Object.hasOwn(given, name) ? given[name] : undefined;
+      const optional = meant.required?.includes(name) !== true;
+      if (sent === undefined && merge) continue;
+      if (sent === undefined || (sent === null && optional)) {
+        if (member.default !== undefined) out[name] = structuredClone(member.default);
+      } else {
+        out[name] = cleaned(member, sent, false);
+      }
+    }
+    return out;
+  }
+  if (value === 'twitter' && meant.enum?.includes('twitter') === true) return 'x';
+  // Free-form objects, and all that has no members of its own, stay as they are.
+  return value;
+};
+
+/**
+ * The one step between a valid input and a handler: drops members that the schema does not know, reads null of an
+ * optional member as absent, fills defaults. Objects without named members are kept whole.
+ * With `merge` (a partial update) what is absent stays absent, and null gives a member its default back.
+ */
+export const clean = <S extends TSchema>(schema: S, value: unknown, merge = false): Cleaned<S> =>
+  cleaned(schema as Shape, value, merge) as Cleaned<S>;

@@ -1,0 +1,100 @@
+import { type Static, type TArray, type TObject, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
+import { Instant, platforms, Uuid } from '#schemas/common.ts';
+
+/** Words of requests and answers that every noun uses. */
+
+/** The type of a value after `clean`: what was absent or null is filled or gone. */
+export type Cleaned<S> = S extends { readonly '~cleaned': infer C }
+  ? C
+  : S extends TObject<infer P>
+    ? CleanedObject<P>
+    : S extends TArray<infer I>
+      ? Cleaned<I>[]
+      : S extends TSchema
+        ? Static<S>
+        : never;
+
+type MayBeAbsent<P> = { [K in keyof P]: P[K] extends { readonly '~absent': true } ? K : never }[keyof P];
+type CleanedObject<P extends TProperties> = { [K in Exclude<keyof P, MayBeAbsent<P>>]: Cleaned<P[K]> } & {
+  [K in MayBeAbsent<P>]?: Cleaned<P[K]>;
+};
+
+/** An optional member: null means absent, and absent it stays. */
+export const Maybe = <S extends TSchema>(schema: S) =>
+  Type.Optional(Type.Union([schema, Type.Null()])) as unknown as TOptional<S> & {
+    readonly '~cleaned': Cleaned<S>;
+    readonly '~absent': true;
+  };
+
+/** An optional member with a default: null means absent, and absent it is filled. */
+export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
+    readonly '~cleaned': Cleaned<S> | Extract<D, null>;
+  };
+
+/** A platform as callers write it; `clean` reads `twitter` as `x`. */
+export const PlatformInput = Type.Enum([...platforms, 'twitter'], {
+  description: '`twitter` is read as `x`.',
+}) as unknown as ReturnType<typeof platformEnum>;
+const platformEnum = () => Type.Enum([...platforms]);
+
+/**
+ * An instant as callers write it. Narrower than the format, which allows what no Date and no `timestamptz` holds: leap
+ * seconds, offsets without minutes, and times that are out of the years 1 to 9999 once they are read as UTC.
+ */
+export const InstantInput = (description: string) =>
+  Type.String({
+    format: 'date-time',
+    pattern:
+      '^(?!000[01]|9999-12-31.*-\\d\\d:\\d\\d$)\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:[0-5]\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
+    description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
+  });
+
+/** An object of any members, kept whole. */
+export const FreeForm = Type.Record(Type.String(), Type.Unknown());
+
+/** Members that every resource has beside its `id` and `object`. */
+export const stamps = {
+  createdAt: Instant,
+  updatedAt: Instant,
+  revision: Type.Integer({ minimum: 0, description: 'Revision of its own stream; the value of ETag and If-Match.' }),
+};
+
+export const IdParams = Type.Object({ id: Uuid });
+
+export const Limit = Defaulted(
+  Type.Integer({ minimum: 1, maximum: 100, description: 'Rows per page; it may change between pages.' }),
+  25,
+);
+export const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the page before.' }));
+/** Query members of every list. */
+export const paging = { limit: Limit, cursor: Cursor };
+
+export const Meta = Type.Object({ correlationId: Type.String({ minLength: 1, maxLength: 128 }) });
+export const Page = Type.Object({
+  hasMore: Type.Boolean(),
+  cursor: Type.Union([Type.String(), Type.Null()]),
+  nextCursor: Type.Union([Type.String(), Type.Null()]),
+});
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ format: 'uri', description: 'Page that explains the code.' }),
+    title: Type.String(),
+    status: Type.Integer({ minimum: 400, maximum: 599 }),
+    code: Type.String({ description: 'Stable; branch on this.' }),
+    correlationId: Type.String(),
+    category: Type.Optional(Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal'])),
+    detail: Type.Optional(Type.String()),
+    instance: Type.Optional(Type.String()),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          path: Type.String({ description: 'JSON Pointer into the body, or the parameter.' }),
+          message: Type.String(),
+        }),
+      ),
+    ),
+  },
+  { description: 'RFC 9457. Some codes add members of their own.' },
+);

@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Personal, Platform, Uuid } from './common.ts';
+
+/** A connect link: whoever holds it may connect accounts of its platforms to its client until it expires. */
+
+export const inviteEvents = {
+  ConnectInviteCreated: Type.Object({
+    clientId: Uuid,
+    platforms: Type.Array(Platform, { minItems: 1, maxItems: 10 }),
+    expiresAt: Instant,
+    /** Version of the secret key that derives its token. */
+    keyVersion: Type.String({ minLength: 1, maxLength: 20 }),
+    recipientEmail: Personal(320),
+  }),
+  ConnectInviteUsed: Type.Object({ accountId: Uuid, platform: Platform }),
+  ConnectInviteRevoked: Type.Object({ reason: Nullable(Type.String({ maxLength: 200 })) }),
+} as const;
+export type InviteEvent = EventOf<typeof inviteEvents>;

@@ -1,0 +1,25 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
+
+/** A workspace is an agency: its members, their roles, its zone. Its sandbox twin holds what test keys make. */
+
+export const Timezone = Type.String({ minLength: 1, maxLength: 100 });
+export const WorkspaceName = Type.String({ minLength: 1, maxLength: 200 });
+
+export const Member = Type.Object({ memberId: Uuid, name: Type.String({ maxLength: 200 }), role: Role });
+export type Member = Static<typeof Member>;
+
+export const workspaceEvents = {
+  WorkspaceCreated: Type.Object({
+    name: WorkspaceName,
+    timezone: Timezone,
+    mode: Mode,
+    /** The live workspace this is the sandbox twin of. */
+    twinOf: Nullable(Uuid),
+  }),
+  WorkspaceProfileChanged: Type.Object({ name: WorkspaceName, timezone: Timezone }),
+  MemberAdded: Member,
+  MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
+  MemberRemoved: Type.Object({ memberId: Uuid }),
+} as const;
+export type WorkspaceEvent = EventOf<typeof workspaceEvents>;

@@ -1,0 +1,152 @@
+import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { TSchema } from 'typebox';
+import { account } from '#domain/account.ts';
+import { apikey } from '#domain/apikey.ts';
+import { client } from '#domain/client.ts';
+import { clientname } from '#domain/clientname.ts';
+import { invite } from '#domain/invite.ts';
+import { post } from '#domain/post.ts';
+import { request } from '#domain/request.ts';
+import { target } from '#domain/target.ts';
+import { workspace } from '#domain/workspace.ts';
+import { personalMembers } from '#runtime/personal.ts';
+import { EventMetadata, Instant, LocalDateTime, Uuid } from '#schemas/common.ts';
+import { eventCatalogue } from '#schemas/events.ts';
+import { issuesOf, validatorOf } from '#schemas/validator.ts';
+import { suite } from '#test/support/suite.ts';
+
+const events = Object.entries(eventCatalogue).flatMap(([kind, types]) =>
+  Object.entries(types).map(([type, definition]) => ({ kind, type, ...definition })),
+);
+
+/** Every schema inside a schema, with the place it stands at. */
+const inside = (schema: unknown, place = ''): readonly (readonly [string, Record<string, unknown>])[] => {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const node = schema as Record<string, unknown>;
+  return [[place, node], ...Object.entries(node).flatMap(([name, one]) => inside(one, `${place}/${name}`))];
+};
+
+suite('event catalogue', (t) => {
+  t('compiles, every event of it, in strict mode', () => {
+    for (const { kind, type, schema } of events) ok(validatorOf(schema), `${kind} ${type}`);
+    ok(validatorOf(EventMetadata));
+  });
+
+  t('has an upcast from every version before the one that is written', () => {
+    for (const { type, version, upcasts } of events) equal(upcasts.length, version - 1, type);
+  });
+
+  t('names each event once, as a fact', () => {
+    equal(new Set(events.map(({ type }) => type)).size, events.length);
+    for (const { type } of events) match(type, /^[A-Z][a-zA-Z]+(ed|Started|Unknown|Over|Held|ToPlatform|OnPlatform)$/);
+  });
+
+  t('has a decider for every kind', () => {
+    const deciders = [workspace, apikey, client, clientname, invite, account, post, target, request];
+    deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
+  });
+
+  t('uses nothing that validates and merges badly', () => {
+    for (const { type, schema } of events) {
+      for (const [place, node] of inside(schema)) {
+        for (const keyword of ['allOf', 'not', 'default', 'additionalProperties'] as const) {
+          ok(!(keyword in node && typeof node[keyword] !== 'object'), `${type}${place} ${keyword}`);
+        }
+      }
+    }
+  });
+});
+
+suite('personal members', (t) => {
+  const marked = events.flatMap(({ type, schema }) =>
+    inside(schema).flatMap(([place, node]) => (node.personal === undefined ? [] : [{ type, schema, place, node }])),
+  );
+
+  t('are these, and no event forgets one', () => {
+    deepEqual(marked.map(({ type, place }) => `${type}${place.replace('/properties', '')}`).sort(), [
+      'AccountConnected/displayName',
+      'AccountConnected/username',
+      'AccountProfileChanged/displayName',
+      'AccountProfileChanged/username',
+      'AccountReauthorized/displayName',
+      'AccountReauthorized/username',
+      'ConnectInviteCreated/recipientEmail',
+    ]);
+    for (const { type, schema } of events) {
+      for (const [place, node] of inside(schema)) {
+        if (!/\/properties\/[^/]*(email|username|displayName|phone|fullName)[^/]*$/i.test(place)) continue;
+        equal(node.personal, true, `${type}${place}`);
+      }
+    }
+  });
+
+  t('stand where the store’s edge looks for them: at the top, beside the client they belong to', () => {
+    for (const { type, schema, place } of marked) {
+      match(place, /^\/properties\/[^/]+$/, type);
+      ok(personalMembers(schema).includes(place.replace('/properties/', '')), type);
+      const { properties, required } = schema as unknown as { properties: object; required: string[] };
+      ok(required.includes('clientId') && 'clientId' in properties, type);
+    }
+  });
+
+  t('may be null: that is how they read once the key is gone', () => {
+    for (const { type, node } of marked) {
+      const schema = node as unknown as TSchema;
+      deepEqual(issuesOf(schema, null), [], type);
+      deepEqual(issuesOf(schema, 'Zoë'), [], type);
+      notEqual(issuesOf(schema, { $sealed: 'x' }).length, 0, type);
+    }
+  });
+});
+
+suite('validator', (t) => {
+  t('says where and what, and changes nothing', () => {
+    const value = { name: '', extra: 1 };
+    const before = structuredClone(value);
+    const schema = eventCatalogue.workspace?.WorkspaceProfileChanged?.schema;
+    ok(schema);
+    const issues = issuesOf(schema, value);
+    deepEqual(issues.map(({ path }) => path).sort(), ['/name', '/timezone']);
+    deepEqual(value, before);
+  });
+
+  t('names the values that an enumeration knows, never the one it was given', () => {
+    const schema = eventCatalogue.workspace?.MemberRoleChanged?.schema;
+    ok(schema);
+    const [issue] = issuesOf(schema, { memberId: randomUUID(), role: 'canary-4711' });
+    equal(issue?.path, '/role');
+    match(issue?.message ?? '', /: owner, manager, creator, viewer$/);
+    ok(!issue?.message.includes('canary'));
+  });
+
+  t('takes a member only where it is the value’s own', () => {
+    const schema = eventCatalogue.workspace?.MemberRemoved?.schema;
+    ok(schema);
+    const inherited: object = Object.create({ memberId: randomUUID() });
+    equal(issuesOf(schema, inherited).length, 1);
+    equal(issuesOf(schema, JSON.parse(`{"__proto__":{"memberId":"${randomUUID()}"}}`)).length, 1);
+  });
+
+  t('knows our words: ids, instants, wall-clock times', () => {
+    const fits = (schema: TSchema, value: unknown) => issuesOf(schema, value).length === 0;
+    const id = randomUUID();
+    ok(fits(Uuid, id));
+    for (const wrong of [id.toUpperCase(), `{${id}}`, `urn:uuid:${id}`, `${id}\n`, '', 1])
+      ok(!fits(Uuid, wrong), `${wrong}`);
+    ok(fits(Instant, '2026-01-31T08:00:00.000Z'));
+    for (const wrong of [
+      '2026-01-31T08:00:00Z',
+      '2026-01-31T08:00:00.000+00:00',
+      '2026-02-30T08:00:00.000Z',
+      '2026-01-31T24:01:00.000Z',
+      '2026-01-31T08:00:00.000Z\n',
+      '2026-01-31',
+    ]) {
+      ok(!fits(Instant, wrong), wrong);
+    }
+    ok(fits(LocalDateTime, '2026-01-31T08:00'));
+    for (const wrong of ['2026-01-31T08:00Z', '2026-01-31 08:00', '2026-01-31T08:00:00'])
+      ok(!fits(LocalDateTime, wrong));
+  });
+});
