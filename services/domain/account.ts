@@ -1,0 +1,88 @@
+import type { AccountEvent } from '#schemas/account.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type Decider, Rejection } from './decider.ts';
+
+/** A connected account. Its law: its id follows from client, platform and external id; a lapse is said once. */
+
+interface Identity {
+  readonly clientId: string;
+  readonly platform: Platform;
+  readonly externalId: string;
+  readonly network: 'live' | 'sandbox';
+}
+
+/** What the account's owner granted, and how the network shows the account. */
+interface Grant {
+  readonly username: string | null;
+  readonly displayName: string | null;
+  readonly avatarUrl: string | null;
+  readonly scopes: readonly string[];
+  readonly expiresAt: string | null;
+  readonly timezone: string | null;
+}
+
+export type AccountState =
+  | { readonly status: 'none' }
+  | (Identity & Grant & { readonly status: 'connected' | 'reauth_required' | 'disconnected' });
+
+export type AccountCommand =
+  | (Identity & Grant & { readonly type: 'Connect'; readonly inviteId: string | null })
+  | { readonly type: 'RequireReauth'; readonly reason: string }
+  | { readonly type: 'Disconnect'; readonly reason: string };
+
+const grantOf = ({ username, displayName, avatarUrl, scopes, expiresAt, timezone }: Grant) => ({
+  username,
+  displayName,
+  avatarUrl,
+  scopes: [...scopes],
+  expiresAt,
+  timezone,
+});
+
+const sameGrant = (a: Grant, b: Grant): boolean => JSON.stringify(grantOf(a)) === JSON.stringify(grantOf(b));
+
+const decide = (command: AccountCommand, state: AccountState): readonly AccountEvent[] => {
+  switch (command.type) {
+    case 'Connect': {
+      const { clientId, platform, externalId, network, inviteId } = command;
+      const grant = grantOf(command);
+      if (state.status === 'none') {
+        return [{ type: 'AccountConnected', data: { clientId, platform, externalId, network, ...grant, inviteId } }];
+      }
+      if (state.status === 'connected' && sameGrant(state, command)) return [];
+      return [{ type: 'AccountReauthorized', data: { clientId, ...grant, inviteId } }];
+    }
+    case 'RequireReauth':
+      return state.status === 'connected' ? [{ type: 'AccountReauthRequired', data: { reason: command.reason } }] : [];
+    case 'Disconnect':
+      if (state.status === 'none') throw new Rejection('not_found', 'There is no such account.');
+      return state.status === 'disconnected' ? [] : [{ type: 'AccountDisconnected', data: { reason: command.reason } }];
+  }
+};
+
+const evolve = (state: AccountState, event: AccountEvent): AccountState => {
+  if (event.type === 'AccountConnected') {
+    const { clientId, platform, externalId, network } = event.data;
+    return { status: 'connected', clientId, platform, externalId, network, ...grantOf(event.data) };
+  }
+  if (state.status === 'none') return state;
+  switch (event.type) {
+    case 'AccountReauthorized':
+      return { ...state, ...grantOf(event.data), status: 'connected' };
+    case 'AccountReauthRequired':
+      return { ...state, status: 'reauth_required' };
+    case 'AccountDisconnected':
+      return { ...state, status: 'disconnected' };
+    case 'AccountProfileChanged': {
+      const { username, displayName, avatarUrl } = event.data;
+      return { ...state, username, displayName, avatarUrl };
+    }
+  }
+};
+
+export const account: Decider<AccountState, AccountCommand, AccountEvent> = {
+  kind: 'account',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};

@@ -1,0 +1,53 @@
+/** What a decision is: a value with pure functions. Time and ids come in with the command. */
+
+/** Where and when an event was stored, as far as a decision may know it. */
+export interface Fact {
+  readonly eventId: string;
+  /** Revision in its stream. */
+  readonly revision: number;
+  readonly commandId: string;
+  /** Instant the command was decided, ISO 8601. */
+  readonly occurredAt: string;
+}
+
+export interface Decider<State, Command, Event extends { readonly type: string }> {
+  /** The stream kind: stream name = `<kind>-<id>`. */
+  readonly kind: string;
+  readonly initial: State;
+  /** Returns what happens: `[]` when it is already so. @throws Rejection */
+  decide(command: Command, state: State): readonly Event[];
+  /** Total: an event of a state it does not fit is ignored. */
+  evolve(state: State, event: Event, fact: Fact): State;
+}
+
+/** A request that the rules refuse. `code` is public and stable (design: the table of errors). */
+export class Rejection extends Error {
+  readonly code: string;
+  readonly errors: readonly { readonly path: string; readonly message: string }[];
+  /** Members of the problem body beyond the standard ones. */
+  readonly extra: Readonly<Record<string, unknown>>;
+  constructor(
+    code: string,
+    detail: string,
+    more: {
+      readonly errors?: readonly { readonly path: string; readonly message: string }[];
+      readonly extra?: Readonly<Record<string, unknown>>;
+    } = {},
+  ) {
+    super(detail);
+    this.name = 'Rejection';
+    this.code = code;
+    this.errors = more.errors ?? [];
+    this.extra = more.extra ?? {};
+  }
+}
+
+export const fold = <State, Command, Event extends { readonly type: string }>(
+  decider: Decider<State, Command, Event>,
+  events: Iterable<{ readonly event: Event; readonly fact: Fact }>,
+  from: State = decider.initial,
+): State => {
+  let state = from;
+  for (const { event, fact } of events) state = decider.evolve(state, event, fact);
+  return state;
+};

@@ -1,0 +1,30 @@
+import { hash } from 'node:crypto';
+
+/** Names that are derived, so that two processes that decide the same thing name it the same. */
+
+/** RFC 9562 version 5 over the UTF-8 bytes of `name`. */
+export const uuidv5 = (namespace: string, name: string): string => {
+  const bytes = Buffer.allocUnsafe(16 + Buffer.byteLength(name));
+  bytes.write(namespace.replaceAll('-', ''), 'hex');
+  bytes.write(name, 16);
+  const hex = hash('sha1', bytes, 'hex');
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
+};
+
+/** Parts are joined by a character that no id, platform or operation name holds. */
+const joined = (...parts: readonly string[]): string => parts.join('\n');
+
+export const targetIdOf = (postId: string, accountId: string, plan: number): string =>
+  uuidv5(postId, joined(accountId, String(plan)));
+export const accountIdOf = (clientId: string, platform: string, externalId: string): string =>
+  uuidv5(clientId, joined(platform, externalId));
+/** Birth form of a keyed call: the id of the stream it gives birth to; also the id of its request stream. */
+export const keyedIdOf = (workspaceId: string, operation: string, key: string): string =>
+  uuidv5(workspaceId, joined(operation, key));
+export const normaliseName = (name: string): string => name.normalize('NFKC').trim().toLowerCase();
+export const clientNameIdOf = (workspaceId: string, name: string): string =>
+  uuidv5(workspaceId, joined('clientname', normaliseName(name)));
+export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
+/** Id of an event that follows from another one alone. */
+export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);

@@ -1,0 +1,78 @@
+import type { Platform } from '#schemas/common.ts';
+import type { InviteEvent } from '#schemas/invite.ts';
+import { type Decider, Rejection } from './decider.ts';
+
+/** A connect link. Its law: only its own platforms, only until it expires, as often as its holder likes. */
+
+export type InviteState =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'open' | 'revoked';
+      readonly clientId: string;
+      readonly platforms: readonly Platform[];
+      readonly expiresAt: string;
+      readonly keyVersion: string;
+      readonly accountIds: readonly string[];
+    };
+
+export type InviteCommand =
+  | {
+      readonly type: 'Create';
+      readonly clientId: string;
+      readonly platforms: readonly Platform[];
+      readonly expiresAt: string;
+      readonly keyVersion: string;
+      readonly recipientEmail: string | null;
+    }
+  | { readonly type: 'Use'; readonly now: string; readonly accountId: string; readonly platform: Platform }
+  | { readonly type: 'Revoke'; readonly reason: string | null };
+
+/** Unknown, revoked and expired are one and the same to the outside. */
+export const isUsable = (
+  state: InviteState,
+  now: string,
+): state is Extract<InviteState, { status: 'open' | 'revoked' }> => state.status === 'open' && state.expiresAt > now;
+
+const decide = (command: InviteCommand, state: InviteState): readonly InviteEvent[] => {
+  switch (command.type) {
+    case 'Create': {
+      if (state.status !== 'none') return [];
+      const { clientId, platforms, expiresAt, keyVersion, recipientEmail } = command;
+      return [
+        {
+          type: 'ConnectInviteCreated',
+          data: { clientId, platforms: [...new Set(platforms)], expiresAt, keyVersion, recipientEmail },
+        },
+      ];
+    }
+    case 'Use':
+      if (!isUsable(state, command.now)) throw new Rejection('not_found', 'There is no such invite.');
+      if (!state.platforms.includes(command.platform)) {
+        throw new Rejection('validation_failed', `This invite is not for ${command.platform}.`);
+      }
+      if (state.accountIds.includes(command.accountId)) return [];
+      return [{ type: 'ConnectInviteUsed', data: { accountId: command.accountId, platform: command.platform } }];
+    case 'Revoke':
+      return state.status === 'open' ? [{ type: 'ConnectInviteRevoked', data: { reason: command.reason } }] : [];
+  }
+};
+
+const evolve = (state: InviteState, event: InviteEvent): InviteState => {
+  switch (event.type) {
+    case 'ConnectInviteCreated': {
+      const { clientId, platforms, expiresAt, keyVersion } = event.data;
+      return { status: 'open', clientId, platforms, expiresAt, keyVersion, accountIds: [] };
+    }
+    case 'ConnectInviteUsed':
+      return state.status === 'none' ? state : { ...state, accountIds: [...state.accountIds, event.data.accountId] };
+    case 'ConnectInviteRevoked':
+      return state.status === 'none' ? state : { ...state, status: 'revoked' };
+  }
+};
+
+export const invite: Decider<InviteState, InviteCommand, InviteEvent> = {
+  kind: 'invite',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};

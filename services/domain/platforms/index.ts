@@ -1,0 +1,8 @@
+/** The ten networks: rules as data, and the pure functions that read them. */
+export { type FailureCode, failureCodes } from './codes.ts';
+export { type GateError, type GateInput, gate, publishCheck, youtubeTitle } from './gate.ts';
+export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules } from './overrides.ts';
+export { type PermalinkParts, permalinkOf } from './permalink.ts';
+export type * from './rules.ts';
+export { capabilities, normalizePlatform, rules, rulesOf } from './table.ts';
+export { sentText, type TextLength, telegramText, textLength } from './text.ts';

@@ -1,0 +1,156 @@
+/** Override keys of spec 2.3: a known key is held to its type, an unknown one does not exist. */
+import type { Platform } from '#schemas/common.ts';
+import type { OverrideRule } from './rules.ts';
+import { rulesOf } from './table.ts';
+import { textLength } from './text.ts';
+
+export type Overrides = Readonly<Record<string, unknown>>;
+
+export type OverrideValue = string | boolean | readonly (string | Readonly<Record<string, unknown>>)[];
+
+export interface OverrideProblem {
+  readonly code: 'override_type' | 'override_enum' | 'override_length';
+  readonly message: string;
+}
+
+/** Spec 2.2: a variant's own exception from the post's aiDisclosure, known to every network. */
+const aiGenerated: OverrideRule = { type: 'boolean' };
+
+export const overrideRules = (platform: Platform): Readonly<Record<string, OverrideRule>> => ({
+  ...rulesOf(platform).overrides,
+  aiGenerated,
+});
+
+const wrongType = (message: string): OverrideProblem => ({ code: 'override_type', message });
+const tooLong = (message: string): OverrideProblem => ({ code: 'override_length', message });
+const count = (text: string) => [...text].length;
+const bytes = (text: string) => new TextEncoder().encode(text).length;
+
+function isHttpUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:');
+}
+
+const items = (value: string) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** YouTube counts the commas between tags, and two quotes round a tag with a space. */
+const tagChars = (tags: readonly string[]) =>
+  tags.reduce((sum, tag) => sum + count(tag) + (/\s/.test(tag) ? 2 : 0), Math.max(0, tags.length - 1));
+
+function isUserTag(value: unknown): boolean {
+  if (typeof value === 'string') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { username, x, y } = value as Record<string, unknown>;
+  const placed = (at: unknown) => at === undefined || at === null || (typeof at === 'number' && at >= 0 && at <= 1);
+  return typeof username === 'string' && username !== '' && placed(x) && placed(y);
+}
+
+/** What is wrong with the value of one known key; null when nothing is. */
+export function checkOverride(
+  platform: Platform,
+  rule: OverrideRule,
+  value: unknown,
+  overrides: Overrides,
+): OverrideProblem | null {
+  switch (rule.type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? null : wrongType('must be true or false');
+    case 'string':
+      if (typeof value !== 'string') return wrongType('must be a string');
+      if (rule.max !== undefined && count(value) > rule.max) {
+        return tooLong(`must be at most ${rule.max} characters; it has ${count(value)}`);
+      }
+      return rule.maxBytes !== undefined && bytes(value) > rule.maxBytes
+        ? tooLong(`must be at most ${rule.maxBytes} bytes; it has ${bytes(value)}`)
+        : null;
+    case 'enum': {
+      if (typeof value !== 'string') return wrongType(`must be one of ${rule.values.join(', ')}`);
+      const known = rule.values.includes(value) || Object.hasOwn(rule.aliases ?? {}, value);
+      return known ? null : { code: 'override_enum', message: `must be one of ${rule.values.join(', ')}` };
+    }
+    case 'url':
+      if (typeof value !== 'string' || !isHttpUrl(value)) return wrongType('must be an absolute http or https URL');
+      return rule.max !== undefined && value.length > rule.max
+        ? tooLong(`must be at most ${rule.max} characters`)
+        : null;
+    case 'list': {
+      const list = typeof value === 'string' && rule.commas ? items(value) : value;
+      if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) {
+        return wrongType(
+          rule.commas ? 'must be an array of strings or a comma-separated string' : 'must be an array of strings',
+        );
+      }
+      if (rule.maxItems !== undefined && list.length > rule.maxItems)
+        return tooLong(`must have at most ${rule.maxItems} items`);
+      return rule.maxChars !== undefined && tagChars(list) > rule.maxChars
+        ? tooLong(`must be at most ${rule.maxChars} characters together; it has ${tagChars(list)}`)
+        : null;
+    }
+    case 'user_tags': {
+      const list = typeof value === 'string' ? items(value) : value;
+      if (!Array.isArray(list) || !list.every(isUserTag)) {
+        return wrongType(
+          'must be usernames, objects {username, x, y} with x and y from 0 to 1, or a comma-separated string',
+        );
+      }
+      return list.length > rule.maxItems ? tooLong(`must have at most ${rule.maxItems} items`) : null;
+    }
+    case 'comment': {
+      if (typeof value !== 'string') return wrongType('must be a string');
+      if (rule.max !== undefined && count(value) > rule.max) {
+        return tooLong(`must be at most ${rule.max} characters; it has ${count(value)}`);
+      }
+      if (!rule.asPost) return null;
+      const { used, limit } = textLength(platform, value, { parseMode: overrides.parseMode });
+      return used > limit ? tooLong(`is over the network's own limit of ${limit}: ${used}`) : null;
+    }
+  }
+}
+
+/** The value as the adapter reads it: aliases resolved, comma lists split, user tags without their @. */
+function normalize(rule: OverrideRule, value: unknown): OverrideValue {
+  if (rule.type === 'enum' && typeof value === 'string') return rule.aliases?.[value] ?? value;
+  if (rule.type === 'list' && typeof value === 'string') return items(value);
+  if (rule.type === 'user_tags') {
+    const bare = (name: string) => name.trim().replace(/^@/, '');
+    const list: readonly unknown[] = typeof value === 'string' ? items(value) : (value as readonly unknown[]);
+    return list.map((tag) => {
+      if (typeof tag === 'string') return bare(tag);
+      const { username, x, y } = tag as Record<string, unknown>;
+      return {
+        username: bare(String(username)),
+        ...(typeof x === 'number' && { x }),
+        ...(typeof y === 'number' && { y }),
+      };
+    });
+  }
+  return value as OverrideValue;
+}
+
+/** Members set to null count as not set, as everywhere in a body. */
+export const isSet = (overrides: Overrides, key: string) =>
+  Object.hasOwn(overrides, key) && overrides[key] !== null && overrides[key] !== undefined;
+
+/**
+ * What an adapter gets: known keys of the right shape and nothing else, the network's defaults, and the post's AI
+ * disclosure, from which a variant's own `aiGenerated` is the exception.
+ */
+export function effectiveOverrides(
+  platform: Platform,
+  overrides: Overrides,
+  aiDisclosure: boolean,
+): Readonly<Record<string, OverrideValue>> {
+  const effective: Record<string, OverrideValue> = {};
+  for (const [key, rule] of Object.entries(overrideRules(platform))) {
+    if (isSet(overrides, key) && checkOverride(platform, rule, overrides[key], overrides) === null) {
+      effective[key] = normalize(rule, overrides[key]);
+    } else if (rule.default !== undefined) effective[key] = rule.default;
+  }
+  const ai = effective.aiGenerated ?? aiDisclosure;
+  const { aiKey } = rulesOf(platform);
+  return { ...effective, aiGenerated: ai, ...(aiKey !== null && { [aiKey]: ai }) };
+}

@@ -1,0 +1,128 @@
+/**
+ * What one social network allows, as data: the same table serves the gate, the publisher, the sandbox and the pages
+ * that show a caller what is left to write. Every figure names in its file the page it was read from.
+ */
+import type { Platform } from '#schemas/common.ts';
+
+/** How a network counts. One text may be under several limits at once (Bluesky: graphemes and bytes). */
+export type TextUnit =
+  | 'weighted'
+  | 'code_points'
+  | 'utf16_units'
+  | 'parsed_utf16_units'
+  | 'graphemes'
+  | 'utf8_bytes'
+  | 'emoji_bytes'
+  | 'links'
+  | 'hashtags'
+  | 'mentions';
+
+export interface TextLimit {
+  readonly unit: TextUnit;
+  readonly limit: number;
+}
+
+export interface TextRules {
+  /** The first one is what a composer shows; all must hold. */
+  readonly limits: readonly [TextLimit, ...TextLimit[]];
+  /** Override key whose string is sent instead of the content, where it is set. */
+  readonly replacedBy?: string;
+  readonly note: string;
+}
+
+export type MediaKind = 'image' | 'video' | 'gif' | 'document';
+
+/** One of the shapes a post may have; a post fits the rules when it fits one row. */
+export interface MediaRule {
+  readonly kinds: readonly MediaKind[];
+  readonly min: number;
+  readonly max: number;
+  /** Kinds and minimum counts are held against a post only once media can be attached to one. */
+  readonly enforcedFrom: 'media';
+}
+
+export interface Capabilities {
+  /** A connected reply chain from `thread.segments`. */
+  readonly thread: boolean;
+  readonly firstComment: boolean;
+  /** The network's own scheduler takes posts. */
+  readonly native: boolean;
+  /** A post without media exists. */
+  readonly textOnly: boolean;
+  readonly altText: boolean;
+  /** A separately uploaded cover. */
+  readonly cover: boolean;
+  /** The network has a field of its own for AI-made content. */
+  readonly aiLabel: boolean;
+}
+
+/** Milliseconds ahead of now within which the network's own scheduler takes a post. */
+export interface NativeWindow {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+/** What the adapter holds before the boundary call and can ask about after it. */
+export type PublishHandle = 'container' | 'upload' | 'record_key' | 'none';
+
+export interface PublishRules {
+  readonly handle: PublishHandle;
+  /**
+   * The handle makes at most one post however often the boundary is crossed with it, so "absent" after the settle
+   * window proves that the earlier crossing made none.
+   */
+  readonly absenceIsProof: boolean;
+  /** `own_posts`: absence can be seen; `evidence`: the network shows only that a post is there, never that it is not. */
+  readonly readsBack: 'own_posts' | 'evidence';
+  /** Milliseconds after the call's deadline within which the post may still appear. */
+  readonly settleWindowMs: number;
+  /** `{id}`, `{code}`, `{username}`, `{account}` are filled in; the first template whose members are all known wins. */
+  readonly permalinks: readonly string[];
+}
+
+interface OverrideBase {
+  /** Sent when the caller set nothing. */
+  readonly default?: string | boolean;
+  /** The target fails at publish without it; the code it fails with. */
+  readonly required?: string;
+}
+
+export type OverrideRule = OverrideBase &
+  (
+    | { readonly type: 'boolean' }
+    /** `max` in code points. */
+    | { readonly type: 'string'; readonly max?: number; readonly maxBytes?: number }
+    | { readonly type: 'enum'; readonly values: readonly string[]; readonly aliases?: Readonly<Record<string, string>> }
+    /** An absolute http(s) address. */
+    | { readonly type: 'url'; readonly max?: number }
+    /** Array of strings; `commas` accepts one comma-separated string too. `maxChars` counts as YouTube counts tags. */
+    | { readonly type: 'list'; readonly commas: boolean; readonly maxItems?: number; readonly maxChars?: number }
+    /** Usernames, or `{username, x?, y?}`, or one string of @usernames with commas. */
+    | { readonly type: 'user_tags'; readonly maxItems: number }
+    /** A comment: under the network's own text limits when `asPost`, else under `max` code points. */
+    | { readonly type: 'comment'; readonly asPost: boolean; readonly max?: number }
+  );
+
+/** Two known keys that the network refuses together. */
+export interface BannedPair {
+  readonly when: Readonly<Record<string, string | boolean>>;
+  /** The key an error points at. */
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface PlatformRules {
+  readonly platform: Platform;
+  /** As people write it. */
+  readonly name: string;
+  readonly text: TextRules;
+  readonly media: readonly [MediaRule, ...MediaRule[]];
+  readonly capabilities: Capabilities;
+  readonly nativeWindow: NativeWindow | null;
+  readonly publish: PublishRules;
+  readonly overrides: Readonly<Record<string, OverrideRule>>;
+  readonly banned: readonly BannedPair[];
+  /** The network's own key that repeats `aiGenerated`. */
+  readonly aiKey: string | null;
+}

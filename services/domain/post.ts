@@ -1,0 +1,281 @@
+import type { Plan, PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
+import { type Decider, type Fact, Rejection } from './decider.ts';
+
+/**
+ * A post: its content, its plan, and what became of it. Its law: only a draft is replaced; partial and canceled are
+ * said at most once; the facts about the whole are said here, and only when every target is settled. Longer than other
+ * streams: plan, intents and the tally of targets guard each other in one fold.
+ */
+
+export type TargetOutcome = 'published' | 'failed' | 'canceled';
+
+interface Standing {
+  /** Highest revision of the target that was heard of; older news is ignored. */
+  readonly revision: number;
+  readonly outcome: TargetOutcome | null;
+  readonly publishedAt: string | null;
+}
+
+/** A change for many targets: decided in the post's stream, then carried out on each target. */
+export interface Intent {
+  readonly revision: number;
+  readonly eventId: string;
+  readonly kind: 'cancel';
+  readonly reason: 'client_archived' | 'post_canceled';
+  readonly targetIds: readonly string[];
+  /** Targets the intent met too late; it is never applied to them afterwards. */
+  readonly skipped: readonly string[];
+}
+
+interface Written {
+  readonly clientId: string;
+  readonly createdBy: { readonly type: string; readonly id: string };
+  readonly body: PostBody;
+}
+
+export type PostState =
+  | { readonly status: 'none' }
+  | (Written & { readonly status: 'draft'; readonly plans: number })
+  | (Written & {
+      readonly status: 'live';
+      readonly plan: Plan;
+      /** Revision of the event that holds the plan in force. */
+      readonly planRevision: number;
+      readonly planEventId: string;
+      /** Command that made the plan: a repeat of it is no second publication. */
+      readonly plannedBy: string;
+      readonly plans: number;
+      readonly intents: readonly Intent[];
+      readonly targets: Readonly<Record<string, Standing>>;
+      readonly saidPartial: boolean;
+      readonly saidCanceled: boolean;
+    });
+
+export type LivePost = Extract<PostState, { status: 'live' }>;
+
+export type PostCommand =
+  | (Written & { readonly type: 'Draft' })
+  | { readonly type: 'ReplaceDraft'; readonly body: PostBody }
+  | (Written & { readonly type: 'Schedule'; readonly commandId: string; readonly plan: Plan })
+  | {
+      readonly type: 'CancelTargets';
+      readonly targetIds: readonly string[];
+      readonly reason: 'client_archived' | 'post_canceled';
+    }
+  | {
+      readonly type: 'RecordSkipped';
+      readonly intentRevision: number;
+      readonly targetIds: readonly string[];
+      readonly reason: string;
+    }
+  | {
+      readonly type: 'RecordTargetOutcome';
+      readonly targetId: string;
+      readonly targetRevision: number;
+      readonly outcome: TargetOutcome;
+      readonly publishedAt: string | null;
+    }
+  | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number };
+
+const standings = (state: LivePost): readonly Standing[] => Object.values(state.targets);
+
+/** What the targets make of the post. Settled = published, failed or canceled; canceled ones do not count further. */
+export const statusOf = (state: PostState): PostStatus | null => {
+  if (state.status === 'none') return null;
+  if (state.status === 'draft') return 'draft';
+  const all = standings(state);
+  const published = all.filter((one) => one.outcome === 'published').length;
+  const failed = all.filter((one) => one.outcome === 'failed').length;
+  if (all.some((one) => one.outcome === null)) return published + failed > 0 ? 'publishing' : 'scheduled';
+  if (published + failed === 0) return 'canceled';
+  if (failed === 0) return 'published';
+  return published === 0 ? 'failed' : 'partially_published';
+};
+
+/** Instant the first target went out, null while none has. */
+export const publishedAtOf = (state: PostState): string | null => {
+  if (state.status !== 'live') return null;
+  const instants = standings(state).flatMap((one) => (one.publishedAt === null ? [] : [one.publishedAt]));
+  return instants.sort()[0] ?? null;
+};
+
+/** The fact about the whole that follows from a settlement, if it is one and may still be said. */
+const wholeFact = (state: LivePost): readonly PostEvent[] => {
+  const publishedAt = publishedAtOf(state) ?? '';
+  switch (statusOf(state)) {
+    case 'published':
+      return [{ type: 'PostPublished', data: { publishedAt } }];
+    case 'failed':
+      return [{ type: 'PostFailed', data: {} }];
+    case 'partially_published':
+      return state.saidPartial ? [] : [{ type: 'PostPartiallyPublished', data: { publishedAt } }];
+    case 'canceled':
+      return state.saidCanceled ? [] : [{ type: 'PostCanceled', data: { reason: cancelReason(state) } }];
+    default:
+      return [];
+  }
+};
+
+const cancelReason = (state: LivePost): 'targets_canceled' | 'client_archived' =>
+  state.intents.some((intent) => intent.reason === 'client_archived') ? 'client_archived' : 'targets_canceled';
+
+const decide = (command: PostCommand, state: PostState): readonly PostEvent[] => {
+  switch (command.type) {
+    case 'Draft': {
+      if (state.status !== 'none') return [];
+      const { clientId, createdBy, body } = command;
+      return [{ type: 'PostDrafted', data: { clientId, createdBy, body } }];
+    }
+    case 'ReplaceDraft':
+      if (state.status === 'none') throw new Rejection('not_found', 'There is no such post.');
+      if (state.status !== 'draft') throw new Rejection('post_not_draft', 'Only a draft can be replaced.');
+      if (JSON.stringify(state.body) === JSON.stringify(command.body)) return [];
+      return [{ type: 'DraftReplaced', data: { body: command.body } }];
+    case 'Schedule': {
+      if (state.status === 'live' && state.plannedBy === command.commandId) return [];
+      if (state.status === 'live') throw new Rejection('post_not_draft', 'The post is scheduled already.');
+      if (command.plan.number !== (state.status === 'draft' ? state.plans : 0) + 1) {
+        throw new Rejection('revision_mismatch', 'Another plan was made meanwhile.');
+      }
+      const { clientId, createdBy, body, plan } = command;
+      return [{ type: 'PostScheduled', data: { clientId, createdBy, body, plan } }];
+    }
+    case 'CancelTargets': {
+      if (state.status !== 'live') return [];
+      // An intent that came too late for a target is over; a target that is open again may be meant anew.
+      const meant = (id: string) =>
+        state.intents.some((intent) => intent.targetIds.includes(id) && !intent.skipped.includes(id));
+      const open = command.targetIds.filter((id) => state.targets[id]?.outcome === null && !meant(id));
+      if (open.length === 0) return [];
+      return [
+        { type: 'PostTargetsChanged', data: { change: { kind: 'cancel', reason: command.reason }, targetIds: open } },
+      ];
+    }
+    case 'RecordSkipped': {
+      if (state.status !== 'live') return [];
+      const intent = state.intents.find((one) => one.revision === command.intentRevision);
+      const news = command.targetIds.filter((id) => intent?.targetIds.includes(id) && !intent.skipped.includes(id));
+      if (news.length === 0) return [];
+      return [
+        {
+          type: 'PostTargetsSkipped',
+          data: { intentRevision: command.intentRevision, targetIds: news, reason: command.reason },
+        },
+      ];
+    }
+    case 'RecordTargetOutcome': {
+      if (state.status !== 'live') return [];
+      const { targetId, targetRevision, outcome, publishedAt } = command;
+      const known = state.targets[targetId];
+      if (known === undefined || targetRevision <= known.revision) return [];
+      const settled: PostEvent = {
+        type: 'PostTargetSettled',
+        data: { targetId, targetRevision, outcome, publishedAt },
+      };
+      return [settled, ...wholeFact(settle(state, settled.data))];
+    }
+    case 'ReopenTarget': {
+      if (state.status !== 'live') return [];
+      const known = state.targets[command.targetId];
+      if (known === undefined || command.targetRevision <= known.revision || known.outcome === null) return [];
+      const { targetId, targetRevision } = command;
+      return [{ type: 'PostTargetReopened', data: { targetId, targetRevision } }];
+    }
+  }
+};
+
+const settle = (
+  state: LivePost,
+  news: { targetId: string; targetRevision: number; outcome: TargetOutcome; publishedAt: string | null },
+): LivePost => ({
+  ...state,
+  targets: {
+    ...state.targets,
+    [news.targetId]: { revision: news.targetRevision, outcome: news.outcome, publishedAt: news.publishedAt },
+  },
+});
+
+const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
+  switch (event.type) {
+    case 'PostDrafted': {
+      const { clientId, createdBy, body } = event.data;
+      return { status: 'draft', clientId, createdBy, body, plans: 0 };
+    }
+    case 'DraftReplaced':
+      return state.status === 'draft' ? { ...state, body: event.data.body } : state;
+    case 'PostScheduled': {
+      const { clientId, createdBy, body, plan } = event.data;
+      const targets = Object.fromEntries(
+        plan.targets.map((one): [string, Standing] => [
+          one.targetId,
+          { revision: -1, outcome: null, publishedAt: null },
+        ]),
+      );
+      return {
+        status: 'live',
+        clientId,
+        createdBy,
+        body,
+        plan,
+        plans: plan.number,
+        planRevision: fact.revision,
+        planEventId: fact.eventId,
+        plannedBy: fact.commandId,
+        intents: [],
+        targets,
+        saidPartial: false,
+        saidCanceled: false,
+      };
+    }
+    default:
+      return state.status === 'live' ? evolveLive(state, event, fact) : state;
+  }
+};
+
+const evolveLive = (state: LivePost, event: PostEvent, fact: Fact): LivePost => {
+  switch (event.type) {
+    case 'PostTargetsChanged': {
+      const { change, targetIds } = event.data;
+      const intent: Intent = {
+        revision: fact.revision,
+        eventId: fact.eventId,
+        kind: change.kind,
+        reason: change.reason,
+        targetIds,
+        skipped: [],
+      };
+      return { ...state, intents: [...state.intents, intent] };
+    }
+    case 'PostTargetsSkipped':
+      return {
+        ...state,
+        intents: state.intents.map((intent) =>
+          intent.revision === event.data.intentRevision
+            ? { ...intent, skipped: [...intent.skipped, ...event.data.targetIds] }
+            : intent,
+        ),
+      };
+    case 'PostTargetSettled':
+      return settle(state, event.data);
+    case 'PostTargetReopened': {
+      const { targetId, targetRevision } = event.data;
+      return {
+        ...state,
+        targets: { ...state.targets, [targetId]: { revision: targetRevision, outcome: null, publishedAt: null } },
+      };
+    }
+    case 'PostPartiallyPublished':
+      return { ...state, saidPartial: true };
+    case 'PostCanceled':
+      return { ...state, saidCanceled: true };
+    default:
+      return state;
+  }
+};
+
+export const post: Decider<PostState, PostCommand, PostEvent> = {
+  kind: 'post',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};

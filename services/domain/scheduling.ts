@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import type { Platform } from '#schemas/common.ts';
+import type { Plan, PostBody, Schedule } from '#schemas/post.ts';
+import { maxTargets } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
+import { Rejection } from './decider.ts';
+import { targetIdOf } from './ids.ts';
+import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
+
+/** From a selection of accounts and a schedule to a plan: which target is due when, and why. */
+
+/** An account that was selected, with the zones its wall-clock times may be meant in. */
+export interface Destination {
+  readonly accountId: string;
+  readonly clientId: string;
+  readonly platform: Platform;
+  readonly accountTimezone: string | null;
+  readonly clientTimezone: string | null;
+}
+
+export interface PlanInput {
+  readonly postId: string;
+  readonly number: number;
+  readonly destinations: readonly Destination[];
+  readonly schedule: Schedule;
+  readonly timezone: string;
+  readonly scheduleMode: PostBody['scheduleMode'];
+  /** Instant of the call, ISO 8601. */
+  readonly now: string;
+}
+
+/** How far in the past a time may lie and still be meant as "now". */
+const pastToleranceMs = 60_000;
+const horizonMonths = 18;
+
+interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What is wrong with a schedule in itself, whichever accounts it is for. Paths are relative to the body. */
+export const scheduleIssues = (schedule: Schedule, timezone: string): readonly Issue[] => {
+  const issues: Issue[] = [];
+  if (!isTimezone(timezone)) issues.push({ path: '/timezone', message: 'must be an IANA timezone' });
+  const { type, scheduledAt, scheduledLocal, from, to } = schedule;
+  if (type === 'at' && scheduledAt === null && scheduledLocal === null) {
+    issues.push({ path: '/schedule/scheduledAt', message: 'is required, or scheduledLocal, when type is at' });
+  }
+  if (type === 'at' && scheduledLocal !== null && !isLocalDateTime(scheduledLocal)) {
+    issues.push({ path: '/schedule/scheduledLocal', message: 'is not a date and time' });
+  }
+  if (type === 'range') {
+    if (from === null) issues.push({ path: '/schedule/from', message: 'is required when type is range' });
+    if (to === null) issues.push({ path: '/schedule/to', message: 'is required when type is range' });
+    if (from !== null && to !== null && to <= from)
+      issues.push({ path: '/schedule/to', message: 'must be after from' });
+  }
+  return issues;
+};
+
+/** Whole seconds in [0, spread], the same for the same post and account. */
+export const jitterOf = (postId: string, accountId: string, spreadMinutes: number): number => {
+  if (spreadMinutes === 0) return 0;
+  const hash = createHash('sha256').update(`${postId}\n${accountId}`).digest().readUIntBE(0, 6);
+  return hash % (spreadMinutes * 60 + 1);
+};
+
+/** One target moved by itself. @throws Rejection `schedule_in_past`, `schedule_too_far` */
+export const checkDue = (dueAt: string, now: string, path: string): void => {
+  const errors = (what: string) => ({ errors: [{ path, message: `${dueAt} ${what}` }] });
+  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) {
+    throw new Rejection('schedule_in_past', 'The target would be due in the past.', errors('is in the past'));
+  }
+  if (dueAt > monthsAfter(now, horizonMonths)) {
+    throw new Rejection(
+      'schedule_too_far',
+      'The target would be due too far ahead.',
+      errors('is more than 18 months ahead'),
+    );
+  }
+};
+
+const zoneOf = (destination: Destination, timezone: string): string =>
+  destination.accountTimezone ?? destination.clientTimezone ?? timezone;
+
+/** The wished instant of destination `index` of `count`, before jitter. */
+const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
+  const { schedule, now } = input;
+  if (schedule.type === 'now') return now;
+  if (schedule.type === 'at') {
+    if (schedule.scheduledLocal !== null)
+      return instantOf(schedule.scheduledLocal, zoneOf(destination, input.timezone));
+    return schedule.scheduledAt ?? now;
+  }
+  const from = Date.parse(schedule.from ?? now);
+  const to = Date.parse(schedule.to ?? now);
+  const step = count > 1 ? (index * (to - from)) / (count - 1) : 0;
+  return new Date(Math.round(from + step)).toISOString();
+};
+
+/** Native hand-over is not offered yet; the target says why it got managed instead. */
+const modeReason = (input: PlanInput, platform: Platform): string | null => {
+  if (input.scheduleMode === 'managed') return null;
+  const hasScheduler = platform === 'facebook' || platform === 'youtube';
+  return hasScheduler ? 'native_not_available' : 'platform_has_no_scheduler';
+};
+
+/**
+ * @throws Rejection `no_targets`, `validation_failed` (too many), `schedule_in_past`, `schedule_too_far`; the latter two
+ *   name each account.
+ */
+export const planOf = (input: PlanInput): Plan => {
+  const destinations = [...input.destinations].sort((a, b) => (a.accountId < b.accountId ? -1 : 1));
+  if (destinations.length === 0) throw new Rejection('no_targets', 'The selection holds no connected account.');
+  if (destinations.length > maxTargets) {
+    throw new Rejection('validation_failed', `A post goes to at most ${maxTargets} accounts.`, {
+      errors: [
+        { path: '/targets', message: `selects ${destinations.length} accounts, at most ${maxTargets} are allowed` },
+      ],
+    });
+  }
+  const earliest = new Date(Date.parse(input.now) - pastToleranceMs).toISOString();
+  const latest = monthsAfter(input.now, horizonMonths);
+  const past: Issue[] = [];
+  const far: Issue[] = [];
+  const targets = destinations.map((destination, index): PlannedTarget => {
+    const wished = wishedAt(input, destination, index, destinations.length);
+    const issue = (what: string): Issue => ({
+      path: '/schedule',
+      message: `account ${destination.accountId}: ${wished} ${what}`,
+    });
+    if (wished < earliest) past.push(issue('is in the past'));
+    if (wished > latest) far.push(issue('is more than 18 months ahead'));
+    const jitterSeconds = jitterOf(input.postId, destination.accountId, input.schedule.spreadMinutes ?? 0);
+    return {
+      targetId: targetIdOf(input.postId, destination.accountId, input.number),
+      accountId: destination.accountId,
+      clientId: destination.clientId,
+      platform: destination.platform,
+      dueAt: new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString(),
+      scheduledLocal: input.schedule.type === 'at' ? input.schedule.scheduledLocal : null,
+      timezone: zoneOf(destination, input.timezone),
+      jitterSeconds,
+      scheduleMode: 'managed',
+      scheduleModeReason: modeReason(input, destination.platform),
+    };
+  });
+  if (past.length > 0) throw new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past });
+  if (far.length > 0)
+    throw new Rejection('schedule_too_far', 'A target would be due more than 18 months ahead.', { errors: far });
+  return { number: input.number, targets };
+};

@@ -1,0 +1,451 @@
+import type { Platform } from '#schemas/common.ts';
+import type { Failure, PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import { type Decider, type Fact, Rejection } from './decider.ts';
+
+/**
+ * One destination of a post. Its law: at most one boundary is crossed per attempt, only by the worker whose claim
+ * (attempt, takeover) is the newest, and whatever is not known afterwards is said to be unknown. Longer than other
+ * streams: claim, boundary, takeover and outcome are one machine, and a rule of it elsewhere would be missed.
+ */
+
+export interface TargetCheckpoint {
+  readonly attempt: number;
+  readonly step: string;
+  readonly data: unknown;
+  readonly deadline: string | null;
+}
+
+interface Common extends Omit<PlannedTarget, 'dueAt'> {
+  readonly postId: string;
+  /** Content it binds to: the post folded up to this revision. */
+  readonly postRevision: number;
+  /** Highest post revision whose plan or intent was applied. */
+  readonly appliedRevision: number;
+  readonly attempts: number;
+  readonly rateLimits: number;
+  readonly defers: number;
+  readonly checkpoints: readonly TargetCheckpoint[];
+  readonly appliedCommands: readonly string[];
+}
+
+export type TargetState =
+  | { readonly status: 'none' }
+  | (Common & { readonly status: 'awaiting_approval'; readonly dueAt: string })
+  | (Common & { readonly status: 'pending'; readonly dueAt: string })
+  | (Common & {
+      readonly status: 'publishing';
+      readonly dueAt: string;
+      readonly takeover: number;
+      readonly boundary: TargetCheckpoint | null;
+    })
+  | (Common & { readonly status: 'rate_limited'; readonly dueAt: string; readonly retryAt: string })
+  | (Common & {
+      readonly status: 'outcome_unknown';
+      readonly dueAt: string;
+      readonly takeover: number;
+      readonly boundary: TargetCheckpoint | null;
+      readonly unknownSince: string;
+    })
+  | (Common & {
+      readonly status: 'published';
+      readonly dueAt: string;
+      readonly externalId: string;
+      readonly permalink: string | null;
+      readonly publishedAt: string;
+    })
+  | (Common & { readonly status: 'failed'; readonly dueAt: string; readonly failure: Failure })
+  | (Common & { readonly status: 'canceled'; readonly dueAt: string });
+
+type Existing = Exclude<TargetState, { status: 'none' }>;
+
+interface Claim {
+  readonly attempt: number;
+  readonly takeover: number;
+}
+
+/** Delays before a transient failure is tried again; when they are used up the target fails. Milliseconds. */
+export interface RetryPolicy {
+  readonly deferDelaysMs: readonly number[];
+  /** Added to the delay, 0–1 of a tenth of it, drawn by the caller. */
+  readonly jitter: number;
+  readonly maxRateLimits: number;
+}
+
+export const defaultRetryPolicy: Omit<RetryPolicy, 'jitter'> = {
+  deferDelaysMs: [30_000, 120_000, 600_000],
+  maxRateLimits: 10,
+};
+
+export type TargetCommand =
+  | {
+      readonly type: 'Schedule';
+      readonly planned: PlannedTarget;
+      readonly postId: string;
+      readonly postRevision: number;
+    }
+  | {
+      readonly type: 'Reschedule';
+      readonly commandId: string;
+      readonly dueAt: string;
+      readonly scheduledLocal: string | null;
+      readonly jitterSeconds: number;
+    }
+  | { readonly type: 'Retry'; readonly commandId: string; readonly now: string }
+  | { readonly type: 'Cancel'; readonly reason: 'requested' | 'client_archived'; readonly postRevision: number | null }
+  | { readonly type: 'Start'; readonly now: string }
+  | { readonly type: 'Requeue'; readonly now: string }
+  | (Claim & {
+      readonly type: 'Checkpoint';
+      readonly step: string;
+      readonly data: unknown;
+      readonly deadline: string | null;
+    })
+  | (Claim & { readonly type: 'TakeOver' })
+  | (Claim & {
+      readonly type: 'RecordPublished';
+      readonly externalId: string;
+      readonly permalink: string | null;
+      readonly publishedAt: string;
+    })
+  | (Claim & { readonly type: 'RecordFailed'; readonly failure: Failure })
+  | (Claim & {
+      readonly type: 'RecordRateLimited';
+      readonly retryAt: string;
+      readonly failure: Failure;
+      readonly policy: RetryPolicy;
+    })
+  | (Claim & {
+      readonly type: 'RecordDeferred';
+      readonly now: string;
+      readonly failure: Failure;
+      readonly policy: RetryPolicy;
+    })
+  | (Claim & { readonly type: 'RecordUnknown'; readonly failure: Failure; readonly reconcileAt: string })
+  | { readonly type: 'RefuseAtClaim'; readonly failure: Failure }
+  | {
+      readonly type: 'Settle';
+      readonly by: 'reconcile' | 'admin';
+      readonly outcome:
+        | {
+            readonly kind: 'published';
+            readonly externalId: string | null;
+            readonly permalink: string | null;
+            readonly publishedAt: string;
+          }
+        | { readonly kind: 'failed'; readonly failure: Failure }
+        /** `proof`: the network says that this attempt can never appear; without it nothing is settled. */
+        | { readonly kind: 'absent'; readonly proof: boolean };
+    };
+
+/** Statuses that a many-target change may still alter. */
+export const isOpen = (state: TargetState): boolean =>
+  state.status === 'awaiting_approval' || state.status === 'pending' || state.status === 'rate_limited';
+
+const existing = (state: TargetState): Existing => {
+  if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');
+  return state;
+};
+
+/** The worker's commands name their claim; a sleeper's, or one whose attempt is over, is refused. */
+const claimed = (state: TargetState, claim: Claim): Extract<TargetState, { status: 'publishing' }> => {
+  if (state.status !== 'publishing' || state.attempts !== claim.attempt || state.takeover !== claim.takeover) {
+    throw new Rejection('claim_lost', `Attempt ${claim.attempt}.${claim.takeover} no longer holds this target.`);
+  }
+  return state;
+};
+
+const publishingClaim = (state: Extract<TargetState, { status: 'publishing' }>): Claim => ({
+  attempt: state.attempts,
+  takeover: state.takeover,
+});
+
+const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
+  switch (command.type) {
+    case 'Schedule':
+      if (state.status !== 'none') return [];
+      return [
+        {
+          type: 'TargetScheduled',
+          data: { ...command.planned, postId: command.postId, postRevision: command.postRevision },
+        },
+      ];
+
+    case 'Reschedule': {
+      const now = existing(state);
+      if (now.appliedCommands.includes(command.commandId)) return [];
+      if (!isOpen(now)) throw new Rejection('target_not_pending', `A ${now.status} target cannot be rescheduled.`);
+      const { dueAt, scheduledLocal, jitterSeconds } = command;
+      if (now.status !== 'rate_limited' && now.dueAt === dueAt && now.jitterSeconds === jitterSeconds) return [];
+      return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }];
+    }
+
+    case 'Retry': {
+      const now = existing(state);
+      if (now.appliedCommands.includes(command.commandId)) return [];
+      if (now.status !== 'failed' && now.status !== 'rate_limited') {
+        throw new Rejection('target_not_retryable', `A ${now.status} target cannot be retried.`);
+      }
+      return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt: command.now } }];
+    }
+
+    case 'Cancel': {
+      const now = existing(state);
+      if (now.status === 'canceled') return [];
+      if (!isOpen(now)) throw new Rejection('target_not_pending', `A ${now.status} target cannot be canceled.`);
+      return [{ type: 'TargetCanceled', data: { reason: command.reason, postRevision: command.postRevision } }];
+    }
+
+    case 'Start':
+      if (state.status !== 'pending')
+        throw new Rejection('not_claimable', `A ${state.status} target cannot be claimed.`);
+      if (state.dueAt > command.now) throw new Rejection('not_due', `It is due at ${state.dueAt}.`);
+      return [{ type: 'TargetPublishStarted', data: { attempt: state.attempts + 1, takeover: 0 } }];
+
+    case 'RefuseAtClaim':
+      if (state.status !== 'pending')
+        throw new Rejection('not_claimable', `A ${state.status} target cannot be refused.`);
+      return [{ type: 'TargetFailed', data: { attempt: state.attempts + 1, takeover: 0, failure: command.failure } }];
+
+    case 'Requeue':
+      if (state.status !== 'rate_limited') return [];
+      if (state.retryAt > command.now) throw new Rejection('not_due', `It may be retried at ${state.retryAt}.`);
+      return [{ type: 'TargetRequeued', data: { by: 'schedule', dueAt: command.now } }];
+
+    case 'Checkpoint': {
+      const held = claimed(state, command);
+      const isBoundary = command.step === 'boundary';
+      if (isBoundary && held.boundary !== null)
+        throw new Rejection('boundary_crossed', 'This attempt has made its call already.');
+      if (isBoundary !== (command.deadline !== null))
+        throw new Rejection('invalid_checkpoint', 'A boundary, and nothing else, has a deadline.');
+      const { step, data, deadline } = command;
+      return [{ type: 'TargetPublishCheckpointed', data: { ...publishingClaim(held), step, data, deadline } }];
+    }
+
+    case 'TakeOver': {
+      const held = claimed(state, command);
+      return [{ type: 'TargetPublishTakenOver', data: { attempt: held.attempts, takeover: held.takeover + 1 } }];
+    }
+
+    case 'RecordPublished': {
+      const held = claimed(state, command);
+      const { externalId, permalink, publishedAt } = command;
+      return [{ type: 'TargetPublished', data: { ...publishingClaim(held), externalId, permalink, publishedAt } }];
+    }
+
+    case 'RecordFailed':
+      return [
+        { type: 'TargetFailed', data: { ...publishingClaim(claimed(state, command)), failure: command.failure } },
+      ];
+
+    case 'RecordRateLimited': {
+      const held = claimed(state, command);
+      if (held.rateLimits >= command.policy.maxRateLimits) {
+        return [{ type: 'TargetFailed', data: { ...publishingClaim(held), failure: command.failure } }];
+      }
+      return [
+        {
+          type: 'TargetRateLimited',
+          data: { ...publishingClaim(held), retryAt: command.retryAt, failure: command.failure },
+        },
+      ];
+    }
+
+    case 'RecordDeferred': {
+      const held = claimed(state, command);
+      if (held.boundary !== null)
+        throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
+      const delay = command.policy.deferDelaysMs[held.defers];
+      if (delay === undefined)
+        return [{ type: 'TargetFailed', data: { ...publishingClaim(held), failure: command.failure } }];
+      const retryAt = new Date(Date.parse(command.now) + delay * (1 + command.policy.jitter / 10)).toISOString();
+      return [{ type: 'TargetPublishDeferred', data: { ...publishingClaim(held), retryAt, failure: command.failure } }];
+    }
+
+    case 'RecordUnknown': {
+      const held = claimed(state, command);
+      return [
+        {
+          type: 'TargetOutcomeUnknown',
+          data: { ...publishingClaim(held), failure: command.failure, reconcileAt: command.reconcileAt },
+        },
+      ];
+    }
+
+    case 'Settle': {
+      const now = existing(state);
+      if (now.status !== 'outcome_unknown')
+        throw new Rejection('target_not_unknown', `A ${now.status} target has a known outcome.`);
+      const { outcome, by } = command;
+      const settled = { by, externalId: null, permalink: null, publishedAt: null, failure: null };
+      if (outcome.kind === 'absent') {
+        if (!outcome.proof) return [];
+        return [{ type: 'TargetOutcomeSettled', data: { ...settled, outcome: 'absent' } }];
+      }
+      if (outcome.kind === 'failed') {
+        return [{ type: 'TargetOutcomeSettled', data: { ...settled, outcome: 'failed', failure: outcome.failure } }];
+      }
+      const { externalId, permalink, publishedAt } = outcome;
+      return [
+        {
+          type: 'TargetOutcomeSettled',
+          data: { ...settled, outcome: 'published', externalId, permalink, publishedAt },
+        },
+      ];
+    }
+  }
+};
+
+/** The members every situation shares, without those of the one it leaves. */
+const common = (state: Existing): Common & { readonly dueAt: string } => {
+  const {
+    targetId,
+    accountId,
+    clientId,
+    platform,
+    dueAt,
+    scheduledLocal,
+    timezone,
+    jitterSeconds,
+    scheduleMode,
+    scheduleModeReason,
+  } = state;
+  const { postId, postRevision, appliedRevision, attempts, rateLimits, defers, checkpoints, appliedCommands } = state;
+  return {
+    targetId,
+    accountId,
+    clientId,
+    platform: platform as Platform,
+    dueAt,
+    scheduledLocal,
+    timezone,
+    jitterSeconds,
+    scheduleMode,
+    scheduleModeReason,
+    postId,
+    postRevision,
+    appliedRevision,
+    attempts,
+    rateLimits,
+    defers,
+    checkpoints,
+    appliedCommands,
+  };
+};
+
+const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState => {
+  if (event.type === 'TargetScheduled') {
+    if (state.status !== 'none') return state;
+    const { postId, postRevision, ...planned } = event.data;
+    return {
+      ...planned,
+      postId,
+      postRevision,
+      appliedRevision: postRevision,
+      status: 'pending',
+      attempts: 0,
+      rateLimits: 0,
+      defers: 0,
+      checkpoints: [],
+      appliedCommands: [],
+    };
+  }
+  if (state.status === 'none') return state;
+  const same = common(state);
+  const remember = [...same.appliedCommands, fact.commandId];
+  switch (event.type) {
+    case 'TargetHeld':
+      return {
+        ...same,
+        status: 'awaiting_approval',
+        appliedRevision: Math.max(same.appliedRevision, event.data.postRevision),
+      };
+    case 'TargetReleased':
+      return {
+        ...same,
+        status: 'pending',
+        dueAt: event.data.dueAt,
+        appliedRevision: Math.max(same.appliedRevision, event.data.postRevision),
+      };
+    case 'TargetRescheduled': {
+      const status = state.status === 'awaiting_approval' ? 'awaiting_approval' : 'pending';
+      return { ...same, ...event.data, status, appliedCommands: remember };
+    }
+    case 'TargetRevised': {
+      const status = state.status === 'awaiting_approval' ? 'awaiting_approval' : 'pending';
+      return { ...same, ...event.data, status, appliedRevision: event.data.postRevision };
+    }
+    case 'TargetCanceled':
+      return {
+        ...same,
+        status: 'canceled',
+        appliedRevision: Math.max(same.appliedRevision, event.data.postRevision ?? 0),
+      };
+    case 'TargetPublishStarted':
+      return { ...same, status: 'publishing', attempts: event.data.attempt, takeover: 0, boundary: null };
+    case 'TargetPublishCheckpointed': {
+      if (state.status !== 'publishing') return state;
+      const { attempt, step, data, deadline } = event.data;
+      const checkpoint = { attempt, step, data, deadline };
+      const boundary = step === 'boundary' ? checkpoint : state.boundary;
+      return {
+        ...same,
+        status: 'publishing',
+        takeover: state.takeover,
+        boundary,
+        checkpoints: [...same.checkpoints, checkpoint],
+      };
+    }
+    case 'TargetPublishTakenOver':
+      if (state.status !== 'publishing') return state;
+      return { ...state, takeover: event.data.takeover };
+    case 'TargetHandedToPlatform':
+    case 'TargetFirstCommentPosted':
+    case 'TargetFirstCommentFailed':
+    case 'TargetRemovedOnPlatform':
+      return state;
+    case 'TargetPublished': {
+      const { externalId, permalink, publishedAt } = event.data;
+      return { ...same, status: 'published', externalId, permalink, publishedAt };
+    }
+    case 'TargetFailed':
+      return { ...same, status: 'failed', attempts: event.data.attempt, failure: event.data.failure };
+    case 'TargetRateLimited':
+      return { ...same, status: 'rate_limited', retryAt: event.data.retryAt, rateLimits: same.rateLimits + 1 };
+    case 'TargetPublishDeferred':
+      return { ...same, status: 'pending', dueAt: event.data.retryAt, defers: same.defers + 1 };
+    case 'TargetOutcomeUnknown':
+      if (state.status !== 'publishing') return state;
+      return {
+        ...same,
+        status: 'outcome_unknown',
+        takeover: state.takeover,
+        boundary: state.boundary,
+        unknownSince: fact.occurredAt,
+      };
+    case 'TargetOutcomeSettled': {
+      const { outcome, externalId, permalink, publishedAt, failure } = event.data;
+      if (outcome === 'absent') return { ...same, status: 'pending' };
+      if (outcome === 'failed' && failure !== null) return { ...same, status: 'failed', failure };
+      return {
+        ...same,
+        status: 'published',
+        externalId: externalId ?? '',
+        permalink,
+        publishedAt: publishedAt ?? fact.occurredAt,
+      };
+    }
+    case 'TargetRequeued': {
+      // A person's retry starts the counts anew; the schedule's does not, or the limit on automatic tries would never bite.
+      const counts = event.data.by === 'retry' ? { rateLimits: 0, defers: 0, appliedCommands: remember } : {};
+      return { ...same, ...counts, status: 'pending', dueAt: event.data.dueAt };
+    }
+  }
+};
+
+export const target: Decider<TargetState, TargetCommand, TargetEvent> = {
+  kind: 'target',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};

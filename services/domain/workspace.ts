@@ -1,0 +1,121 @@
+import type { Mode, Role } from '#schemas/common.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { type Decider, Rejection } from './decider.ts';
+
+/** An agency. Its law: at least one Owner stays; the sandbox twin has no members of its own. */
+
+export type WorkspaceState =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'created';
+      readonly name: string;
+      readonly timezone: string;
+      readonly mode: Mode;
+      readonly twinOf: string | null;
+      readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+    };
+
+export type WorkspaceCommand =
+  | {
+      readonly type: 'Create';
+      readonly name: string;
+      readonly timezone: string;
+      readonly owner: { readonly memberId: string; readonly name: string };
+    }
+  | { readonly type: 'CreateTwin'; readonly name: string; readonly timezone: string; readonly twinOf: string }
+  | { readonly type: 'ChangeProfile'; readonly name: string; readonly timezone: string }
+  | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
+  | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
+  | { readonly type: 'RemoveMember'; readonly memberId: string };
+
+type Created = Extract<WorkspaceState, { status: 'created' }>;
+
+const created = (state: WorkspaceState): Created => {
+  if (state.status === 'none') throw new Rejection('not_found', 'There is no such workspace.');
+  return state;
+};
+
+const otherOwners = (state: Created, memberId: string): number =>
+  Object.entries(state.members).filter(([id, member]) => id !== memberId && member.role === 'owner').length;
+
+const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly WorkspaceEvent[] => {
+  switch (command.type) {
+    case 'Create': {
+      if (state.status === 'created') return [];
+      const { name, timezone, owner } = command;
+      return [
+        { type: 'WorkspaceCreated', data: { name, timezone, mode: 'live', twinOf: null } },
+        { type: 'MemberAdded', data: { ...owner, role: 'owner' } },
+      ];
+    }
+    case 'CreateTwin': {
+      if (state.status === 'created') return [];
+      const { name, timezone, twinOf } = command;
+      return [{ type: 'WorkspaceCreated', data: { name, timezone, mode: 'test', twinOf } }];
+    }
+    case 'ChangeProfile': {
+      const now = created(state);
+      const { name, timezone } = command;
+      return now.name === name && now.timezone === timezone
+        ? []
+        : [{ type: 'WorkspaceProfileChanged', data: { name, timezone } }];
+    }
+    case 'AddMember': {
+      const now = created(state);
+      if (now.twinOf !== null) throw new Rejection('validation_failed', 'Members belong to the live workspace.');
+      if (now.members[command.memberId] !== undefined) return [];
+      const { memberId, name, role } = command;
+      return [{ type: 'MemberAdded', data: { memberId, name, role } }];
+    }
+    case 'ChangeRole': {
+      const now = created(state);
+      const member = now.members[command.memberId];
+      if (member === undefined) throw new Rejection('not_found', 'There is no such member.');
+      if (member.role === command.role) return [];
+      if (member.role === 'owner' && otherOwners(now, command.memberId) === 0) {
+        throw new Rejection('validation_failed', 'A workspace keeps at least one Owner.');
+      }
+      return [{ type: 'MemberRoleChanged', data: { memberId: command.memberId, role: command.role } }];
+    }
+    case 'RemoveMember': {
+      const now = created(state);
+      const member = now.members[command.memberId];
+      if (member === undefined) return [];
+      if (member.role === 'owner' && otherOwners(now, command.memberId) === 0) {
+        throw new Rejection('validation_failed', 'A workspace keeps at least one Owner.');
+      }
+      return [{ type: 'MemberRemoved', data: { memberId: command.memberId } }];
+    }
+  }
+};
+
+const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
+  if (event.type === 'WorkspaceCreated') return { status: 'created', ...event.data, members: {} };
+  if (state.status === 'none') return state;
+  switch (event.type) {
+    case 'WorkspaceProfileChanged':
+      return { ...state, ...event.data };
+    case 'MemberAdded': {
+      const { memberId, name, role } = event.data;
+      return { ...state, members: { ...state.members, [memberId]: { name, role } } };
+    }
+    case 'MemberRoleChanged': {
+      const { memberId, role } = event.data;
+      const member = state.members[memberId];
+      return member === undefined
+        ? state
+        : { ...state, members: { ...state.members, [memberId]: { ...member, role } } };
+    }
+    case 'MemberRemoved': {
+      const { [event.data.memberId]: _removed, ...members } = state.members;
+      return { ...state, members };
+    }
+  }
+};
+
+export const workspace: Decider<WorkspaceState, WorkspaceCommand, WorkspaceEvent> = {
+  kind: 'workspace',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};

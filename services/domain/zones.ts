@@ -1,0 +1,40 @@
+import { Temporal } from 'temporal-polyfill';
+
+/** Wall-clock times and the zones that give them an instant. */
+
+const known = new Map<string, boolean>();
+
+/** A zone of the IANA database; an offset such as `+02:00` is none. */
+export const isTimezone = (name: string): boolean => {
+  if (!/^[A-Za-z]/.test(name) || name.length > 100) return false;
+  const answer = known.get(name);
+  if (answer !== undefined) return answer;
+  let valid = true;
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
+  } catch {
+    valid = false;
+  }
+  if (known.size < 2_000) known.set(name, valid);
+  return valid;
+};
+
+/** The instant of a wall-clock time; a time that a DST change skips or repeats resolves as `compatible`. ISO 8601. */
+export const instantOf = (local: string, timezone: string): string =>
+  new Date(
+    Temporal.PlainDateTime.from(local).toZonedDateTime(timezone, { disambiguation: 'compatible' }).epochMilliseconds,
+  ).toISOString();
+
+/** The same calendar day so many months later, UTC. */
+export const monthsAfter = (instant: string, months: number): string =>
+  new Date(Temporal.Instant.from(instant).toZonedDateTimeISO('UTC').add({ months }).epochMilliseconds).toISOString();
+
+/** False for a form that fits the pattern and is no date: 31 February, 25 o'clock. */
+export const isLocalDateTime = (local: string): boolean => {
+  try {
+    Temporal.PlainDateTime.from(local, { overflow: 'reject' });
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,81 @@
+import { deepEqual } from 'node:assert/strict';
+import { account } from '#domain/account.ts';
+import type { AccountEvent } from '#schemas/account.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(account);
+
+const grant = {
+  username: 'acme',
+  displayName: 'Acme',
+  avatarUrl: null,
+  scopes: ['publish'],
+  expiresAt: '2026-06-01T00:00:00.000Z',
+  timezone: 'Europe/Paris',
+};
+const identity = { clientId: 'c1', platform: 'x', externalId: '42', network: 'sandbox' } as const;
+const connect = { type: 'Connect', ...identity, ...grant, inviteId: 'i1' } as const;
+const connected: AccountEvent = { type: 'AccountConnected', data: { ...identity, ...grant, inviteId: 'i1' } };
+const reauthorized = (over: Partial<typeof grant> = {}, inviteId = 'i1'): AccountEvent => ({
+  type: 'AccountReauthorized',
+  data: { clientId: 'c1', ...grant, ...over, inviteId },
+});
+const lapsed: AccountEvent = { type: 'AccountReauthRequired', data: { reason: 'revoked' } };
+const gone: AccountEvent = { type: 'AccountDisconnected', data: { reason: 'by its owner' } };
+
+suite('account', (t) => {
+  t('is connected once', () => {
+    given([]).when(connect).then([connected]);
+    given([connected])
+      .when({ ...connect, inviteId: 'i2' })
+      .then([]);
+  });
+
+  t('keeps its stream when it is connected anew', () => {
+    for (const before of [lapsed, gone]) given([connected, before]).when(connect).then([reauthorized()]);
+  });
+
+  t('takes what a new grant says, whichever part of it changed', () => {
+    for (const over of [
+      { username: 'acme2' },
+      { displayName: 'Acme Two' },
+      { scopes: ['publish', 'read'] },
+      { expiresAt: '2026-09-01T00:00:00.000Z' },
+      { timezone: 'UTC' },
+    ]) {
+      given([connected])
+        .when({ ...connect, ...over })
+        .then([reauthorized(over)]);
+    }
+  });
+
+  t('says once that a person must sign in again, and anew after each reconnection', () => {
+    const require = { type: 'RequireReauth', reason: 'revoked' } as const;
+    given([connected]).when(require).then([lapsed]);
+    given([connected, lapsed, reauthorized()]).when(require).then([lapsed]);
+    given([connected, gone]).when(require).then([]);
+    given([]).when(require).then([]);
+  });
+
+  t('is disconnected once', () => {
+    const disconnect = { type: 'Disconnect', reason: 'by its owner' } as const;
+    given([connected]).when(disconnect).then([gone]);
+    given([connected, lapsed]).when(disconnect).then([gone]);
+    given([]).when(disconnect).refused('not_found');
+  });
+
+  t('folds every event, and passes over one that does not fit', () => {
+    const profile: AccountEvent = {
+      type: 'AccountProfileChanged',
+      data: { clientId: 'c1', username: 'new', displayName: 'New', avatarUrl: null },
+    };
+    const expected = { status: 'connected', ...identity, ...grant };
+    deepEqual(state([connected]), expected);
+    deepEqual(state([connected, profile]), { ...expected, username: 'new', displayName: 'New' });
+    deepEqual(state([connected, lapsed]), { ...expected, status: 'reauth_required' });
+    deepEqual(state([connected, lapsed, gone]), { ...expected, status: 'disconnected' });
+    deepEqual(state([connected, gone, reauthorized({ timezone: 'UTC' })]), { ...expected, timezone: 'UTC' });
+    for (const event of [profile, lapsed, gone, reauthorized()]) deepEqual(state([event]), account.initial);
+  });
+});

@@ -1,0 +1,41 @@
+import { deepEqual } from 'node:assert/strict';
+import { contentFor } from '#domain/content.ts';
+import type { Variant } from '#schemas/post.ts';
+import { postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const variant = (over: Partial<Variant>): Variant => ({
+  platform: 'x',
+  contentOverride: null,
+  mediaIdsOverride: null,
+  overrides: {},
+  ...over,
+});
+
+suite('content of a post for one network', (t) => {
+  t('is the base where there is no variant', () =>
+    deepEqual(contentFor(postBody({ content: 'base', mediaIds: ['m'] }), 'x'), {
+      content: 'base',
+      mediaIds: ['m'],
+      overrides: {},
+    }),
+  );
+
+  t('is the variant of that network, member by member, unknown override keys kept', () => {
+    const overrides = { privacyLevel: 'SELF_ONLY', later: { deep: 1 } };
+    const body = postBody({
+      content: 'base',
+      mediaIds: ['m'],
+      variants: [
+        variant({ platform: 'tiktok', overrides }),
+        variant({ contentOverride: 'short', mediaIdsOverride: [] }),
+      ],
+    });
+    deepEqual(contentFor(body, 'tiktok'), { content: 'base', mediaIds: ['m'], overrides });
+    deepEqual(contentFor(body, 'x'), { content: 'short', mediaIds: [], overrides: {} });
+  });
+
+  t('takes an empty override as a real empty caption', () =>
+    deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').content, ''),
+  );
+});

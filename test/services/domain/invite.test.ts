@@ -1,0 +1,78 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { invite, isUsable } from '#domain/invite.ts';
+import type { InviteEvent } from '#schemas/invite.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(invite);
+
+const before = '2026-01-01T00:00:00.000Z';
+const expiresAt = '2026-01-03T00:00:00.000Z';
+const fields = { clientId: 'acme', expiresAt, keyVersion: 'v1', recipientEmail: 'ann@example.com' };
+const created: InviteEvent = { type: 'ConnectInviteCreated', data: { ...fields, platforms: ['x', 'tiktok'] } };
+const used = (accountId: string): InviteEvent => ({ type: 'ConnectInviteUsed', data: { accountId, platform: 'x' } });
+const revoked: InviteEvent = { type: 'ConnectInviteRevoked', data: { reason: null } };
+const use = { type: 'Use', now: before, accountId: 'one', platform: 'x' } as const;
+
+suite('invite', (t) => {
+  t('is created once, each platform named once', () => {
+    given([])
+      .when({ type: 'Create', ...fields, platforms: ['x', 'tiktok', 'x'] })
+      .then([created]);
+    given([created])
+      .when({ type: 'Create', ...fields, platforms: ['bluesky'] })
+      .then([]);
+  });
+
+  t('connects as many accounts as its holder likes, each once', () => {
+    given([created])
+      .when(use)
+      .then([used('one')]);
+    given([created, used('one')])
+      .when({ ...use, accountId: 'two' })
+      .then([used('two')]);
+    given([created, used('one')])
+      .when(use)
+      .then([]);
+  });
+
+  t('is for its own platforms', () =>
+    given([created])
+      .when({ ...use, platform: 'bluesky' })
+      .refused('validation_failed'),
+  );
+
+  t('says one and the same of an unknown, a revoked and an expired one, at the very instant too', () => {
+    given([]).when(use).refused('not_found');
+    given([created, revoked]).when(use).refused('not_found');
+    given([created])
+      .when({ ...use, now: expiresAt })
+      .refused('not_found');
+    given([created])
+      .when({ ...use, now: '2026-01-02T23:59:59.999Z' })
+      .then([used('one')]);
+  });
+
+  t('is revoked once; one that never was stays so', () => {
+    given([created])
+      .when({ type: 'Revoke', reason: 'client_archived' })
+      .then([{ type: 'ConnectInviteRevoked', data: { reason: 'client_archived' } }]);
+    given([]).when({ type: 'Revoke', reason: null }).then([]);
+  });
+
+  t('keeps no address in its state', () => {
+    const now = state([created, used('one')]);
+    deepEqual(now, {
+      status: 'open',
+      clientId: 'acme',
+      platforms: ['x', 'tiktok'],
+      expiresAt,
+      keyVersion: 'v1',
+      accountIds: ['one'],
+    });
+    equal(isUsable(now, before), true);
+    equal(isUsable(now, expiresAt), false);
+    equal(isUsable(state([created, revoked]), before), false);
+    for (const event of [used('one'), revoked]) deepEqual(state([event]), invite.initial);
+  });
+});

@@ -1,0 +1,155 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { capabilities, failureCodes, gate, publishCheck, rules, youtubeTitle } from '#domain/platforms/index.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { suite } from '#test/support/suite.ts';
+
+type Overrides = Readonly<Record<string, unknown>>;
+const errors = (platform: Platform, overrides: Overrides, content = 'hello') =>
+  gate({ platform, content, overrides, mediaIds: [] }).map(({ path, code }) => `${path} ${code}`);
+const failure = (platform: Platform, overrides: Overrides, content = 'hello') =>
+  publishCheck({ platform, content, overrides, mediaIds: [] })?.code ?? null;
+
+suite('gate and publish check', (t) => {
+  t('a known key of wrong type, enum or length is an error', () => {
+    const table: readonly [Platform, Overrides, readonly string[]][] = [
+      ['x', { replySettings: 'verifiedOnly' }, []],
+      ['x', { replySettings: 'everyone' }, ['/overrides/replySettings override_enum']],
+      ['x', { quoteTweetId: 12 }, ['/overrides/quoteTweetId override_type']],
+      ['x', { firstComment: 'a'.repeat(281) }, ['/overrides/firstComment override_length']],
+      ['x', { madeWithAi: 'true' }, ['/overrides/madeWithAi override_type']],
+      ['linkedin', { visibility: 'connections' }, ['/overrides/visibility override_enum']],
+      ['linkedin', { firstComment: 'a'.repeat(1250) }, []],
+      ['linkedin', { firstComment: 'a'.repeat(1251) }, ['/overrides/firstComment override_length']],
+      ['instagram', { contentType: 'carousel' }, ['/overrides/contentType override_enum']],
+      ['instagram', { userTags: '@a, @b' }, []],
+      ['instagram', { userTags: [{ username: 'a', x: 0.5, y: 1 }, 'b'] }, []],
+      ['instagram', { userTags: [{ username: 'a', x: 2 }] }, ['/overrides/userTags override_type']],
+      ['instagram', { userTags: Array(21).fill('a') }, ['/overrides/userTags override_length']],
+      ['instagram', { collaborators: ['a', 'b', 'c', 'd'] }, ['/overrides/collaborators override_length']],
+      ['instagram', { collaborators: 'a,b' }, ['/overrides/collaborators override_type']],
+      ['instagram', { coverUrl: 'cover.jpg' }, ['/overrides/coverUrl override_type']],
+      ['facebook', { contentType: 'story' }, []],
+      ['tiktok', { privacyLevel: 'PUBLIC' }, ['/overrides/privacyLevel override_enum']],
+      ['tiktok', { disableDuet: 0 }, ['/overrides/disableDuet override_type']],
+      [
+        'tiktok',
+        { privacyLevel: 'SELF_ONLY', brandedContent: true },
+        ['/overrides/brandedContent tiktok_branded_content_private'],
+      ],
+      ['tiktok', { privacyLevel: 'SELF_ONLY', brandedContent: false }, []],
+      ['youtube', { title: 'a'.repeat(100) }, []],
+      ['youtube', { title: '😀'.repeat(100) }, []],
+      ['youtube', { title: 'a'.repeat(101) }, ['/overrides/title override_length']],
+      ['youtube', { categoryId: 22 }, ['/overrides/categoryId override_type']],
+      ['youtube', { categoryId: '3' }, ['/overrides/categoryId override_enum']],
+      ['youtube', { tags: 'one, two words' }, []],
+      ['youtube', { tags: ['a'.repeat(250), 'b'.repeat(249)] }, []],
+      ['youtube', { tags: ['a'.repeat(250), 'b'.repeat(250)] }, ['/overrides/tags override_length']],
+      ['youtube', { tags: [1] }, ['/overrides/tags override_type']],
+      ['youtube', { description: 'é'.repeat(2501) }, ['/overrides/description override_length']],
+      ['threads', { replyControl: 'followers' }, ['/overrides/replyControl override_enum']],
+      ['pinterest', { title: 'a'.repeat(101) }, ['/overrides/title override_length']],
+      ['pinterest', { link: 'javascript:alert(1)' }, ['/overrides/link override_type']],
+      ['pinterest', { link: 'https://example.com' }, []],
+      ['bluesky', { labelPorn: null }, []],
+      ['bluesky', { labelPorn: 1, link: 4 }, ['/overrides/link override_type', '/overrides/labelPorn override_type']],
+      ['telegram', { parseMode: 'html' }, ['/overrides/parseMode override_enum']],
+      ['telegram', { aiGenerated: 'yes' }, ['/overrides/aiGenerated override_type']],
+    ];
+    for (const [platform, overrides, expected] of table) {
+      deepEqual(errors(platform, overrides), expected, `${platform} ${JSON.stringify(overrides).slice(0, 80)}`);
+    }
+  });
+
+  t('an unknown key never is one, whatever its value or name', () => {
+    const odd = JSON.parse('{"__proto__": 1, "constructor": 2, "toString": 3, "titel": [], "privacylevel": 7}');
+    for (const platform of platforms) deepEqual(errors(platform, odd), [], platform);
+  });
+
+  t('text over the limit, where it is read from', () => {
+    deepEqual(errors('x', {}, 'a'.repeat(280)), []);
+    deepEqual(errors('x', {}, 'a'.repeat(281)), ['/content text_too_long']);
+    deepEqual(errors('bluesky', {}, '👨‍👩‍👧‍👦'.repeat(301)), ['/content text_too_long', '/content text_too_long']);
+    deepEqual(errors('youtube', { description: 'short' }, 'a'.repeat(6000)), [], 'the description is sent instead');
+    deepEqual(errors('telegram', { parseMode: 'HTML' }, `<b>${'a'.repeat(4096)}</b>`), []);
+    deepEqual(errors('telegram', {}, `<b>${'a'.repeat(4096)}</b>`), ['/content text_too_long']);
+  });
+
+  t('too many media for any shape; too few are not held against a post yet', () => {
+    for (const platform of platforms) {
+      const most = Math.max(...rules[platform].media.map(({ max }) => max));
+      const found = (n: number) =>
+        gate({ platform, content: 'a', overrides: {}, mediaIds: Array.from({ length: n }, String) }).length;
+      equal(found(0), 0, platform);
+      equal(found(most), 0, platform);
+      equal(found(most + 1), 1, platform);
+    }
+  });
+
+  t('a missing required override fails at publish, never at the gate', () => {
+    for (const platform of platforms) deepEqual(errors(platform, {}, ''), [], platform);
+    equal(failure('tiktok', {}), 'tiktok_privacy_level_required');
+    equal(failure('tiktok', { privacyLevel: null }), 'tiktok_privacy_level_required');
+    equal(failure('tiktok', { privacyLevel: 'SELF_ONLY' }), null);
+    equal(failure('tiktok', { privacyLevel: 'SELF_ONLY', brandedContent: true }), 'tiktok_branded_content_private');
+    equal(failure('pinterest', {}), 'pinterest_board_required');
+    equal(failure('pinterest', { boardId: '' }), 'pinterest_board_required');
+    equal(failure('pinterest', { boardId: '12' }), null);
+    equal(failure('youtube', {}, ''), 'youtube_title_required');
+    equal(failure('youtube', { title: 'Own' }, ''), null);
+    equal(failure('youtube', { title: 'Own' }, 'a < b'), 'youtube_description_invalid');
+    equal(failure('youtube', {}, 'First\nsecond'), null);
+    equal(failure('x', {}, 'a'.repeat(281)), 'text_too_long');
+    for (const platform of ['x', 'instagram', 'facebook', 'linkedin', 'threads', 'bluesky', 'telegram'] as const) {
+      equal(failure(platform, {}), null, platform);
+    }
+    deepEqual(publishCheck({ platform: 'tiktok', content: '', overrides: {}, mediaIds: [] }), {
+      category: 'invalid_content',
+      code: 'tiktok_privacy_level_required',
+      message: 'TikTok needs the override privacyLevel',
+      platformCode: null,
+      platformMessage: null,
+      retryable: false,
+      actor: 'user',
+      mediaId: null,
+    });
+  });
+
+  t('youtube title: own, else the first line, never cut', () => {
+    equal(youtubeTitle('One\nTwo', {}), 'One');
+    equal(youtubeTitle('\n  One \r\nTwo', { title: '  ' }), 'One');
+    equal(youtubeTitle('One', { title: 'Own' }), 'Own');
+    equal(youtubeTitle('', {}), null);
+    equal(youtubeTitle('a'.repeat(100), {}), 'a'.repeat(100));
+    equal(youtubeTitle('a'.repeat(101), {}), null);
+    equal(youtubeTitle('a <b>', {}), null);
+  });
+
+  t('every code a rule may answer with is explained', () => {
+    const codes = platforms.flatMap((platform) => [
+      ...Object.values(rules[platform].overrides).flatMap(({ required }) => required ?? []),
+      ...rules[platform].banned.map(({ code }) => code),
+    ]);
+    deepEqual(
+      codes.filter((code) => !Object.hasOwn(failureCodes, code)),
+      [],
+    );
+  });
+
+  t('capabilities', () => {
+    const who = (key: 'thread' | 'firstComment' | 'native' | 'textOnly') =>
+      platforms.filter((platform) => capabilities(platform)[key]).join(' ');
+    equal(who('thread'), 'x threads');
+    equal(who('native'), 'youtube facebook');
+    equal(who('firstComment'), 'x instagram youtube facebook linkedin threads bluesky telegram');
+    equal(who('textOnly'), 'x facebook linkedin threads bluesky telegram');
+    for (const platform of platforms) {
+      const { overrides, nativeWindow, publish } = rules[platform];
+      equal('firstComment' in overrides, capabilities(platform).firstComment, platform);
+      equal(nativeWindow !== null, capabilities(platform).native, platform);
+      equal(publish.settleWindowMs >= 600_000, true, platform);
+      // Only a handle can be crossed twice without a second post.
+      if (publish.absenceIsProof) equal(publish.handle !== 'none', true, platform);
+    }
+  });
+});

@@ -1,0 +1,130 @@
+import { equal, ok } from 'node:assert/strict';
+import { normalizePlatform, rules, telegramText, textLength } from '#domain/platforms/index.ts';
+import { links, weightedLength } from '#domain/platforms/weighted.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { suite } from '#test/support/suite.ts';
+
+const family = '👨‍👩‍👧‍👦';
+
+suite('text of a network', (t) => {
+  t('x weighs as twitter-text v3', () => {
+    // Figures made with twitter-text 3.1.0.
+    const table: readonly [string, number][] = [
+      ['', 0],
+      ['hello', 5],
+      ['日本語', 6],
+      ['한국어 text', 11],
+      ['Ω ж ש', 5],
+      [family, 2],
+      ['🇩🇪👍🏽❤️1️⃣', 8],
+      ['e\u0301', 1],
+      ['“quote”—…', 10],
+      ['https://example.com', 23],
+      ['https://example.com/a/very/long/path?with=query&and=more#fragment-that-goes-on-and-on', 23],
+      ['see example.com and foo.de', 55],
+      ['www.example.shop!', 24],
+      ['(https://en.wikipedia.org/wiki/Foo_(bar))', 25],
+      ['node.js file.txt e.g. 3.14', 26],
+      ['user@example.com', 16],
+      ['https://例え.jp/', 23],
+      ['https://localhost:3000', 22],
+      ['\u{1D573}', 2],
+    ];
+    for (const [text, weight] of table) equal(weightedLength(text), weight, JSON.stringify(text));
+  });
+
+  t('x finds the links it would shorten', () => {
+    const text = 'a https://a.com/b_(c), b.org/x. no@c.com';
+    equal(
+      links(text)
+        .map(({ start, end }) => text.slice(start, end))
+        .join(' '),
+      'https://a.com/b_(c) b.org/x',
+    );
+  });
+
+  t('counting stays linear on hostile text', () => {
+    const started = performance.now();
+    for (const unit of ['日', 'a.', '日.', '(http://a.com/(', 'http://', '[](', '#1', '<a', '@a.', '\\', '👨‍']) {
+      const text = unit.repeat(Math.floor(50_000 / unit.length));
+      for (const platform of platforms) {
+        textLength(platform, text, { parseMode: 'MarkdownV2' });
+        textLength(platform, text, { parseMode: 'HTML' });
+      }
+    }
+    ok(performance.now() - started < 20_000, 'no pattern explodes');
+  });
+
+  t('each network at its limit and one over', () => {
+    const fill: Readonly<Record<Platform, readonly [string, number, string]>> = {
+      x: ['日', 2, 'weighted'],
+      instagram: ['😀', 1, 'code_points'],
+      tiktok: ['😀', 2, 'utf16_units'],
+      youtube: ['é', 2, 'utf8_bytes'],
+      facebook: ['e', 1, 'code_points'],
+      linkedin: ['語', 1, 'code_points'],
+      threads: ['😀', 4, 'emoji_bytes'],
+      pinterest: ['a', 1, 'code_points'],
+      bluesky: ['e\u0301', 1, 'graphemes'],
+      telegram: ['😀', 2, 'parsed_utf16_units'],
+    };
+    for (const platform of platforms) {
+      const [unit, weight, name] = fill[platform];
+      const { limit } = rules[platform].text.limits[0];
+      const full = unit.repeat(limit / weight);
+      const at = textLength(platform, full);
+      equal(at.used, limit, platform);
+      equal(at.unit, name, platform);
+      const over = textLength(platform, `${full}.`);
+      equal(over.used, limit + 1, platform);
+      equal(over.limit, limit, platform);
+    }
+  });
+
+  t('bluesky counts graphemes and bytes', () => {
+    equal(textLength('bluesky', family.repeat(100)).used, 100);
+    const heavy = textLength('bluesky', family.repeat(150));
+    equal(heavy.unit, 'utf8_bytes');
+    equal(heavy.used, 150 * 25);
+    equal(heavy.parts[0]?.used, 150);
+  });
+
+  t('threads counts an emoji as its bytes, other letters as one, and links once', () => {
+    equal(textLength('threads', '日本').used, 2);
+    equal(textLength('threads', family).used, 25);
+    equal(textLength('threads', 'a 😀').used, 6);
+    equal(textLength('threads', '1 2 # *').used, 7);
+    const many = Array.from({ length: 6 }, (_, i) => `https://e${i}.com`).join(' ');
+    equal(textLength('threads', many).unit, 'links');
+    equal(textLength('threads', 'https://a.com '.repeat(9)).parts[1]?.used, 1);
+  });
+
+  t('instagram counts hashtags and mentions', () => {
+    const tags = Array.from({ length: 31 }, (_, i) => `#t${i}`).join(' ');
+    const over = textLength('instagram', tags);
+    equal(`${over.unit} ${over.used}/${over.limit}`, 'hashtags 31/30');
+    equal(textLength('instagram', 'mail a@b.com, @one @two').parts[2]?.used, 2);
+    equal(textLength('instagram', 'number #1 and c#d').parts[1]?.used, 0);
+  });
+
+  t('telegram counts what is left of its markup', () => {
+    const table: readonly [string, string | undefined, string][] = [
+      ['<b>bold</b> &lt;x&gt; &#65;&#x42;', 'HTML', 'bold <x> AB'],
+      ['<a href="https://e.com">here</a> 1 < 2', 'HTML', 'here 1 < 2'],
+      ['*b* _i_ __u__ ~s~ ||h|| `c` \\* [t](https://e.com)', 'MarkdownV2', 'b i u s h c * t'],
+      ['*b* [t](https://e.com) \\_', 'Markdown', 'b t _'],
+      ['*b* <b>', undefined, '*b* <b>'],
+    ];
+    for (const [text, mode, shown] of table) equal(telegramText(text, mode), shown);
+    equal(textLength('telegram', `<b>${'a'.repeat(4096)}</b>`, { parseMode: 'HTML' }).used, 4096);
+    equal(textLength('telegram', '<i></i>'.repeat(5000), { parseMode: 'HTML' }).unit, 'utf8_bytes');
+  });
+
+  t('platform names', () => {
+    equal(normalizePlatform('twitter'), 'x');
+    for (const platform of platforms) equal(normalizePlatform(platform), platform);
+    equal(normalizePlatform('X'), null);
+    equal(normalizePlatform('myspace'), null);
+    equal(normalizePlatform('__proto__'), null);
+  });
+});

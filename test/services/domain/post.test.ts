@@ -1,0 +1,259 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import fc from 'fast-check';
+import { type PostCommand, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import type { PostBody, PostEvent } from '#schemas/post.ts';
+import { deciding, type Given } from '#test/support/deciding.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(post);
+
+const body = { content: 'hello', variants: [] } as unknown as PostBody;
+const written = { clientId: 'c1', createdBy: { type: 'apikey', id: 'k1' }, body };
+const plan = (number: number, ...targetIds: readonly string[]) => ({
+  number,
+  targets: targetIds.map((targetId) => ({
+    targetId,
+    accountId: `a-${targetId}`,
+    clientId: 'c1',
+    platform: 'x' as const,
+    dueAt: '2026-01-01T00:00:00.000Z',
+    scheduledLocal: null,
+    timezone: 'UTC',
+    jitterSeconds: 0,
+    scheduleMode: 'managed' as const,
+    scheduleModeReason: null,
+  })),
+});
+const scheduled: PostEvent = { type: 'PostScheduled', data: { ...written, plan: plan(1, 'a', 'b', 'c') } };
+const drafted: PostEvent = { type: 'PostDrafted', data: written };
+const when = '2026-01-01T00:00:05.000Z';
+const settled = (targetId: string, outcome: TargetOutcome, targetRevision = 5): PostEvent => ({
+  type: 'PostTargetSettled',
+  data: { targetId, targetRevision, outcome, publishedAt: outcome === 'published' ? when : null },
+});
+const reopened = (targetId: string, targetRevision: number): PostEvent => ({
+  type: 'PostTargetReopened',
+  data: { targetId, targetRevision },
+});
+const record = (targetId: string, outcome: TargetOutcome, targetRevision = 5): PostCommand => ({
+  type: 'RecordTargetOutcome',
+  targetId,
+  targetRevision,
+  outcome,
+  publishedAt: outcome === 'published' ? when : null,
+});
+const intent = (...targetIds: readonly string[]): PostEvent => ({
+  type: 'PostTargetsChanged',
+  data: { change: { kind: 'cancel', reason: 'post_canceled' }, targetIds: [...targetIds] },
+});
+const saidPublished: PostEvent = { type: 'PostPublished', data: { publishedAt: when } };
+const saidPartial: PostEvent = { type: 'PostPartiallyPublished', data: { publishedAt: when } };
+const saidFailed: PostEvent = { type: 'PostFailed', data: {} };
+const saidCanceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
+
+suite('post', (t) => {
+  t('is drafted once, and replaced while it is a draft', () => {
+    const other = { ...body, content: 'other' };
+    given([])
+      .when({ type: 'Draft', ...written })
+      .then([drafted]);
+    given([drafted])
+      .when({ type: 'ReplaceDraft', body: other })
+      .then([{ type: 'DraftReplaced', data: { body: other } }]);
+    given([drafted]).when({ type: 'ReplaceDraft', body }).then([]);
+    given([]).when({ type: 'ReplaceDraft', body }).refused('not_found');
+    given([scheduled]).when({ type: 'ReplaceDraft', body: other }).refused('post_not_draft');
+  });
+
+  t('is scheduled once, with the next plan', () => {
+    const command = { type: 'Schedule', commandId: 'one', ...written, plan: plan(1, 'a', 'b', 'c') } as const;
+    given([]).when(command).then([scheduled]);
+    given([drafted]).when(command).then([scheduled]);
+    given([scheduled])
+      .when({ ...command, commandId: 'another' })
+      .refused('post_not_draft');
+    given([drafted])
+      .when({ ...command, plan: plan(2, 'a') })
+      .refused('revision_mismatch');
+  });
+
+  t('says the whole when the last target is settled, and not before', () => {
+    given([scheduled])
+      .when(record('a', 'published'))
+      .then([settled('a', 'published')]);
+    const two = [scheduled, settled('a', 'published'), settled('b', 'published')];
+    given(two)
+      .when(record('c', 'published'))
+      .then([settled('c', 'published'), saidPublished]);
+    given(two)
+      .when(record('c', 'failed'))
+      .then([settled('c', 'failed'), saidPartial]);
+    given(two)
+      .when(record('c', 'canceled'))
+      .then([settled('c', 'canceled'), saidPublished]);
+    const failing = [scheduled, settled('a', 'failed'), settled('b', 'canceled')];
+    given(failing)
+      .when(record('c', 'failed'))
+      .then([settled('c', 'failed'), saidFailed]);
+    const leaving = [scheduled, settled('a', 'canceled'), settled('b', 'canceled')];
+    given(leaving)
+      .when(record('c', 'canceled'))
+      .then([settled('c', 'canceled'), saidCanceled]);
+  });
+
+  t('what it shows follows from its targets', () => {
+    const shown = (...events: readonly PostEvent[]) => statusOf(state([scheduled, ...events]));
+    equal(statusOf(state([])), null);
+    equal(statusOf(state([drafted])), 'draft');
+    equal(shown(), 'scheduled');
+    equal(shown(settled('a', 'canceled')), 'scheduled');
+    equal(shown(settled('a', 'failed')), 'publishing');
+    equal(shown(settled('a', 'published')), 'publishing');
+    equal(shown(settled('a', 'canceled'), settled('b', 'canceled'), settled('c', 'canceled')), 'canceled');
+    equal(shown(settled('a', 'failed'), settled('b', 'failed'), settled('c', 'failed')), 'failed');
+    equal(shown(settled('a', 'failed'), settled('b', 'published'), settled('c', 'canceled')), 'partially_published');
+    equal(publishedAtOf(state([scheduled, settled('b', 'published')])), when);
+    equal(publishedAtOf(state([scheduled, settled('b', 'failed')])), null);
+  });
+
+  t('news that is old, of a target it does not know, or of no plan is nothing', () => {
+    given([scheduled, settled('a', 'failed', 5)])
+      .when(record('a', 'published', 5))
+      .then([]);
+    given([scheduled, settled('a', 'failed', 5)])
+      .when(record('a', 'published', 4))
+      .then([]);
+    given([scheduled]).when(record('z', 'published')).then([]);
+    given([drafted]).when(record('a', 'published')).then([]);
+    given([drafted]).when({ type: 'ReopenTarget', targetId: 'a', targetRevision: 9 }).then([]);
+  });
+
+  t('a requeued target is unsettled again; one that never was settled is left', () => {
+    const reopen = { type: 'ReopenTarget', targetId: 'a', targetRevision: 6 } as const;
+    given([scheduled, settled('a', 'failed', 5)])
+      .when(reopen)
+      .then([reopened('a', 6)]);
+    given([scheduled, settled('a', 'failed', 6)])
+      .when(reopen)
+      .then([]);
+    given([scheduled]).when(reopen).then([]);
+    given([scheduled, settled('a', 'failed', 5), reopened('a', 6)])
+      .when(record('a', 'failed', 6))
+      .then([]);
+  });
+
+  t('partial and canceled are said at most once; published or failed may follow a retry', () => {
+    const partial = [
+      scheduled,
+      settled('a', 'published'),
+      settled('b', 'published'),
+      settled('c', 'failed'),
+      saidPartial,
+    ];
+    const again = [...partial, reopened('c', 6)];
+    equal(statusOf(state(again)), 'publishing');
+    given(again)
+      .when(record('c', 'failed', 8))
+      .then([settled('c', 'failed', 8)]);
+    given(again)
+      .when(record('c', 'published', 8))
+      .then([settled('c', 'published', 8), saidPublished]);
+    given(again)
+      .when(record('c', 'canceled', 8))
+      .then([settled('c', 'canceled', 8), saidPublished]);
+    const failing = [scheduled, settled('a', 'canceled'), settled('b', 'canceled'), settled('c', 'failed'), saidFailed];
+    given([...failing, reopened('c', 6)])
+      .when(record('c', 'failed', 8))
+      .then([settled('c', 'failed', 8), saidFailed]);
+    given([...failing, reopened('c', 6)])
+      .when(record('c', 'canceled', 8))
+      .then([settled('c', 'canceled', 8), saidCanceled]);
+  });
+
+  t('cancels by an intent that names its open targets once', () => {
+    const cancel = { type: 'CancelTargets', targetIds: ['a', 'b', 'z'], reason: 'post_canceled' } as const;
+    given([scheduled])
+      .when(cancel)
+      .then([intent('a', 'b')]);
+    given([scheduled, settled('a', 'published')])
+      .when(cancel)
+      .then([intent('b')]);
+    given([scheduled, intent('a')])
+      .when(cancel)
+      .then([intent('b')]);
+    given([drafted]).when(cancel).then([]);
+    given([scheduled, settled('a', 'published'), settled('b', 'failed')])
+      .when(cancel)
+      .then([]);
+  });
+
+  t('a target that an intent met too late may be meant anew when it is open again', () => {
+    const skipped: PostEvent = {
+      type: 'PostTargetsSkipped',
+      data: { intentRevision: 1, targetIds: ['a'], reason: 'late' },
+    };
+    const events = [scheduled, intent('a', 'b'), skipped];
+    given(events)
+      .when({ type: 'CancelTargets', targetIds: ['a', 'b'], reason: 'post_canceled' })
+      .then([intent('a')]);
+    given([scheduled, intent('a', 'b')])
+      .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a', 'z'], reason: 'late' })
+      .then([skipped]);
+    given(events)
+      .when({ type: 'RecordSkipped', intentRevision: 1, targetIds: ['a'], reason: 'late' })
+      .then([]);
+    given(events)
+      .when({ type: 'RecordSkipped', intentRevision: 7, targetIds: ['a'], reason: 'late' })
+      .then([]);
+  });
+
+  t('a client that was archived is the reason given for the whole', () => {
+    const archived: PostEvent = {
+      type: 'PostTargetsChanged',
+      data: { change: { kind: 'cancel', reason: 'client_archived' }, targetIds: ['a', 'b', 'c'] },
+    };
+    given([scheduled, archived, settled('a', 'canceled'), settled('b', 'canceled')])
+      .when(record('c', 'canceled'))
+      .then([settled('c', 'canceled'), { type: 'PostCanceled', data: { reason: 'client_archived' } }]);
+  });
+
+  t(
+    'whatever news comes in whatever order and however often: the whole is said when all are settled, and only then',
+    () => {
+      const seed = seeded('post news').seed;
+      const news: fc.Arbitrary<PostCommand> = fc
+        .tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 3 }))
+        .map(([targetId, targetRevision, which]): PostCommand => {
+          const outcome = (['published', 'failed', 'canceled'] as const)[which];
+          return outcome === undefined
+            ? { type: 'ReopenTarget', targetId, targetRevision }
+            : record(targetId, outcome, targetRevision);
+        });
+      const wholes = ['PostPublished', 'PostPartiallyPublished', 'PostFailed', 'PostCanceled'];
+      const asStatus: Readonly<Record<string, string>> = {
+        PostPublished: 'published',
+        PostPartiallyPublished: 'partially_published',
+        PostFailed: 'failed',
+        PostCanceled: 'canceled',
+      };
+      fc.assert(
+        fc.property(fc.array(news, { maxLength: 40 }), (all) => {
+          const events: Given<PostEvent>[] = [scheduled];
+          for (const one of all) {
+            const decided = post.decide(one, state(events));
+            events.push(...decided);
+            const after: PostState = state(events);
+            deepEqual(post.decide(one, after), []);
+            const said = decided.filter(({ type }) => wholes.includes(type));
+            equal(said.length <= 1, true);
+            for (const { type } of said) equal(statusOf(after), asStatus[type]);
+          }
+          const times = (type: string) => events.filter((one) => one.type === type).length;
+          equal(times('PostPartiallyPublished') <= 1 && times('PostCanceled') <= 1, true);
+        }),
+        { seed, numRuns: 2_000 },
+      );
+    },
+  );
+});

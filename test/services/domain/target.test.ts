@@ -1,0 +1,399 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import fc from 'fast-check';
+import { Rejection } from '#domain/decider.ts';
+import { defaultRetryPolicy, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import type { Failure, TargetEvent } from '#schemas/target.ts';
+import { deciding, type Given } from '#test/support/deciding.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(target);
+
+const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
+const planned = {
+  targetId: 't1',
+  accountId: 'a1',
+  clientId: 'c1',
+  platform: 'x',
+  dueAt: at(100),
+  scheduledLocal: null,
+  timezone: 'UTC',
+  jitterSeconds: 0,
+  scheduleMode: 'managed',
+  scheduleModeReason: null,
+} as const;
+const failure: Failure = {
+  category: 'transient',
+  code: 'network_down',
+  message: 'away',
+  platformCode: null,
+  platformMessage: null,
+  retryable: true,
+  actor: 'platform',
+  mediaId: null,
+};
+const policy = { ...defaultRetryPolicy, jitter: 0.5 };
+const claim = { attempt: 1, takeover: 0 };
+
+const scheduled: TargetEvent = { type: 'TargetScheduled', data: { ...planned, postId: 'p1', postRevision: 3 } };
+const started: TargetEvent = { type: 'TargetPublishStarted', data: claim };
+const boundary: TargetEvent = {
+  type: 'TargetPublishCheckpointed',
+  data: { ...claim, step: 'boundary', data: { key: 'k' }, deadline: at(130) },
+};
+const container: TargetEvent = {
+  type: 'TargetPublishCheckpointed',
+  data: { ...claim, step: 'container', data: { id: '1' }, deadline: null },
+};
+const takenOver: TargetEvent = { type: 'TargetPublishTakenOver', data: { attempt: 1, takeover: 1 } };
+const there = { externalId: 'e1', permalink: null, publishedAt: at(101) };
+const published: TargetEvent = { type: 'TargetPublished', data: { ...claim, ...there } };
+const failed: TargetEvent = { type: 'TargetFailed', data: { ...claim, failure } };
+const limited = (retryAt = at(200)): TargetEvent => ({
+  type: 'TargetRateLimited',
+  data: { ...claim, retryAt, failure },
+});
+const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(131), failure } };
+const unknown: TargetEvent = { type: 'TargetOutcomeUnknown', data: { ...claim, failure, reconcileAt: at(131) } };
+const canceled: TargetEvent = { type: 'TargetCanceled', data: { reason: 'requested', postRevision: null } };
+const requeued = (by: 'schedule' | 'retry', dueAt: string): TargetEvent => ({
+  type: 'TargetRequeued',
+  data: { by, dueAt },
+});
+const absent: TargetEvent = {
+  type: 'TargetOutcomeSettled',
+  data: { outcome: 'absent', externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' },
+};
+const held: TargetEvent = { type: 'TargetHeld', data: { postRevision: 3 } };
+const claimed = [scheduled, started];
+const crossed = [...claimed, boundary];
+const open = [...crossed, unknown];
+
+const situations: Readonly<Record<Exclude<TargetState['status'], 'none'>, readonly TargetEvent[]>> = {
+  awaiting_approval: [scheduled, held],
+  pending: [scheduled],
+  publishing: claimed,
+  rate_limited: [...claimed, limited()],
+  outcome_unknown: open,
+  published: [...crossed, published],
+  failed: [...claimed, failed],
+  canceled: [scheduled, canceled],
+};
+const except = (...names: readonly string[]) =>
+  Object.entries(situations).flatMap(([name, events]) => (names.includes(name) ? [] : [events]));
+/** Every situation that the command is refused in, by one code. */
+const refusedIn = (events: readonly (readonly TargetEvent[])[], command: TargetCommand, code: string) => {
+  for (const one of events) given(one).when(command).refused(code);
+};
+
+suite('target', (t) => {
+  t('is scheduled once, with the post revision it binds to', () => {
+    given([]).when({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }).then([scheduled]);
+    for (const events of except()) {
+      given(events).when({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }).then([]);
+    }
+  });
+
+  t('every situation is what its name says', () => {
+    for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
+    deepEqual(
+      except().map((events) => isOpen(state(events))),
+      [true, true, false, true, false, false, false, false],
+    );
+  });
+
+  t('is claimed when it is due, not a millisecond before, and only while pending', () => {
+    given([scheduled])
+      .when({ type: 'Start', now: at(100) })
+      .then([started], { again: 'not_claimable' });
+    given([scheduled]).when({ type: 'Start', now: '2026-01-01T00:01:39.999Z' }).refused('not_due');
+    refusedIn(except('pending'), { type: 'Start', now: at(999) }, 'not_claimable');
+    given([...claimed, deferred])
+      .when({ type: 'Start', now: at(130) })
+      .refused('not_due');
+    given([...claimed, deferred])
+      .when({ type: 'Start', now: at(131) })
+      .then([{ type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } }], { again: 'not_claimable' });
+  });
+
+  t('is refused at the claim without an attempt of the network', () => {
+    given([scheduled]).when({ type: 'RefuseAtClaim', failure }).then([failed], { again: 'not_claimable' });
+    refusedIn(except('pending'), { type: 'RefuseAtClaim', failure }, 'not_claimable');
+  });
+
+  t('crosses one boundary an attempt, and says what comes before it', () => {
+    const step = { type: 'Checkpoint', ...claim, step: 'container', data: { id: '1' }, deadline: null } as const;
+    const cross = { type: 'Checkpoint', ...claim, step: 'boundary', data: { key: 'k' }, deadline: at(130) } as const;
+    given(claimed)
+      .when(step)
+      .then([container], { again: [container] });
+    given([...claimed, container])
+      .when(cross)
+      .then([boundary], { again: 'boundary_crossed' });
+    given(claimed)
+      .when({ ...cross, deadline: null })
+      .refused('invalid_checkpoint');
+    given(claimed)
+      .when({ ...step, deadline: at(130) })
+      .refused('invalid_checkpoint');
+  });
+
+  t('a taker-over begins with an append, after which the worker before writes nothing', () => {
+    given(claimed)
+      .when({ type: 'TakeOver', ...claim })
+      .then([takenOver], { again: 'claim_lost' });
+    const sleeper: readonly TargetCommand[] = [
+      { type: 'TakeOver', ...claim },
+      { type: 'Checkpoint', ...claim, step: 'boundary', data: null, deadline: at(130) },
+      { type: 'RecordPublished', ...claim, ...there },
+      { type: 'RecordFailed', ...claim, failure },
+      { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy },
+      { type: 'RecordDeferred', ...claim, now: at(101), failure, policy },
+      { type: 'RecordUnknown', ...claim, failure, reconcileAt: at(131) },
+    ];
+    for (const command of sleeper) {
+      given([...claimed, takenOver])
+        .when(command)
+        .refused('claim_lost');
+      refusedIn(except('publishing'), command, 'claim_lost');
+    }
+    const second = { attempt: 1, takeover: 1 };
+    given([...crossed, takenOver])
+      .when({ type: 'RecordPublished', ...second, ...there })
+      .then([{ type: 'TargetPublished', data: { ...second, ...there } }], { again: 'claim_lost' });
+    given([...crossed, takenOver])
+      .when({ type: 'Checkpoint', ...second, step: 'boundary', data: null, deadline: at(140) })
+      .refused('boundary_crossed');
+  });
+
+  t('a known outcome ends the attempt', () => {
+    given(crossed)
+      .when({ type: 'RecordPublished', ...claim, ...there })
+      .then([published], { again: 'claim_lost' });
+    given(crossed)
+      .when({ type: 'RecordFailed', ...claim, failure })
+      .then([failed], { again: 'claim_lost' });
+    given(crossed)
+      .when({ type: 'RecordUnknown', ...claim, failure, reconcileAt: at(131) })
+      .then([unknown], { again: 'claim_lost' });
+  });
+
+  t('a transient failure before the boundary is deferred three times with its jitter, then fails', () => {
+    let events: readonly TargetEvent[] = [scheduled];
+    for (const [tries, seconds] of [31.5, 126, 630].entries()) {
+      const now = { attempt: tries + 1, takeover: 0 };
+      events = [...events, { type: 'TargetPublishStarted', data: now }];
+      const news: TargetEvent = {
+        type: 'TargetPublishDeferred',
+        data: { ...now, retryAt: at(100 + seconds), failure },
+      };
+      given(events)
+        .when({ type: 'RecordDeferred', ...now, now: at(100), failure, policy })
+        .then([news], { again: 'claim_lost' });
+      events = [...events, news];
+      equal(state(events).status, 'pending');
+    }
+    const last = { attempt: 4, takeover: 0 };
+    given([...events, { type: 'TargetPublishStarted', data: last }])
+      .when({ type: 'RecordDeferred', ...last, now: at(100), failure, policy })
+      .then([{ type: 'TargetFailed', data: { ...last, failure } }], { again: 'claim_lost' });
+  });
+
+  t('nothing is deferred after the boundary', () => {
+    given(crossed)
+      .when({ type: 'RecordDeferred', ...claim, now: at(101), failure, policy })
+      .refused('boundary_crossed');
+  });
+
+  t('a rate limit is waited for, as often as the policy allows', () => {
+    const command = { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy } as const;
+    given(claimed).when(command).then([limited()], { again: 'claim_lost' });
+    given(crossed).when(command).then([limited()], { again: 'claim_lost' });
+    given(claimed)
+      .when({ ...command, policy: { ...policy, maxRateLimits: 0 } })
+      .then([failed], { again: 'claim_lost' });
+    const waiting = [...claimed, limited()];
+    given(waiting)
+      .when({ type: 'Requeue', now: at(199) })
+      .refused('not_due');
+    given(waiting)
+      .when({ type: 'Requeue', now: at(200) })
+      .then([requeued('schedule', at(200))]);
+    for (const events of except('rate_limited'))
+      given(events)
+        .when({ type: 'Requeue', now: at(999) })
+        .then([]);
+    const once = { attempt: 2, takeover: 0 };
+    given([...waiting, requeued('schedule', at(200)), { type: 'TargetPublishStarted', data: once }])
+      .when({ ...command, ...once, policy: { ...policy, maxRateLimits: 1 } })
+      .then([{ type: 'TargetFailed', data: { ...once, failure } }], { again: 'claim_lost' });
+  });
+
+  t('a person retries what failed or waits, and the counts begin anew', () => {
+    const retry = { type: 'Retry', commandId: 'r1', now: at(150) } as const;
+    given([...claimed, failed])
+      .when(retry)
+      .then([requeued('retry', at(150))]);
+    given([...claimed, limited()])
+      .when(retry)
+      .then([requeued('retry', at(150))]);
+    refusedIn(except('failed', 'rate_limited'), retry, 'target_not_retryable');
+    given([]).when(retry).refused('not_found');
+    const again = state([...claimed, deferred, started, limited(), requeued('retry', at(150))]);
+    deepEqual(again.status === 'pending' && [again.rateLimits, again.defers, again.dueAt], [0, 0, at(150)]);
+    const counted = state([...claimed, deferred, started, limited(), requeued('schedule', at(200))]);
+    deepEqual(counted.status === 'pending' && [counted.rateLimits, counted.defers], [1, 1]);
+    // The same retry after it failed again was done already; it does not begin another.
+    given([
+      ...claimed,
+      failed,
+      { ...requeued('retry', at(150)), commandId: 'r1' } as Given<TargetEvent>,
+      started,
+      failed,
+    ])
+      .when(retry)
+      .then([]);
+  });
+
+  t('is rescheduled while it is open, once per command', () => {
+    const command = {
+      type: 'Reschedule',
+      commandId: 'm1',
+      dueAt: at(500),
+      scheduledLocal: null,
+      jitterSeconds: 7,
+    } as const;
+    const moved: TargetEvent = {
+      type: 'TargetRescheduled',
+      data: { dueAt: at(500), scheduledLocal: null, jitterSeconds: 7 },
+    };
+    given([scheduled]).when(command).then([moved]);
+    given([...claimed, limited()])
+      .when(command)
+      .then([moved]);
+    given([scheduled, held]).when(command).then([moved]);
+    equal(state([scheduled, held, moved]).status, 'awaiting_approval');
+    equal(state([...claimed, limited(), moved]).status, 'pending');
+    refusedIn(except('pending', 'rate_limited', 'awaiting_approval'), command, 'target_not_pending');
+    given([scheduled])
+      .when({ ...command, dueAt: at(100), jitterSeconds: 0 })
+      .then([]);
+    const other: TargetEvent = { ...moved, data: { ...moved.data, dueAt: at(900) } };
+    given([scheduled, { ...moved, commandId: 'm1' } as Given<TargetEvent>, other])
+      .when(command)
+      .then([]);
+  });
+
+  t('is canceled while it is open; what is publishing or over is not', () => {
+    const command = { type: 'Cancel', reason: 'requested', postRevision: null } as const;
+    given([scheduled]).when(command).then([canceled]);
+    given([...claimed, limited()])
+      .when(command)
+      .then([canceled]);
+    given([scheduled, held]).when(command).then([canceled]);
+    given([scheduled, canceled]).when(command).then([]);
+    refusedIn(except('pending', 'rate_limited', 'awaiting_approval', 'canceled'), command, 'target_not_pending');
+    const byIntent = state([
+      scheduled,
+      { type: 'TargetCanceled', data: { reason: 'client_archived', postRevision: 9 } },
+    ]);
+    equal(byIntent.status !== 'none' && byIntent.appliedRevision, 9);
+  });
+
+  t('an unknown outcome is settled: present, failed, or absent where absence is proof', () => {
+    const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']): TargetCommand => ({
+      type: 'Settle',
+      by: 'reconcile',
+      outcome,
+    });
+    const none = { externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' } as const;
+    given(open)
+      .when(settle({ kind: 'published', ...there }))
+      .then([{ type: 'TargetOutcomeSettled', data: { ...none, ...there, outcome: 'published' } }], {
+        again: 'target_not_unknown',
+      });
+    given(open)
+      .when(settle({ kind: 'failed', failure }))
+      .then([{ type: 'TargetOutcomeSettled', data: { ...none, failure, outcome: 'failed' } }], {
+        again: 'target_not_unknown',
+      });
+    given(open)
+      .when(settle({ kind: 'absent', proof: false }))
+      .then([]);
+    given(open)
+      .when(settle({ kind: 'absent', proof: true }))
+      .then([absent], { again: 'target_not_unknown' });
+    refusedIn(except('outcome_unknown'), settle({ kind: 'absent', proof: true }), 'target_not_unknown');
+  });
+
+  t('proven absent, the next attempt keeps what the boundary was crossed with', () => {
+    const again = state([...claimed, container, boundary, unknown, absent]);
+    equal(again.status, 'pending');
+    const next = state([
+      ...claimed,
+      container,
+      boundary,
+      unknown,
+      absent,
+      { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } },
+    ]);
+    deepEqual(next.status === 'publishing' && [next.boundary, next.checkpoints.map(({ step }) => step)], [
+      null,
+      ['container', 'boundary'],
+    ]);
+  });
+
+  t('whatever is asked of it in whatever order: one boundary an attempt, no way out of an end but a retry', () => {
+    const seed = seeded('target commands').seed;
+    const number = fc.integer({ min: 0, max: 3 });
+    const commands: fc.Arbitrary<TargetCommand> = fc.oneof(
+      fc.constant<TargetCommand>({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }),
+      number.map((n): TargetCommand => ({ type: 'Start', now: at(99 + n) })),
+      fc.constant<TargetCommand>({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      fc.constant<TargetCommand>({ type: 'Requeue', now: at(200) }),
+      fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
+      fc.tuple(number, number, fc.integer({ min: 0, max: 6 })).map(([attempt, takeover, which]): TargetCommand => {
+        const names = { attempt, takeover };
+        const all: readonly TargetCommand[] = [
+          { type: 'TakeOver', ...names },
+          { type: 'Checkpoint', ...names, step: 'boundary', data: null, deadline: at(130) },
+          { type: 'RecordPublished', ...names, ...there },
+          { type: 'RecordFailed', ...names, failure },
+          { type: 'RecordRateLimited', ...names, retryAt: at(200), failure, policy },
+          { type: 'RecordDeferred', ...names, now: at(60), failure, policy },
+          { type: 'RecordUnknown', ...names, failure, reconcileAt: at(131) },
+        ];
+        return all[which] ?? { type: 'TakeOver', ...names };
+      }),
+      fc
+        .boolean()
+        .map((proof): TargetCommand => ({ type: 'Settle', by: 'reconcile', outcome: { kind: 'absent', proof } })),
+    );
+    fc.assert(
+      fc.property(fc.array(commands, { maxLength: 60 }), (asked) => {
+        const events: TargetEvent[] = [];
+        for (const command of asked) {
+          const before = state(events);
+          let decided: readonly TargetEvent[] = [];
+          try {
+            decided = target.decide(command, before);
+          } catch (error) {
+            if (!(error instanceof Rejection)) throw error;
+          }
+          events.push(...decided);
+          const after = state(events);
+          const over = before.status === 'published' || before.status === 'canceled';
+          if (over) deepEqual(after, before);
+          if (decided.length > 0 && after.status === 'publishing' && before.status !== 'publishing') {
+            equal(before.status, 'pending');
+          }
+        }
+        const boundaries = events.flatMap((one) =>
+          one.type === 'TargetPublishCheckpointed' && one.data.step === 'boundary' ? [one.data.attempt] : [],
+        );
+        equal(new Set(boundaries).size, boundaries.length, 'two boundaries in one attempt');
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { deepEqual } from 'node:assert/strict';
+import { workspace } from '#domain/workspace.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(workspace);
+
+const created: WorkspaceEvent = {
+  type: 'WorkspaceCreated',
+  data: { name: 'North', timezone: 'Europe/Paris', mode: 'live', twinOf: null },
+};
+const ann: WorkspaceEvent = { type: 'MemberAdded', data: { memberId: 'ann', name: 'Ann', role: 'owner' } };
+const bob: WorkspaceEvent = { type: 'MemberAdded', data: { memberId: 'bob', name: 'Bob', role: 'creator' } };
+const bobOwns: WorkspaceEvent = { type: 'MemberRoleChanged', data: { memberId: 'bob', role: 'owner' } };
+const twin: WorkspaceEvent = {
+  type: 'WorkspaceCreated',
+  data: { name: 'North', timezone: 'UTC', mode: 'test', twinOf: 'north' },
+};
+const create = {
+  type: 'Create',
+  name: 'North',
+  timezone: 'Europe/Paris',
+  owner: { memberId: 'ann', name: 'Ann' },
+} as const;
+
+suite('workspace', (t) => {
+  t('is created with its Owner', () => given([]).when(create).then([created, ann]));
+
+  t('is created once, whatever a second call says', () =>
+    given([created, ann])
+      .when({ ...create, name: 'Other' })
+      .then([]),
+  );
+
+  t('has a twin without members', () =>
+    given([]).when({ type: 'CreateTwin', name: 'North', timezone: 'UTC', twinOf: 'north' }).then([twin]),
+  );
+
+  t('makes the twin once', () =>
+    given([twin]).when({ type: 'CreateTwin', name: 'Changed', timezone: 'UTC', twinOf: 'north' }).then([]),
+  );
+
+  t('gives the twin no members: they belong to the live workspace', () =>
+    given([twin])
+      .when({ type: 'AddMember', memberId: 'bob', name: 'Bob', role: 'viewer' })
+      .refused('validation_failed'),
+  );
+
+  t('changes name and zone', () => {
+    const profile = { name: 'South', timezone: 'Asia/Tokyo' };
+    given([created, ann])
+      .when({ type: 'ChangeProfile', ...profile })
+      .then([{ type: 'WorkspaceProfileChanged', data: profile }]);
+    given([created, ann]).when({ type: 'ChangeProfile', name: 'North', timezone: 'Europe/Paris' }).then([]);
+  });
+
+  t('adds a member once', () => {
+    const add = { type: 'AddMember', memberId: 'bob', name: 'Bob', role: 'creator' } as const;
+    given([created, ann]).when(add).then([bob]);
+    given([created, ann, bob])
+      .when({ ...add, role: 'owner' })
+      .then([]);
+  });
+
+  t('changes a role', () => {
+    given([created, ann, bob]).when({ type: 'ChangeRole', memberId: 'bob', role: 'owner' }).then([bobOwns]);
+    given([created, ann]).when({ type: 'ChangeRole', memberId: 'bob', role: 'owner' }).refused('not_found');
+  });
+
+  t('keeps at least one Owner', () => {
+    const demote = { type: 'ChangeRole', memberId: 'ann', role: 'viewer' } as const;
+    const remove = { type: 'RemoveMember', memberId: 'ann' } as const;
+    for (const command of [demote, remove]) given([created, ann, bob]).when(command).refused('validation_failed');
+    given([created, ann, bob, bobOwns])
+      .when(demote)
+      .then([{ type: 'MemberRoleChanged', data: { memberId: 'ann', role: 'viewer' } }]);
+    given([created, ann, bob, bobOwns])
+      .when(remove)
+      .then([{ type: 'MemberRemoved', data: { memberId: 'ann' } }]);
+  });
+
+  t('lets only one of two Owners go who leave at once: the second is decided on what the first left', () =>
+    given([created, ann, bob, bobOwns, { type: 'MemberRemoved', data: { memberId: 'bob' } }])
+      .when({ type: 'RemoveMember', memberId: 'ann' })
+      .refused('validation_failed'),
+  );
+
+  t('removes a member, also one who is gone', () => {
+    given([created, ann, bob])
+      .when({ type: 'RemoveMember', memberId: 'bob' })
+      .then([{ type: 'MemberRemoved', data: { memberId: 'bob' } }]);
+    given([created, ann]).when({ type: 'RemoveMember', memberId: 'bob' }).then([]);
+  });
+
+  t('must exist before it changes', () => {
+    given([]).when({ type: 'ChangeProfile', name: 'N', timezone: 'UTC' }).refused('not_found');
+    given([]).when({ type: 'AddMember', memberId: 'bob', name: 'Bob', role: 'viewer' }).refused('not_found');
+    given([]).when({ type: 'ChangeRole', memberId: 'bob', role: 'viewer' }).refused('not_found');
+    given([]).when({ type: 'RemoveMember', memberId: 'bob' }).refused('not_found');
+  });
+
+  t('folds every event, and passes over one that does not fit', () => {
+    const profile: WorkspaceEvent = { type: 'WorkspaceProfileChanged', data: { name: 'South', timezone: 'UTC' } };
+    deepEqual(state([created, ann, bob, bobOwns, profile, { type: 'MemberRemoved', data: { memberId: 'ann' } }]), {
+      status: 'created',
+      name: 'South',
+      timezone: 'UTC',
+      mode: 'live',
+      twinOf: null,
+      members: { bob: { name: 'Bob', role: 'owner' } },
+    });
+    deepEqual(state([ann, profile]), workspace.initial);
+    deepEqual(state([created, bobOwns]), state([created]));
+  });
+});
