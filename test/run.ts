@@ -1,0 +1,156 @@
+/**
+ * `make test`: types, lint, then every test file in a process of its own, two at once, over one shared Postgres.
+ * The last line is `N passed, N failed` (`, N skipped`); the exit code is 1 when anything failed.
+ */
+import { globSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { sharedServer } from './support/postgres.ts';
+import { checkJob, fileJob, isSerial, type Job, type Outcome, stopAll } from './support/runner.ts';
+
+const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
+
+  --only <text>    run only what has this text in its path ("types" and "lint" are paths too)
+  --dir <folder>   run the files of this folder alone: no types, no lint, no shared database
+  --help           print this
+
+Environment: CI=true makes a skipped test a failure. DATABASE_URL, KAFKA_BROKERS, EVENTSTORE_URL give real servers.
+SEED=<n> plays a random test again.`;
+
+const AT_ONCE = 2;
+const SLOWEST = 5;
+const MOST_AGAIN = 2;
+const root = path.resolve(import.meta.dirname, '..');
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { only: { type: 'string' }, dir: { type: 'string' }, help: { type: 'boolean' } },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return;
+  }
+  const started = performance.now();
+  const { parallel, serial } = plan(values.dir, values.only ?? '');
+  // A third of a file's start is stripping and compiling; its own children inherit this.
+  const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
+  const needsServer = values.dir === undefined && [...parallel, ...serial].some((job) => job.file !== undefined);
+  const server = needsServer ? await startServer() : undefined;
+  if (server) env.TEST_DATABASE_URL = server.url;
+
+  const outcomes: Outcome[] = [];
+  const leave = (signal: NodeJS.Signals) => {
+    console.log(`\n${signal}: stopping`);
+    void Promise.allSettled([stopAll(), server?.stop()]).then(() => process.exit(130));
+  };
+  process.on('SIGINT', leave).on('SIGTERM', leave).on('SIGHUP', leave);
+  try {
+    for (const [jobs, lanes] of [[parallel, AT_ONCE] as const, [serial, 1] as const]) {
+      const waiting = [...jobs];
+      const lane = async () => {
+        for (let job = waiting.shift(); job; job = waiting.shift()) {
+          const outcome = await job.run(env);
+          outcomes.push(outcome);
+          show(outcome);
+        }
+      };
+      await Promise.all(Array.from({ length: lanes }, lane));
+    }
+    if (values.dir === undefined) await again([...parallel, ...serial], outcomes, env);
+  } finally {
+    await server?.stop();
+    process.off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave);
+  }
+  process.exitCode = conclude(outcomes, started) ? 0 : 1;
+}
+
+/**
+ * A file or two that failed beside others are run once more, alone, and what they come to counts. It is said loudly, for
+ * it is a fault to be found: of the test, or of what it tests. More than two are no accident and stay red.
+ */
+async function again(jobs: readonly Job[], outcomes: Outcome[], env: Readonly<Record<string, string>>): Promise<void> {
+  const red = jobs.filter(
+    (job) => job.file !== undefined && outcomes.some((one) => one.name === job.name && one.failed > 0),
+  );
+  if (red.length > MOST_AGAIN) return;
+  for (const job of red) {
+    console.log(`\nUNSTEADY  ${job.name} failed beside others; once more, alone:`);
+    const outcome = await job.run(env);
+    outcomes.splice(
+      outcomes.findIndex((one) => one.name === job.name),
+      1,
+      outcome,
+    );
+    show(outcome);
+  }
+}
+
+function plan(dir: string | undefined, only: string): { parallel: Job[]; serial: Job[] } {
+  const folder = path.resolve(dir ?? path.join(root, 'test'));
+  // Fixtures are test files that fail on purpose, for the test of this runner.
+  const files = globSync('**/*.test.ts', { cwd: folder })
+    .filter((file) => !/^(bench|support[\\/]fixtures)[\\/]/.test(file))
+    .sort()
+    .map((file) => path.join(folder, file));
+  const node = (script: string, ...args: string[]) => [path.join(root, 'node_modules', script), ...args];
+  const checks = [
+    checkJob('types', node('typescript/bin/tsc', '-p', root), root),
+    checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings'), root),
+  ];
+  const wanted = (job: Job) => job.name.includes(only);
+  const jobs = (serial: boolean) =>
+    files.filter((file) => isSerial(file) === serial).map((file) => fileJob(file, path.relative(root, file)));
+  return {
+    parallel: [...(dir === undefined ? checks : []), ...jobs(false)].filter(wanted),
+    serial: jobs(true).filter(wanted),
+  };
+}
+
+async function startServer(): Promise<Awaited<ReturnType<typeof sharedServer>>> {
+  const server = await sharedServer();
+  console.log(`postgres: ${server.source}`);
+  return server;
+}
+
+function show({ name, passed, failed, skipped, ms, output, why }: Outcome): void {
+  const counts = [
+    `${passed} passed`,
+    failed > 0 && `${failed} failed`,
+    skipped.length > 0 && `${skipped.length} skipped`,
+  ];
+  const line = [failed > 0 ? 'FAIL' : ' ok ', name, counts.filter(Boolean).join(', '), seconds(ms)].join('  ');
+  console.log(line);
+  if (failed > 0)
+    console.log(`${output.trimEnd()}\n${why.map((reason) => `  ${reason}\n`).join('')}  ---- end of ${name}`);
+}
+
+/** Prints what the run comes to; true when it is green. */
+function conclude(outcomes: readonly Outcome[], started: number): boolean {
+  const onCi = process.env.CI === 'true';
+  const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
+  const skipped = outcomes.flatMap((outcome) => outcome.skipped.map((skip) => ({ ...skip, file: outcome.name })));
+  const red = outcomes.filter((outcome) => outcome.failed > 0);
+
+  const slow = outcomes.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
+  console.log(`\nslowest: ${slow.map(({ name, ms }) => `${name} ${seconds(ms)}`).join(', ')}`);
+  console.log(`took ${seconds(performance.now() - started)}`);
+  if (skipped.length > 0) {
+    console.log(onCi ? '\nskipped, which on CI is a failure:' : '\nskipped:');
+    for (const { file, name, reason } of skipped) console.log(`  ${file}: ${name}: ${reason}`);
+  }
+  if (red.length > 0) console.log('\nfailed:');
+  for (const { name, failures, why } of red) {
+    for (const what of [...failures, ...why]) console.log(`  ${name}: ${what}`);
+  }
+  if (outcomes.length === 0) console.log('\nfailed: nothing matches, so nothing ran');
+  const failed = sum((outcome) => outcome.failed) + (onCi ? skipped.length : 0) + (outcomes.length === 0 ? 1 : 0);
+  const tail = skipped.length > 0 && !onCi ? `, ${skipped.length} skipped` : '';
+  console.log(`\n${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);
+  return failed === 0;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+await main();

@@ -1,0 +1,83 @@
+/** The runner is trusted by everything else, so each way a file can go wrong is a fixture that it must call red. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { suite } from '#test/support/suite.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const fixtures = path.join(root, 'test/support/fixtures/runner');
+
+interface Run {
+  readonly code: number | null;
+  readonly output: string;
+  readonly last: string;
+}
+
+async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
+  const command = [path.join(root, 'test/run.ts'), '--dir', fixtures, ...args];
+  const child = spawn(process.execPath, command, { env: { ...process.env, CI: '', ...env } });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output, last: output.trimEnd().split('\n').at(-1) ?? '' };
+}
+
+/** One fixture: the last line, the exit code, and words that must be in the output. */
+const cases: readonly [fixture: string, last: string, code: number, ...words: RegExp[]][] = [
+  ['/green', '2 passed, 0 failed', 0],
+  ['/serial', '1 passed, 0 failed', 0],
+  ['/skips', '1 passed, 0 failed, 1 skipped', 0, /cannot run: no moon tonight/],
+  ['/fails', '1 passed, 1 failed', 1, /a reason to print/, /fails: fails/],
+  ['/hook', '0 passed, 1 failed', 1, /the world was not built/],
+  ['/empty', '0 passed, 1 failed', 1, /crashed \(exit code 0\), in: no test yet/],
+  ['/crash', '0 passed, 1 failed', 1, /crashed \(exit code 1\), in: crash: dies/],
+  ['/deadlock', '0 passed, 1 failed', 1, /in: deadlock: waits for nobody/],
+  ['/hidden', '1 passed, 1 failed', 1, /not in a form the runner can read/],
+  ['no such file', '0 passed, 1 failed', 1, /nothing ran/],
+];
+
+suite('test runner', (t) => {
+  for (const [fixture, last, code, ...words] of cases) {
+    t(`${fixture} comes to "${last}"`, async () => {
+      const result = await run(['--only', fixture]);
+      for (const word of words) assert.match(result.output, word);
+      assert.deepEqual([result.last, result.code], [last, code], result.output);
+    });
+  }
+
+  t('a skip is a failure on CI', async () => {
+    const { last, code } = await run(['--only', '/skips'], { CI: 'true' });
+    assert.deepEqual([last, code], ['1 passed, 1 failed', 1]);
+  });
+
+  if (process.platform === 'linux') {
+    t('a process left behind fails its file and is ended', async () => {
+      const { output, last } = await run(['--only', '/orphan']);
+      assert.equal(last, '1 passed, 1 failed', output);
+      assert.match(output, /left running: sleep 31\.4159/);
+    });
+  } else t.skip('a process left behind fails its file and is ended', 'needs /proc');
+
+  t('of all together the serial file comes last, and the one that hangs is stopped and its test named', async () => {
+    const { output, last } = await run([], { TEST_LIMIT_MS: '1500' });
+    assert.match(last, /^\d+ passed, \d+ failed, 1 skipped$/, output);
+    assert.match(output, /time limit of 1500 ms, in: hangs: waits for ever/);
+    assert.ok(output.indexOf('/serial.test.ts') > output.indexOf('/skips.test.ts'), output);
+  });
+
+  t('a file run alone ends with the verdict as its exit code', async () => {
+    const alone = (file: string) =>
+      new Promise<number | null>((resolve) => {
+        spawn(process.execPath, [path.join(fixtures, file)], { stdio: 'ignore' }).once('close', resolve);
+      });
+    const files = ['green', 'skips', 'fails', 'hook', 'crash', 'deadlock'];
+    const codes = await Promise.all(files.map((file) => alone(`${file}.test.ts`)));
+    assert.deepEqual(codes.map(Boolean), [false, false, true, true, true, true]);
+  });
+});

@@ -1,0 +1,28 @@
+/** A consumer in a process of its own, so that it can die: one row per event into `effects`. Arguments: URL, group. */
+import { Pool } from 'pg';
+import { openPostgresLog } from '#infra/postgres/log.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { consume } from '#runtime/consume.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import { effectsOf } from './effects.ts';
+import { TestKeys } from './projecting.ts';
+
+const [url = '', group = ''] = process.argv.slice(2);
+const pool = new Pool({ connectionString: url, max: 3 });
+const log = await openPostgresLog({ url });
+const stop = new AbortController();
+process.on('SIGTERM', () => stop.abort());
+const consumer = consume({
+  log,
+  pool,
+  group,
+  topics: ['workspace'],
+  codec: new EventCodec(new TestKeys()),
+  apply: effectsOf(group),
+  signal: stop.signal,
+  logger: createLogger('child', 'silent'),
+});
+process.stdout.write('ready\n');
+await consumer.done;
+await log.close();
+await pool.end();

@@ -1,0 +1,84 @@
+/** Holds every request and answer of a test against contracts/openapi.json, as a caller with only the contract would. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+type Json = Record<string, unknown>;
+interface Response {
+  readonly content?: Readonly<Record<string, unknown>>;
+}
+interface Documented {
+  readonly operationId: string;
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+const document = JSON.parse(readFileSync(new URL('../../contracts/openapi.json', import.meta.url), 'utf8')) as Json & {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Documented>>>>;
+};
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema({ ...document, $id: 'openapi' });
+
+const escaped = (part: string): string => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+const compiled = new Map<string, ValidateFunction>();
+const validatorAt = (parts: readonly string[]): ValidateFunction => {
+  const ref = `openapi#/${parts.map(escaped).join('/')}`;
+  const known = compiled.get(ref) ?? ajv.compile({ $ref: ref });
+  compiled.set(ref, known);
+  return known;
+};
+
+interface Found {
+  readonly path: string;
+  readonly operation: Documented;
+}
+
+const literals = (path: string): number => path.split('/').filter((part) => !part.startsWith('{')).length;
+
+/** The documented operation of a request; null where the contract knows none. `path` without /v1 and query. */
+export const documented = (method: string, path: string): Found | null => {
+  const parts = path.split('/');
+  const fits = (template: string): boolean => {
+    const wanted = template.split('/');
+    return wanted.length === parts.length && wanted.every((part, at) => part.startsWith('{') || part === parts[at]);
+  };
+  const [best] = Object.keys(document.paths)
+    .filter(fits)
+    .sort((a, b) => literals(b) - literals(a));
+  const operation = best === undefined ? undefined : document.paths[best]?.[method.toLowerCase()];
+  return best === undefined || operation === undefined ? null : { path: best, operation };
+};
+
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly sent: unknown;
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: unknown;
+}
+
+/** @throws AssertionError where the exchange is not as the contract says. */
+export const assertContract = ({ method, path, sent, status, contentType, body }: Exchange): void => {
+  const found = documented(method, path);
+  if (found === null) return;
+  const { operation } = found;
+  const where = `${operation.operationId} ${status}`;
+  const place = ['paths', found.path, method.toLowerCase()];
+  const answer = operation.responses[String(status)];
+  assert.ok(answer !== undefined, `${where}: the contract does not declare this status`);
+  const type = contentType.split(';')[0] ?? '';
+  assert.ok(answer.content?.[type] !== undefined, `${where}: the contract does not declare ${type}`);
+  const check = (parts: readonly string[], value: unknown, what: string): void => {
+    const validate = validatorAt(parts);
+    assert.ok(validate(value), `${where}: ${what} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);
+  };
+  check([...place, 'responses', String(status), 'content', type, 'schema'], body, 'answer');
+  // What was taken must have been allowed; what was refused may be anything.
+  if (status === 200 && operation.requestBody !== undefined && sent !== undefined) {
+    check([...place, 'requestBody', 'content', 'application/json', 'schema'], sent, 'request');
+  }
+};

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { type Decider, type Fact, fold, Rejection } from '#domain/decider.ts';
+
+/**
+ * `given(events).when(command).then(events)` for one decider. `then` decides twice: on what the first decision left,
+ * the same command must yield nothing, unless the test says what else it does.
+ */
+
+/** An event as a test writes it: its fact is made up, revision by place. */
+export type Given<Event> = Event & { readonly commandId?: string; readonly at?: string };
+
+interface Then<Event> {
+  /** `again`: what the repeated command does where it is not nothing: other events, or a refusal's code. */
+  then(expected: readonly Event[], options?: { readonly again?: readonly Event[] | string }): void;
+  refused(code: string): void;
+}
+
+export const deciding = <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
+  decider: Decider<State, Command, Event>,
+) => {
+  const folded = (events: readonly Given<Event>[]): State =>
+    fold(
+      decider,
+      events.map((one, revision): { event: Event; fact: Fact } => ({
+        event: one,
+        fact: {
+          eventId: `event-${revision}`,
+          revision,
+          commandId: one.commandId ?? `command-${revision}`,
+          occurredAt: one.at ?? '2026-01-01T00:00:00.000Z',
+        },
+      })),
+    );
+  const refusalOf = (command: Command, state: State): string => {
+    try {
+      decider.decide(command, state);
+    } catch (error) {
+      if (error instanceof Rejection) return error.code;
+      throw error;
+    }
+    return 'not refused';
+  };
+  return {
+    state: folded,
+    given: (events: readonly Given<Event>[]) => ({
+      when: (command: Command): Then<Event> => ({
+        // biome-ignore lint/suspicious/noThenProperty: given, when, then; nobody awaits this.
+        then: (expected, { again = [] } = {}) => {
+          const decided = decider.decide(command, folded(events));
+          assert.deepEqual(decided, expected);
+          // Repeated with the id it came with, as a caller's repeat does.
+          const commandId = (command as { readonly commandId?: string }).commandId;
+          const named = commandId === undefined ? {} : { commandId };
+          const after = folded([...events, ...decided.map((one) => ({ ...one, ...named }))]);
+          if (typeof again === 'string') assert.equal(refusalOf(command, after), again);
+          else assert.deepEqual(decider.decide(command, after), again, 'the command was repeated');
+        },
+        refused: (code) => assert.equal(refusalOf(command, folded(events)), code),
+      }),
+    }),
+  };
+};

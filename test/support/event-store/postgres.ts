@@ -1,0 +1,74 @@
+/** A harness of the event store suite over one database, with the faults that a Postgres connection can meet. */
+import pg from 'pg';
+import type { Harness, Offer } from '#contracts/ports/event-store.suite.ts';
+import { PostgresEventStore, type PostgresEventStoreOptions } from '#infra/postgres/event-store.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { tcpProxy } from '#test/support/tcp-proxy.ts';
+
+export const postgresOffers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'buffered'];
+
+/** Runs one statement on a connection of its own. */
+export const runSql = async (url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows;
+  } finally {
+    await client.end();
+  }
+};
+
+/** Ends every session of the database but the one that asks. */
+export const killSessions = async (url: string): Promise<void> => {
+  await runSql(
+    url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+  );
+};
+
+export interface PostgresHarness extends Harness {
+  /** Straight to the server, past the proxy. */
+  readonly url: string;
+  open(options?: Partial<PostgresEventStoreOptions>): Promise<PostgresEventStore>;
+  /** The server is out of reach until `heal`. */
+  cut(): void;
+  heal(): void;
+}
+
+export const postgresHarness = async (): Promise<PostgresHarness> => {
+  const database = await testDatabase();
+  const direct = new URL(database.url);
+  const proxy = await tcpProxy({ host: direct.hostname, port: Number(direct.port || 5432) });
+  const proxied = new URL(database.url);
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String(proxy.port);
+  const handles: PostgresEventStore[] = [];
+  return {
+    url: database.url,
+    async open(options = {}) {
+      const handle = await PostgresEventStore.open({ url: proxied.href, ...options });
+      handles.push(handle);
+      return handle;
+    },
+    async close() {
+      await Promise.all(handles.map((handle) => handle.close()));
+      await proxy.close();
+      await database.drop();
+    },
+    async dropReplyAfterCommit() {
+      void proxy.loseAnswer((request) => request.includes('\0append\0'));
+    },
+    killConnections: () => killSessions(database.url),
+    async restart() {
+      // What a client sees of a restart: every session ends, and for a while nobody answers.
+      proxy.cut();
+      await killSessions(database.url);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      proxy.heal();
+    },
+    buffered: () => handles.reduce((sum, handle) => sum + handle.tail.held, 0),
+    cut: () => proxy.cut(),
+    heal: () => proxy.heal(),
+  };
+};

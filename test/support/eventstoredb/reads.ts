@@ -1,0 +1,145 @@
+/** How the double answers reads and subscriptions: forwards inclusive, subscriptions exclusive, as the server. */
+import { randomUUID } from 'node:crypto';
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { type ServerWritableStream, status } from '@grpc/grpc-js';
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { MemoryEventLog } from '#infra/memory/event-store.ts';
+import { codeOf, type Faults, failure } from '#test/support/eventstoredb/faults.ts';
+import {
+  caughtUpMessage,
+  checkpointMessage,
+  confirmationMessage,
+  eventMessage,
+  filterOf,
+  notFoundMessage,
+  textOf,
+} from '#test/support/eventstoredb/messages.ts';
+
+/** Writes and waits while the call is full, so that a slow reader is felt here. */
+const send = async (call: ServerWritableStream<ReadReq, ReadResp>, message: ReadResp): Promise<void> => {
+  if (call.cancelled || call.destroyed || call.writableEnded || call.write(message)) return;
+  const full = Promise.withResolvers<void>();
+  const events = ['drain', 'cancelled', 'close', 'error', 'finish'];
+  for (const name of events) call.once(name, full.resolve);
+  await full.promise;
+  for (const name of events) call.removeListener(name, full.resolve);
+};
+
+export class Reads {
+  readonly subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
+  /** Events written to subscriptions that are open now: what their consumers took, and what waits on the way. */
+  handedOver = 0;
+  readonly #log: MemoryEventLog;
+  readonly #faults: Faults;
+  readonly #contentTypeOf: (id: string) => string;
+
+  constructor(log: MemoryEventLog, faults: Faults, contentTypeOf: (id: string) => string) {
+    this.#log = log;
+    this.#faults = faults;
+    this.#contentTypeOf = contentTypeOf;
+  }
+
+  async answer(call: ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
+    call.on('error', () => {});
+    const fault = this.#faults.reads.shift();
+    if (fault === 'hang') return;
+    if (fault === 'end_silently') return void call.end();
+    if (fault === 'access_denied') return void call.emit('error', failure(status.PERMISSION_DENIED, 'access-denied'));
+    if (fault !== undefined) return void call.emit('error', failure(codeOf[fault] ?? status.UNKNOWN));
+    const options = call.request.getOptions();
+    if (options === undefined) return void call.emit('error', failure(status.INVALID_ARGUMENT));
+    if (options.hasSubscription()) return this.#subscribe(call, options);
+    const limit = Number(options.getCount());
+    const backwards = options.getReadDirection() === 1;
+    const source = options.hasStream() ? this.#streamEvents(options, backwards) : this.#allEvents(options, backwards);
+    if (source === null) {
+      const name = textOf(options.getStream()?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array());
+      await send(call, notFoundMessage(name));
+    }
+    const filter = filterOf(options);
+    let sent = 0;
+    for (const event of source ?? []) {
+      if (sent >= limit || call.cancelled) break;
+      if (filter !== null && !filter.passes(event)) continue;
+      sent++;
+      await send(call, eventMessage(event, this.#contentTypeOf(event.id)));
+    }
+    call.end();
+  }
+
+  /** Null for a stream that does not exist. */
+  #streamEvents(options: ReadReq.Options, backwards: boolean): readonly RecordedEvent[] | null {
+    const of = options.getStream();
+    const events = this.#log.stream(textOf(of?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()));
+    if (events.length === 0) return null;
+    const revision = of?.hasRevision() ? BigInt(of.getRevision()) : null;
+    if (!backwards) return events.filter((e) => (of?.hasEnd() ? false : revision === null || e.revision >= revision));
+    return events.filter((e) => (of?.hasStart() ? false : revision === null || e.revision <= revision)).reverse();
+  }
+
+  /** Forwards from a position inclusive, backwards exclusive, as the server reads. */
+  #allEvents(options: ReadReq.Options, backwards: boolean): Iterable<RecordedEvent> {
+    const { all } = this.#log;
+    const of = options.getAll();
+    const position = of?.getPosition();
+    let start = of?.hasEnd() ? all.length : 0;
+    if (position !== undefined) start = this.#log.indexAfter(BigInt(position.getCommitPosition()) - 1n);
+    return (function* () {
+      const step = backwards ? -1 : 1;
+      for (let i = backwards ? start - 1 : start; ; i += step) {
+        const event = all[i];
+        if (event === undefined) return;
+        yield event;
+      }
+    })();
+  }
+
+  async #subscribe(call: ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
+    const filter = filterOf(options);
+    const after = options.getAll()?.getPosition();
+    let next = options.getAll()?.hasEnd() ? this.#log.all.length : 0;
+    if (after !== undefined) next = this.#log.indexAfter(BigInt(after.getCommitPosition()));
+    let wake = () => {};
+    const stopListening = this.#log.onAppend(() => wake());
+    let gone = false;
+    let mine = 0;
+    const leave = () => {
+      gone = true;
+      wake();
+    };
+    for (const name of ['cancelled', 'close', 'error', 'finish']) call.on(name, leave);
+    this.subscriptions.add(call);
+    try {
+      await send(call, confirmationMessage(randomUUID()));
+      let considered = 0;
+      let caughtUp = false;
+      while (!gone) {
+        const event = this.#log.all[next];
+        if (event === undefined) {
+          if (!caughtUp) await send(call, caughtUpMessage());
+          caughtUp = true;
+          if (this.#log.all[next] !== undefined || gone) continue;
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          continue;
+        }
+        next++;
+        if (filter?.passes(event) ?? true) {
+          for (let times = this.#faults.deliverTwice ? 2 : 1; times > 0 && !gone; times--) {
+            this.handedOver++;
+            mine++;
+            await send(call, eventMessage(event, this.#contentTypeOf(event.id)));
+          }
+        }
+        if (filter !== null && ++considered % filter.interval === 0 && !gone) {
+          await send(call, checkpointMessage(event.position));
+        }
+      }
+    } finally {
+      this.handedOver -= mine;
+      this.subscriptions.delete(call);
+      stopListening();
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/** Event store servers for tests: a real one where it can be had, and the double as a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { GenericContainer, Wait } from 'testcontainers';
+import { engineAnswers } from '#test/support/container-engine.ts';
+
+export interface EventStoreServer {
+  readonly url: string;
+  /** Where it came from, for the one line a test world prints. */
+  readonly source: 'environment' | 'docker' | 'double';
+  stop(): Promise<void>;
+}
+
+export interface DoubleProcess extends EventStoreServer {
+  readonly port: number;
+  /** kill -9; what was acknowledged is kept if it has a data file. */
+  kill9(): Promise<void>;
+  /** Up again on the same port. */
+  start(): Promise<void>;
+}
+
+/** A real server: the one of the environment, else a container. Null when there is neither. */
+export const givenEventStore = async (): Promise<EventStoreServer | null> => {
+  const named = process.env.EVENTSTORE_URL;
+  if (named !== undefined && named !== '') return { url: named, source: 'environment', stop: async () => undefined };
+  if (!(await engineAnswers())) return null;
+  const container = await new GenericContainer('eventstore/eventstore:23.10.2-jammy')
+    .withExposedPorts(2113)
+    .withEnvironment({
+      EVENTSTORE_INSECURE: 'true',
+      EVENTSTORE_MEM_DB: 'true',
+      EVENTSTORE_RUN_PROJECTIONS: 'None',
+      EVENTSTORE_CLUSTER_SIZE: '1',
+    })
+    .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))
+    .start();
+  return {
+    url: `esdb://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`,
+    source: 'docker',
+    stop: async () => {
+      await container.stop();
+    },
+  };
+};
+
+const script = fileURLToPath(new URL('./server.ts', import.meta.url));
+
+/**
+ * Below the range that the system gives out by itself: a client that keeps trying a dead port of that range may be given
+ * the same port for its own end, connects to itself, and the server that comes back finds its port taken.
+ */
+const somePort = (): number => 10_000 + Math.floor(Math.random() * 20_000);
+/** How often a port that is taken is tried again, or another one, before the error is told. */
+const mostTries = 20;
+
+/** The double in a process of its own, listening when this resolves. */
+export const doubleProcess = async (
+  options: { readonly data?: string; readonly unary?: boolean } = {},
+): Promise<DoubleProcess> => {
+  let port = 0;
+  let child: ChildProcess | null = null;
+  const listen = async (wanted: number): Promise<void> => {
+    const args = [script, '--port', String(wanted)];
+    if (options.data !== undefined) args.push('--data', options.data);
+    if (options.unary === true) args.push('--unary');
+    const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    child = started;
+    const exited = once(started, 'exit').then(([code]) => {
+      throw new Error(`the event store double ended with ${code} before it listened`);
+    });
+    const line = once(createInterface({ input: started.stdout }), 'line').then(([text]) => Number(text));
+    port = await Promise.race([line, exited]);
+    exited.catch(() => {});
+  };
+  const start = async (): Promise<void> => {
+    for (let tried = 1; ; tried += 1) {
+      try {
+        return await listen(port === 0 ? somePort() : port);
+      } catch (error) {
+        if (tried === mostTries) throw error;
+        await delay(100);
+      }
+    }
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const running = child;
+    child = null;
+    if (running === null || running.exitCode !== null || running.signalCode !== null) return;
+    const exited = once(running, 'exit');
+    running.kill(signal);
+    await exited;
+  };
+  await start();
+  return {
+    get port() {
+      return port;
+    },
+    get url() {
+      return `esdb://127.0.0.1:${port}?tls=false`;
+    },
+    source: 'double',
+    start,
+    kill9: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+  };
+};
+
+/** What an end-to-end world uses: a real server where it can be had, else the double. */
+export const eventStoreServer = async (): Promise<EventStoreServer> => (await givenEventStore()) ?? doubleProcess();

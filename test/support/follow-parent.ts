@@ -1,0 +1,8 @@
+/** Loaded before a process that must not outlive who started it, however that ends. Give it by NODE_OPTIONS=--import. */
+import { isMainThread } from 'node:worker_threads';
+
+const parent = process.ppid;
+const look = () => {
+  if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL');
+};
+if (isMainThread) setInterval(look, 500).unref();

@@ -1,0 +1,186 @@
+/**
+ * The real Kafka broker from Maven Central's jars, for machines without a container engine: JDK 17+ and Maven.
+ * Combined broker and controller (KRaft), loopback only, replication 1.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const pom = join(import.meta.dirname, 'pom.xml');
+
+const cacheRoot = (): string => process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
+
+const version = async (): Promise<string> => {
+  const found = /<artifactId>kafka_2\.13<\/artifactId>\s*<version>([^<]+)</.exec(await readFile(pom, 'utf8'))?.[1];
+  if (found === undefined) throw new Error(`${pom} names no Kafka version`);
+  return found;
+};
+
+/** Null when both are here, else what is missing. */
+export const missingTools = async (): Promise<string | null> => {
+  const java = await run('java', ['-version']).catch(() => null);
+  if (java === null) return 'no Docker and no Java';
+  const major = Number(/version "(\d+)/.exec(java.stderr)?.[1] ?? 0);
+  if (major < 17) return `no Docker, and Java ${major} is older than 17`;
+  if (existsSync(join(cacheRoot(), 'postline', `kafka-${await version()}`))) return null;
+  return run('mvn', ['-v']).then(
+    () => null,
+    () => 'no Docker and no Maven',
+  );
+};
+
+/**
+ * Folder of the jars, fetched once. Every racer downloads into a folder of its own and renames it: whoever comes second
+ * finds the name taken and throws its copy away, so that a half-filled folder never has the final name.
+ */
+const jars = async (): Promise<string> => {
+  const root = join(cacheRoot(), 'postline');
+  const final = join(root, `kafka-${await version()}`);
+  if (existsSync(final)) return final;
+  await mkdir(root, { recursive: true });
+  const mine = await mkdtemp(join(root, 'kafka-download-'));
+  try {
+    await run(
+      'mvn',
+      ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${mine}`],
+      { timeout: 240_000 },
+    );
+    await rename(mine, final).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+    return final;
+  } finally {
+    await rm(mine, { recursive: true, force: true });
+  }
+};
+
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+};
+
+const properties = (folder: string, port: number, controller: number): string =>
+  Object.entries({
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    'controller.quorum.voters': `1@127.0.0.1:${controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'log.dirs': join(folder, 'data'),
+    'offsets.topic.replication.factor': 1,
+    'offsets.topic.num.partitions': 4,
+    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.num.partitions': 4,
+    'auto.create.topics.enable': false,
+    // Members are killed on purpose: their lanes must come free in seconds, and nobody waits for a third member.
+    'group.min.session.timeout.ms': 1000,
+    'group.initial.rebalance.delay.ms': 0,
+    'log.retention.check.interval.ms': 1000,
+    'log.initial.task.delay.ms': 500,
+    // After kill -9 the broker's own old session must lapse before it may register again.
+    'broker.session.timeout.ms': 3000,
+    'broker.heartbeat.interval.ms': 500,
+  })
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n');
+
+/** Dies with this process, however that ends: a watcher kills the broker when the shell's standard input closes. */
+const guarded =
+  'exec 3<&0; java "$@" & broker=$!; echo $broker; (cat <&3 >/dev/null; kill -9 $broker) 2>/dev/null & wait $broker';
+
+export interface JavaBroker {
+  readonly brokers: readonly string[];
+  kill9(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Formats a fresh data folder; `start` brings it up. `answers` resolves when the broker serves requests. */
+export const javaBroker = async (answers: (broker: string) => Promise<boolean>): Promise<JavaBroker> => {
+  const lib = await jars();
+  const folder = await mkdtemp(join(tmpdir(), 'kafka-'));
+  const config = join(folder, 'server.properties');
+  const port = await freePort();
+  const broker = `127.0.0.1:${port}`;
+  await writeFile(config, properties(folder, port, await freePort()));
+  const classes = ['-cp', join(lib, '*')];
+  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url');
+  await run('java', [
+    '-Xmx128m',
+    '-XX:TieredStopAtLevel=1',
+    ...classes,
+    'kafka.tools.StorageTool',
+    'format',
+    // As one word: an id that begins with a hyphen would be taken for an option.
+    `--cluster-id=${clusterId}`,
+    '-c',
+    config,
+  ]);
+
+  let shell: ChildProcess | null = null;
+  let pid: number | null = null;
+
+  const alive = (): boolean => shell !== null && shell.exitCode === null && shell.signalCode === null;
+
+  const kill9 = async (): Promise<void> => {
+    const ended = shell;
+    if (ended === null) return;
+    if (alive()) {
+      const exited = once(ended, 'exit');
+      if (pid !== null) process.kill(pid, 'SIGKILL');
+      ended.stdin?.end();
+      await exited;
+    }
+    shell = null;
+    pid = null;
+  };
+
+  const start = async (): Promise<void> => {
+    const log = await open(join(folder, 'broker.log'), 'a');
+    shell = spawn(
+      'sh',
+      ['-c', guarded, 'sh', '-Xms256m', '-Xmx512m', '-XX:TieredStopAtLevel=1', ...classes, 'kafka.Kafka', config],
+      { stdio: ['pipe', 'pipe', log.fd] },
+    );
+    await log.close();
+    if (shell.stdout === null) throw new Error('no standard output');
+    const lines = createInterface({ input: shell.stdout });
+    pid = Number((await once(lines, 'line'))[0]);
+    const deadline = performance.now() + 60_000;
+    while (!(await answers(broker))) {
+      if (!alive() || performance.now() > deadline) {
+        await kill9();
+        throw new Error(
+          `the Kafka broker did not come up: ${(await readFile(join(folder, 'broker.log'), 'utf8')).slice(-2000)}`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+
+  return {
+    brokers: [broker],
+    kill9,
+    start,
+    stop: async () => {
+      await kill9();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,87 @@
+/** The main job over HTTP, as a caller does it, each exchange held against the contract. */
+import assert from 'node:assert/strict';
+import { platforms } from '#schemas/common.ts';
+import type { Answered, Caller } from './http.ts';
+import { until } from './processes.ts';
+
+/** Accounts whose sandbox misbehaves once, by name. */
+export const unlucky: Readonly<Record<string, string>> = {
+  linkedin: 'rate-limit-once-northwind',
+  facebook: 'timeout-after-once-northwind',
+};
+
+export interface ShownTarget {
+  readonly id: string;
+  readonly platform: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly permalink: string | null;
+  readonly publishedAt: string | null;
+}
+
+export const targetsOf = ({ data }: Answered): readonly ShownTarget[] => data.targets as readonly ShownTarget[];
+
+const ok = (answered: Answered): Answered => {
+  assert.equal(answered.status, 200, answered.text);
+  return answered;
+};
+
+export interface Prepared {
+  readonly clientId: string;
+  readonly inviteUrl: string;
+  readonly token: string;
+}
+
+/** A client with ten sandbox accounts, connected through the form of the invite page. */
+export const prepare = async (
+  http: Caller,
+  { name = 'Northwind', usernames = unlucky }: { name?: string; usernames?: Readonly<Record<string, string>> } = {},
+): Promise<Prepared> => {
+  const { data: client } = ok(await http.post('/clients', { name, type: 'brand', timezone: 'Europe/Berlin' }));
+  const { data: invite } = ok(
+    await http.post(`/clients/${client.id}/connect-invites`, { platforms, expiresInHours: 1 }),
+  );
+  const inviteUrl = String(invite.url);
+  for (const platform of platforms) {
+    const body = new URLSearchParams({ platform, username: usernames[platform] ?? 'northwind', timezone: '' });
+    const answer = await fetch(inviteUrl, { method: 'POST', body, redirect: 'manual' });
+    assert.equal(answer.status, 303, `${platform}: ${await answer.text()}`);
+  }
+  return { clientId: client.id, inviteUrl, token: String(invite.token) };
+};
+
+const short = 'Winter menu is here ❄️☕ Maple cortado, and a very good hot chocolate.';
+
+/** One post to every account of the client. */
+export const compose = async (
+  http: Caller,
+  clientId: string,
+  schedule: Readonly<Record<string, unknown>> = { type: 'now' },
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Answered> =>
+  ok(
+    await http.post('/posts', {
+      clientId,
+      content: short,
+      targets: { mode: 'group', clientId },
+      variants: [
+        { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
+        { platform: 'pinterest', overrides: { boardId: '918273645', title: 'Winter menu' } },
+        { platform: 'youtube', overrides: { title: 'Winter menu' } },
+      ],
+      schedule,
+      ...more,
+    }),
+  );
+
+/** Waits until every target of the post is published and the post says so; answers it. */
+export const published = (http: Caller, postId: string, within = 60_000): Promise<Answered> =>
+  until(
+    `post ${postId} published`,
+    async () => {
+      const answered = await http.get(`/posts/${postId}`).catch(() => null);
+      if (answered?.status !== 200 || answered.data.status !== 'published') return null;
+      return targetsOf(answered).every(({ status }) => status === 'published') ? answered : null;
+    },
+    within,
+  );

@@ -1,0 +1,178 @@
+/**
+ * Real Postgres for tests. One server for a run, one database for a file; the server is, in this order:
+ * `TEST_DATABASE_URL` (set by `test/run.ts` for its files), `DATABASE_URL`, a container, or the embedded server.
+ * What this file starts itself ends with the process, however that ends.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbedded } from '#infra/postgres/embedded.ts';
+import { engineAnswers } from './container-engine.ts';
+import { afterFile } from './suite.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  /** Ends its connections and removes it. Done by itself at the end of the file, at the latest. */
+  drop(): Promise<void>;
+}
+
+/** A server of the caller's own, to be stopped, killed and started; the URL stays the same. Data survives all three. */
+export interface TestServer {
+  readonly url: string;
+  /** Shuts down with a checkpoint; open connections are ended. */
+  stop(): Promise<void>;
+  /** Starts after `stop` or `kill9`; resolves once it answers. */
+  start(): Promise<void>;
+  /** Kills the postmaster with SIGKILL; its children follow at once. */
+  kill9(): Promise<void>;
+  /** Stops the server and removes its data. Done by itself at the end of the file, at the latest. */
+  drop(): Promise<void>;
+}
+
+/** Server of a run: where it is and which of the sources it came from. */
+export interface SharedServer {
+  readonly url: string;
+  readonly source: string;
+  stop(): Promise<void>;
+}
+
+let shared: Promise<SharedServer> | undefined;
+
+/** An empty database on the shared server. */
+export async function testDatabase(): Promise<TestDatabase> {
+  shared ??= sharedServer().then((server) => {
+    afterFile(server.stop);
+    return server;
+  });
+  const server = await shared;
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await administer(server.url, `CREATE DATABASE ${name}`);
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  let dropped: Promise<void> | undefined;
+  const drop = () => {
+    dropped ??= administer(server.url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    return dropped;
+  };
+  afterFile(drop);
+  return { url: url.href, drop };
+}
+
+/** The server for a whole run. The caller stops it; a server that was given is left running. */
+export async function sharedServer(): Promise<SharedServer> {
+  for (const name of ['TEST_DATABASE_URL', 'DATABASE_URL']) {
+    const url = process.env[name];
+    if (url) return { url, source: name, stop: async () => {} };
+  }
+  if (await engineAnswers()) {
+    const { GenericContainer, Wait } = await import('testcontainers');
+    const container = await new GenericContainer('postgres:18')
+      .withEnvironment({ POSTGRES_PASSWORD: 'test' })
+      .withCommand(['postgres', '-c', 'max_connections=200'])
+      .withExposedPorts(5432)
+      // The image starts once to set itself up, and says so, before it starts for good.
+      .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
+      .start();
+    const url = `postgresql://postgres:test@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
+    return { url, source: 'container', stop: async () => void (await container.stop()) };
+  }
+  const { server, drop } = await temporary();
+  return { url: server.url, source: 'embedded', stop: drop };
+}
+
+/** A private embedded server: what a test kills must be its own. */
+export async function testServer(): Promise<TestServer> {
+  const first = await temporary();
+  let server: EmbeddedPostgres = first.server;
+  afterFile(first.drop);
+  const { url, port, dataDir } = server;
+  return {
+    url,
+    stop: () => server.stop(),
+    start: async () => {
+      await server.stop();
+      server = await startEmbedded({ dataDir, port });
+    },
+    kill9: async () => {
+      process.kill(server.pid, 'SIGKILL');
+      // Nothing is left to shut down: this waits for the process and gives the folder back.
+      await server.stop();
+    },
+    drop: first.drop,
+  };
+}
+
+/** A folder for a server that somebody starts; it goes, with a server left in it, on `drop` or when this process ends. */
+export function dataFolder(): { dataDir: string; drop: () => Promise<void> } {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'postline-test-'));
+  // As root the server is another user, which must be able to pass.
+  chmodSync(dataDir, 0o755);
+  const drop = guard(dataDir);
+  afterFile(drop);
+  return { dataDir, drop };
+}
+
+/** An embedded server in a folder of its own. */
+async function temporary(): Promise<{ server: EmbeddedPostgres; drop: () => Promise<void> }> {
+  const { dataDir, drop } = serverFolder();
+  try {
+    return { server: await startEmbedded({ dataDir }), drop };
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+}
+
+/**
+ * A new folder for an embedded server. `drop` ends whatever server runs on it, whoever started it, and removes it; that
+ * happens by itself when this process ends.
+ */
+export function serverFolder(): { dataDir: string; drop: () => Promise<void> } {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'postline-test-'));
+  // As root the server is another user, which must be able to pass.
+  chmodSync(dataDir, 0o755);
+  return { dataDir, drop: guard(dataDir) };
+}
+
+/**
+ * Ends the server and removes its folders when our end of a pipe closes, which the system does for us however we die.
+ * One way out for every case: a green end, a crash, Ctrl-C, `kill -9`. The data is thrown away, so no checkpoint.
+ */
+function guard(dataDir: string): () => Promise<void> {
+  const script = `cat >/dev/null
+    home=$(cat "$1/pg.location" 2>/dev/null) || home=$1
+    pid=$(head -n 1 "$home/cluster/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null
+    n=0; while [ -e "$home/cluster/postmaster.pid" ] && kill -0 "$pid" 2>/dev/null && [ $n -lt 200 ]
+    do n=$((n+1)); sleep 0.05; done
+    rm -rf "$home" "$1"`;
+  // Its own session: Ctrl-C is for us alone. Not counted as ours: it must not keep us alive.
+  const watcher = spawn('/bin/sh', ['-c', script, 'guard', dataDir], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  watcher.unref();
+  // A pipe of node is a socket, whose own hold on the event loop must go too.
+  (watcher.stdin as unknown as { unref(): void }).unref();
+  let ended: Promise<unknown> | undefined;
+  return async () => {
+    watcher.ref();
+    ended ??= once(watcher, 'exit');
+    watcher.stdin.end();
+    await ended;
+  };
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

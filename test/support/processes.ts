@@ -1,0 +1,197 @@
+/**
+ * Our own processes as an operator starts them: `node <main>` with an environment and nothing else of ours in it.
+ *
+ *     const api = await start('services/api/main.ts', { env: { DATABASE_URL: db.url, SECRET_KEY } });
+ *     api.url('/readyz'); await api.kill(); await api.stop();
+ *
+ * Whatever still runs at the end of the file is killed; the runner does the same when the file itself is.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterFile } from './suite.ts';
+
+export type Line = Readonly<Record<string, unknown>>;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Milliseconds since it was asked to end. */
+  readonly ms: number;
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+  /** Text in its output that says it does its work; default: the log line `ready`. */
+  readonly readyAt?: RegExp;
+  /** Milliseconds it may take until then. */
+  readonly within?: number;
+  /** A group of its own, as a terminal gives it: `signalGroup` then reaches all of it. */
+  readonly group?: boolean;
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What a child may see of our own environment: nothing that names a part of ours. */
+const bare = (): Record<string, string> =>
+  Object.fromEntries(
+    ['PATH', 'HOME', 'TMPDIR', 'LANG', 'XDG_CACHE_HOME', 'NODE_EXTRA_CA_CERTS'].flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+const parsed = (text: string): Line | null => {
+  if (!text.startsWith('{')) return null;
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return null;
+  }
+};
+
+export class Process {
+  readonly main: string;
+  readonly #child: ChildProcess;
+  readonly #group: boolean;
+  readonly #texts: string[] = [];
+  readonly #lines: Line[] = [];
+  readonly #exited: Promise<Ended>;
+  #asked = 0;
+
+  constructor(main: string, { env = {}, args = [], group = false }: StartOptions) {
+    this.main = main;
+    this.#group = group;
+    this.#child = spawn(process.execPath, [`${root}${main}`, ...args], {
+      cwd: root,
+      env: { ...bare(), ...env },
+      detached: group,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (text) => {
+        this.#texts.push(text);
+        const line = parsed(text);
+        if (line !== null) this.#lines.push(line);
+      });
+    }
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    // `close`, not `exit`: all it wrote has then been read.
+    this.#child.once('close', (code, signal) => resolve({ code, signal, ms: performance.now() - this.#asked }));
+    this.#child.once('error', (error) => {
+      this.#texts.push(error.message);
+      resolve({ code: -1, signal: null, ms: 0 });
+    });
+    this.#exited = promise;
+    afterFile(() => this.kill());
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** All it wrote, both streams. */
+  output(): string {
+    return this.#texts.join('\n');
+  }
+
+  /** The JSON lines among what it wrote. */
+  log(): readonly Line[] {
+    return this.#lines;
+  }
+
+  said(message: string): Line | undefined {
+    return this.#lines.find((line) => line.msg === message);
+  }
+
+  /** Resolves when its output has this text or log message; rejects when it ends before, or takes too long. */
+  async saying(what: RegExp | string, within = 30_000): Promise<void> {
+    const until = performance.now() + within;
+    const there = () => (typeof what === 'string' ? this.said(what) !== undefined : what.test(this.output()));
+    while (!there()) {
+      if (!this.running || performance.now() > until) {
+        if (!this.running) await this.#exited;
+        if (there()) return;
+        const how = this.running ? `within ${within} ms` : 'before it ended';
+        throw new Error(`${this.main} did not say ${what} ${how}:\n${this.output()}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  /** Of its own small server, or of the api. */
+  url(path: string): string {
+    const ready = this.said('ready') ?? {};
+    const port = ready.port ?? this.said('serving /livez, /readyz and /metrics')?.opsPort;
+    if (typeof port !== 'number') throw new Error(`${this.main} serves nothing:\n${this.output()}`);
+    return `http://127.0.0.1:${port}${path}`;
+  }
+
+  /** Sent to it, or to its whole group where it has one. */
+  signal(name: NodeJS.Signals): void {
+    if (this.#asked === 0) this.#asked = performance.now();
+    if (this.#group) process.kill(-this.pid, name);
+    else this.#child.kill(name);
+  }
+
+  exited(): Promise<Ended> {
+    return this.#exited;
+  }
+
+  /** kill -9; resolves when it is gone. */
+  async kill(): Promise<void> {
+    if (this.running && this.#child.pid !== undefined) this.signal('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Asks it to drain; kills it after `within` milliseconds, which then shows as its signal. */
+  async stop(within = 20_000): Promise<Ended> {
+    if (this.running) this.signal('SIGTERM');
+    const timer = setTimeout(() => void this.kill(), within);
+    try {
+      return await this.#exited;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Runs it, ready when this resolves. */
+export const start = async (main: string, options: StartOptions = {}): Promise<Process> => {
+  const child = new Process(main, options);
+  await child.saying(options.readyAt ?? 'ready', options.within ?? 60_000);
+  return child;
+};
+
+/** Runs it to its end. */
+export const run = async (main: string, options: StartOptions = {}): Promise<Ended & { readonly output: string }> => {
+  const child = new Process(main, options);
+  const timer = setTimeout(() => void child.kill(), options.within ?? 60_000);
+  try {
+    const ended = await child.exited();
+    return { ...ended, output: child.output() };
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Polls until it holds, to the deadline. */
+export const until = async <T>(
+  what: string,
+  ask: () => Promise<T | false | null | undefined>,
+  within = 30_000,
+): Promise<T> => {
+  const deadline = performance.now() + within;
+  for (;;) {
+    const found = await ask();
+    if (found !== false && found !== null && found !== undefined) return found;
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${within} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};

@@ -1,0 +1,23 @@
+/** A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Says `ready`. */
+import { runPublisher } from '#services/publisher/publisher.ts';
+import { openPublishing, quick } from './publishing.ts';
+
+const parts = await openPublishing(process.argv[2] ?? '');
+const draining = new AbortController();
+process.on('SIGTERM', () => draining.abort());
+// The parent's pipe closes however the parent ends: nothing is left behind.
+process.stdin.on('end', () => draining.abort()).resume();
+process.stdout.write('ready\n');
+await runPublisher(
+  {
+    store: parts.store,
+    pool: parts.pool,
+    adapterOf: () => parts.sandbox,
+    config: quick,
+    logger: (await import('#runtime/telemetry.ts')).createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
+    pollMs: 25,
+  },
+  draining.signal,
+);
+await parts.close();
+process.stdin.destroy();

@@ -1,0 +1,355 @@
+/**
+ * A world in which posts go out: Postgres event store and log, the projections the publisher looks at, the sandbox
+ * network. Publishers and outcomes are started by the test, as many as it wants.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { account } from '#domain/account.ts';
+import { client } from '#domain/client.ts';
+import { accountIdOf, targetIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import { type TargetState, target } from '#domain/target.ts';
+import { SandboxNetwork, type SandboxOptions } from '#infra/platforms/sandbox/index.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { openPostgresLog } from '#infra/postgres/log.ts';
+import { Projector } from '#projections/apply.ts';
+import { groupOf, projections } from '#projections/index.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { type Consumer, consume, migrate as migratePositions } from '#runtime/consume.ts';
+import type { DataKeys } from '#runtime/data-keys.ts';
+import { type CommandContext, DomainStore, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { fanOut } from '#runtime/fan-out.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { PostBody, Variant } from '#schemas/post.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
+import type { PublisherConfig } from '#services/publisher/deps.ts';
+import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
+
+export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
+  for (const until = performance.now() + ms; performance.now() < until; await delay(20)) if (await holds()) return;
+  throw new Error(`never came: ${what}`);
+};
+
+/** Times short enough for a test, in the proportions of the real ones. */
+export const quick: PublisherConfig = {
+  leaseTtlMs: 900,
+  boundaryDeadlineMs: null,
+  settleWindowMs: null,
+  reconcileDelaysMs: [0, 200, 400, 800],
+  deferDelaysMs: [150, 200, 250],
+  maxRateLimits: 2,
+  publishConcurrency: 64,
+};
+export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
+
+/** Keys that several processes of one test agree on without a table. */
+class DerivedKeys implements DataKeys {
+  async forWriting(clientId: string): Promise<Buffer> {
+    return createHash('sha256').update(clientId).digest();
+  }
+  forReading = (clientId: string): Promise<Buffer> => this.forWriting(clientId);
+}
+
+export interface Account {
+  readonly id: string;
+  readonly clientId: string;
+  readonly platform: Platform;
+}
+
+export interface Running {
+  /** Drains and waits for the end. */
+  stop(): Promise<void>;
+}
+
+const logger = createLogger('test', process.env.LOG_LEVEL ?? 'silent');
+
+/** Event store, its codec and the network over one database: what a publisher in any process needs. */
+export const openPublishing = async (url: string, network: Partial<SandboxOptions> = {}) => {
+  const eventStore = await PostgresEventStore.open({ url, pollMs: 200 });
+  const codec = new EventCodec(new DerivedKeys());
+  const store = new DomainStore(eventStore, codec, defaultPartitions);
+  const pool = new pg.Pool({ connectionString: url, max: 8, application_name: 'publisher' });
+  pool.on('error', () => undefined);
+  const sandbox = new SandboxNetwork({ database: { url }, ...quickNetwork, ...network });
+  await sandbox.migrate();
+  const close = async () => {
+    await sandbox.close();
+    await pool.end();
+    await eventStore.close();
+  };
+  return { eventStore, codec, store, pool, sandbox, close };
+};
+
+export class PublishingWorld {
+  readonly workspaceId: string = randomUUID();
+  readonly url: string;
+  readonly eventStore: PostgresEventStore;
+  readonly store: DomainStore;
+  readonly pool: pg.Pool;
+  readonly sandbox: SandboxNetwork;
+  readonly #parts: Awaited<ReturnType<typeof openPublishing>>;
+  readonly #running = new Set<Running>();
+  readonly #projecting = new AbortController();
+  readonly #log: Awaited<ReturnType<typeof openPostgresLog>>;
+  readonly #consumers: readonly Consumer[];
+
+  static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
+    const parts = await openPublishing(url, network);
+    await migratePositions(parts.pool);
+    await migrateReadModels(parts.pool);
+    await migrateLeases(parts.pool);
+    return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
+  }
+
+  private constructor(
+    url: string,
+    parts: Awaited<ReturnType<typeof openPublishing>>,
+    log: Awaited<ReturnType<typeof openPostgresLog>>,
+  ) {
+    this.url = url;
+    this.#parts = parts;
+    this.eventStore = parts.eventStore;
+    this.store = parts.store;
+    this.pool = parts.pool;
+    this.sandbox = parts.sandbox;
+    this.#log = log;
+    this.#consumers = projections
+      .filter(({ name }) => name !== 'workspaces')
+      .map((projection) => {
+        const projector = new Projector(projection, 1);
+        return consume({
+          log: this.#log,
+          pool: this.pool,
+          group: groupOf(projection.name, 1),
+          topics: projection.topics,
+          kinds: projector.kinds,
+          codec: parts.codec,
+          apply: (tx, events) => projector.apply(tx, events),
+          signal: this.#projecting.signal,
+          logger,
+        });
+      });
+  }
+
+  async close(): Promise<void> {
+    for (const one of [...this.#running]) await one.stop();
+    this.#projecting.abort();
+    await Promise.all(this.#consumers.map(({ done }) => done));
+    await this.#log.close();
+    await this.#parts.close();
+  }
+
+  publisher(config: Partial<PublisherConfig> = {}, deps: Partial<PublisherDeps> = {}): Running {
+    const given = {
+      store: this.store,
+      pool: this.pool,
+      adapterOf: () => this.sandbox,
+      config: { ...quick, ...config },
+      logger,
+      pollMs: 25,
+      ...deps,
+    };
+    return this.#run((signal) => runPublisher(given, signal));
+  }
+
+  outcomes(sweepIntervalMs = 300): Running & { readonly outcomes: Outcomes } {
+    const controller = new AbortController();
+    const outcomes = startOutcomes(
+      {
+        log: this.#log,
+        eventStore: this.eventStore,
+        store: this.store,
+        codec: this.#parts.codec,
+        pool: this.pool,
+        config: { sweepIntervalMs, leaseTtlMs: quick.leaseTtlMs },
+        logger,
+      },
+      controller.signal,
+    );
+    return { ...this.#run((signal) => this.#untilStopped(signal, controller, outcomes)), outcomes };
+  }
+
+  async #untilStopped(signal: AbortSignal, controller: AbortController, outcomes: Outcomes): Promise<void> {
+    signal.addEventListener('abort', () => controller.abort());
+    await outcomes.done;
+  }
+
+  #run(main: (signal: AbortSignal) => Promise<void>): Running {
+    const controller = new AbortController();
+    const done = main(controller.signal);
+    done.catch(() => undefined);
+    const running: Running = {
+      stop: async () => {
+        this.#running.delete(running);
+        controller.abort();
+        await done;
+      },
+    };
+    this.#running.add(running);
+    return running;
+  }
+
+  context(): CommandContext {
+    const id = uuidv7();
+    const now = new Date().toISOString();
+    const actor = { type: 'apikey', id: 'test' } as const;
+    return { workspaceId: this.workspaceId, actor, correlationId: id, causationId: id, commandId: id, now };
+  }
+
+  async client(): Promise<string> {
+    const id = randomUUID();
+    await execute(
+      this.store,
+      client,
+      id,
+      {
+        type: 'Create',
+        fields: {
+          name: `client ${id}`,
+          type: 'brand',
+          defaultPostMode: 'now',
+          timezone: null,
+          approvalRequired: false,
+          rules: {},
+          brandVoice: {},
+        },
+      },
+      this.context(),
+    );
+    return id;
+  }
+
+  async archive(clientId: string): Promise<void> {
+    await execute(this.store, client, clientId, { type: 'Archive' }, this.context());
+  }
+
+  /** Connects it, or connects it anew. A name like `rate-limit-once-acme` scripts the network. */
+  async connect(clientId: string, platform: Platform, name: string = randomUUID()): Promise<Account> {
+    const id = accountIdOf(clientId, platform, name);
+    await execute(
+      this.store,
+      account,
+      id,
+      {
+        type: 'Connect',
+        clientId,
+        platform,
+        externalId: name,
+        network: 'sandbox',
+        username: name,
+        displayName: name,
+        avatarUrl: null,
+        scopes: [],
+        expiresAt: null,
+        timezone: null,
+        inviteId: null,
+      },
+      this.context(),
+    );
+    return { id, clientId, platform };
+  }
+
+  /** A post to these accounts, all due at once. Answers the ids of its targets in the accounts' order. */
+  async schedule(
+    accounts: readonly Account[],
+    options: {
+      readonly text?: string;
+      /** Milliseconds; or by the account's place. */
+      readonly dueAt?: number | ((at: number) => number);
+      readonly variants?: readonly Variant[];
+      readonly fan?: boolean;
+    } = {},
+  ): Promise<{ readonly postId: string; readonly targetIds: readonly string[] }> {
+    const { text = 'hello', dueAt = Date.now(), variants = [], fan = true } = options;
+    const postId = randomUUID();
+    const clientId = accounts[0]?.clientId ?? randomUUID();
+    const planned = accounts.map((one, at) => ({
+      targetId: targetIdOf(postId, one.id, 1),
+      accountId: one.id,
+      clientId: one.clientId,
+      platform: one.platform,
+      dueAt: new Date(typeof dueAt === 'number' ? dueAt : dueAt(at)).toISOString(),
+      scheduledLocal: null,
+      timezone: 'UTC',
+      jitterSeconds: 0,
+      scheduleMode: 'managed' as const,
+      scheduleModeReason: null,
+    }));
+    const body: PostBody = {
+      content: text,
+      mediaIds: [],
+      targetSelection: { mode: 'accounts', clientId, accountIds: accounts.map(({ id }) => id), platforms: null },
+      variants: [...variants],
+      schedule: { type: 'now', scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null },
+      scheduleMode: 'managed',
+      timezone: 'UTC',
+      aiDisclosure: false,
+      requestApproval: false,
+      campaignId: null,
+      thread: null,
+      mediaAltTexts: null,
+      coverMediaId: null,
+      coverFrameMs: null,
+    };
+    const context = this.context();
+    const loaded = await execute(
+      this.store,
+      post,
+      postId,
+      {
+        type: 'Schedule',
+        commandId: context.commandId,
+        clientId,
+        createdBy: context.actor,
+        body,
+        plan: { number: 1, targets: planned },
+      },
+      context,
+    );
+    if (fan) await fanOut(this.store, postId, context, { loaded });
+    return { postId, targetIds: planned.map(({ targetId }) => targetId) };
+  }
+
+  async target(id: string): Promise<TargetState> {
+    return (await this.store.load(target, id)).state;
+  }
+
+  /** Types of a stream's events, in order. */
+  async story(stream: string): Promise<readonly string[]> {
+    return (await this.store.readStream(stream)).map(({ type }) => type);
+  }
+
+  /** Waits until each has this status in its stream; then answers the folds. */
+  async all(ids: readonly string[], status: TargetState['status'], ms?: number): Promise<readonly TargetState[]> {
+    let states: readonly TargetState[] = [];
+    let left = [...ids];
+    try {
+      await eventually(
+        '',
+        async () => {
+          states = await Promise.all(left.map((id) => this.target(id)));
+          left = left.filter((_, at) => states[at]?.status !== status);
+          return left.length === 0;
+        },
+        ms,
+      );
+    } catch {
+      const [id] = left;
+      throw new Error(
+        `${left.length} targets never were ${status}; ${id}: ${id === undefined ? '' : (await this.story(`target-${id}`)).join(' ')}`,
+      );
+    }
+    return Promise.all(ids.map((id) => this.target(id)));
+  }
+
+  /** Posts the network has for a target. */
+  async created(targetId: string): Promise<number> {
+    return (await this.sandbox.creates(targetId)).filter(({ outcome }) => outcome === 'created').length;
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * The one way a test file declares its tests. A file is a process: its suites run one after the other in the order
+ * they were declared, and the process ends non-zero when anything failed.
+ *
+ *     suite('event store', (t) => {
+ *       t.before(async () => { … });
+ *       t('appends at an exact revision', async () => { … });
+ *       t.skip('survives a broker restart', 'no Java on this machine');
+ *     });
+ *
+ * NOTE: uvu alone swallows a hook that throws (0 of 1 passed, exit code 0). Here a failed hook fails the file.
+ */
+import { inspect } from 'node:util';
+
+export interface SuiteOptions {
+  /** Time limit of the whole file in milliseconds, from its declaration on; default and least 120,000. The largest of a file's suites counts. */
+  readonly timeoutMs?: number;
+  /**
+   * True: the runner starts this file alone, after all others. For tests that load the machine.
+   * The runner reads it from the text of the file, so it must be written out: `suite('name', { serial: true }, …)`.
+   */
+  readonly serial?: boolean;
+}
+
+type Step = () => unknown;
+
+interface Hook {
+  (step: Step): void;
+  each(step: Step): void;
+}
+
+export interface Declare {
+  (name: string, test: Step): void;
+  /** A test that cannot run here. The reason is printed; with CI=true it counts as a failure. */
+  skip(name: string, reason: string): void;
+  before: Hook;
+  after: Hook;
+}
+
+/** How a file ended. */
+export interface Report {
+  readonly kind: 'report';
+  readonly declared: number;
+  readonly passed: number;
+  readonly failures: readonly string[];
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** What a file tells `test/run.ts` over its process channel: its options, each test as it begins, and one report. */
+export type Message =
+  | { readonly kind: 'options'; readonly serial: boolean; readonly timeoutMs: number }
+  | { readonly kind: 'running'; readonly name: string }
+  | Report;
+
+/** Milliseconds a file may take unless one of its suites says otherwise. The variable is for the test of the runner. */
+export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000);
+/** Milliseconds a file may live on after its last test before what it left running counts as a failure. */
+const LINGER_MS = 10_000;
+
+// NOTE: set before uvu is loaded: it then waits for our `exec()` instead of starting by itself.
+Object.assign(globalThis, { UVU_DEFER: 1, UVU_QUEUE: [[null]], UVU_INDEX: 0 });
+const uvu = await import('uvu');
+
+const failures: string[] = [];
+const skipped: { name: string; reason: string }[] = [];
+const cleanups: Step[] = [];
+let declared = 0;
+let passed = 0;
+let serial = false;
+let timeoutMs = DEFAULT_TIMEOUT_MS;
+let phase: 'declaring' | 'waiting' | 'running' = 'declaring';
+
+// A runner that was killed cannot end its files: they end themselves, by the signal that what they started listens to.
+if (process.channel) {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.channel.unref();
+}
+
+/** Runs `step` after the last test of the file, also when tests failed; the latest registered runs first. */
+export function afterFile(step: Step): void {
+  cleanups.push(step);
+}
+
+/** What `afterFile` was given, the latest first: for a program that uses our helpers and is no test file. */
+export async function runCleanups(): Promise<void> {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+}
+
+export function suite(name: string, body: (t: Declare) => void): void;
+export function suite(name: string, options: SuiteOptions, body: (t: Declare) => void): void;
+export function suite(name: string, second: SuiteOptions | ((t: Declare) => void), third?: (t: Declare) => void): void {
+  const [options, body] = typeof second === 'function' ? [{}, second] : [second, third];
+  if (body === undefined) throw new TypeError(`suite '${name}' has no body`);
+  if (phase === 'running') throw new Error(`suite '${name}' was declared after the first test had started`);
+  serial ||= options.serial ?? false;
+  timeoutMs = Math.max(timeoutMs, options.timeoutMs ?? 0);
+
+  const inner = uvu.suite(name);
+  // A hook that fails ends the suite: the tests after it would run in a world that is not the one they asked for.
+  let broken = false;
+  const hook = (label: string, step: Step, fatal: boolean) => async () => {
+    try {
+      await step();
+    } catch (error) {
+      broken = true;
+      fail(`${name}: ${label} hook`, error);
+      if (fatal) throw error;
+    }
+  };
+  const declare = ((test: string, step: Step) => {
+    declared += 1;
+    inner(test, async () => {
+      if (broken) throw new Error('not run: a hook of this suite failed');
+      const full = `${name}: ${test}`;
+      tell({ kind: 'running', name: full });
+      try {
+        await step();
+        passed += 1;
+      } catch (error) {
+        failures.push(full);
+        throw presentable(error);
+      }
+    });
+  }) as Declare;
+  declare.skip = (test, reason) => {
+    if (typeof reason !== 'string' || reason === '') throw new TypeError(`skip of '${test}' needs a reason`);
+    skipped.push({ name: `${name}: ${test}`, reason });
+  };
+  declare.before = Object.assign((step: Step) => inner.before(hook('before', step, true)), {
+    each: (step: Step) => inner.before.each(hook('before each', step, false)),
+  });
+  declare.after = Object.assign((step: Step) => inner.after(hook('after', step, false)), {
+    each: (step: Step) => inner.after.each(hook('after each', step, false)),
+  });
+
+  const returned: unknown = body(declare);
+  if (returned instanceof Promise) throw new TypeError(`the body of suite '${name}' must not be async; await above it`);
+  inner.run();
+  if (phase === 'declaring') {
+    phase = 'waiting';
+    setImmediate(runAll);
+  }
+}
+
+async function runAll(): Promise<void> {
+  phase = 'running';
+  tell({ kind: 'options', serial, timeoutMs });
+  await uvu.exec();
+  // Not green before the report is out: a clean-up that never ends lets the process run dry and exit here.
+  process.exitCode = 1;
+  for (const cleanup of cleanups.reverse()) {
+    try {
+      await cleanup();
+    } catch (error) {
+      fail('cleanup of the file', error);
+    }
+  }
+  const red = failures.length > 0 || passed < declared;
+  process.exitCode = red ? 1 : 0;
+  for (const { name, reason } of skipped) process.stdout.write(`  skipped: ${name} (${reason})\n`);
+  if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
+  const report = { kind: 'report', declared, passed, failures, skipped } as const;
+  await new Promise<void>((done) => tell(report, done));
+  // The timer holds nothing up: it fires only if something the file started still keeps the process alive.
+  setTimeout(() => {
+    const held = process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
+    process.stdout.write(`The file was still alive ${LINGER_MS} ms after its last test: ${held.join(', ')}\n`);
+    process.exit(1);
+  }, LINGER_MS).unref();
+}
+
+/** Prints at once and counts what failed outside a test. */
+function fail(label: string, error: unknown): void {
+  failures.push(label);
+  process.stdout.write(`\n  FAIL  "${label}"\n    ${inspect(error).replaceAll('\n', '\n    ')}\n`);
+}
+
+/** An Error whose stack also shows its causes: uvu prints message and stack only, and dies on anything but an Error. */
+function presentable(thrown: unknown): Error {
+  if (!(thrown instanceof Error)) return new Error(`thrown: ${inspect(thrown)}`);
+  const parts = thrown instanceof AggregateError ? thrown.errors : thrown.cause === undefined ? [] : [thrown.cause];
+  if (parts.length > 0) thrown.stack = `${thrown.stack}\n${parts.map((part) => `cause: ${inspect(part)}`).join('\n')}`;
+  return thrown;
+}
+
+function tell(message: Message, done?: () => void): void {
+  if (process.send === undefined || !process.connected) done?.();
+  else process.send(message, () => done?.());
+}
