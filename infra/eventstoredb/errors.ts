@@ -1,0 +1,55 @@
+/** What the client's errors mean to a caller of the port. */
+import db from '@eventstore/db-client';
+import { status } from '@grpc/grpc-js';
+import { EventStoreError, type ExpectedRevision } from '#contracts/ports/event-store.ts';
+import { conflict } from '#infra/append-rules.ts';
+
+const typed = (error: unknown): unknown => (error instanceof Error ? db.convertToCommandError(error) : error);
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const isDenied = (error: unknown): boolean =>
+  error instanceof db.AccessDeniedError ||
+  (error instanceof Error && 'code' in error && error.code === status.PERMISSION_DENIED);
+
+/**
+ * The error of an append that is certain: nothing was written, and a repeat would meet the same.
+ * Null for every other: lost or refused connections, time-outs of either side, a new leader, a server that is busy or
+ * not ready (which the batch path calls unknown). Those are repeated with the same ids and bytes.
+ */
+export const refusalOf = (stream: string, expected: ExpectedRevision, raw: unknown): EventStoreError | null => {
+  const error = typed(raw);
+  if (error instanceof db.WrongExpectedVersionError) {
+    return conflict(stream, expected, typeof error.actualVersion === 'bigint' ? error.actualVersion : 'none');
+  }
+  if (error instanceof db.MaxAppendSizeExceededError) {
+    const message = `the store takes at most ${error.maxAppendSize} bytes in one append`;
+    return new EventStoreError('too_large', message, { cause: error });
+  }
+  if (error instanceof db.StreamDeletedError) {
+    return new EventStoreError('access_denied', `${stream} was deleted for ever`, { cause: error });
+  }
+  if (error instanceof db.InvalidArgumentError) {
+    return new EventStoreError('invalid_event', messageOf(error), { cause: error });
+  }
+  return isDenied(error) ? new EventStoreError('access_denied', messageOf(error), { cause: error }) : null;
+};
+
+/** The error of a read or a subscription: `access_denied` does not go away by itself, `unavailable` does. */
+export const readErrorOf = (raw: unknown): EventStoreError => {
+  const error = typed(raw);
+  const code = status.INVALID_ARGUMENT;
+  const forEver =
+    isDenied(error) ||
+    error instanceof db.StreamDeletedError ||
+    (raw instanceof Error && 'code' in raw && raw.code === code);
+  return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), { cause: error });
+};
+
+/** Whether the client forgets its connection by itself after this error; after any other a broken one may stay. */
+export const reconnects = (raw: unknown): boolean => {
+  const error = typed(raw);
+  return (
+    error instanceof db.UnavailableError || error instanceof db.CancelledError || error instanceof db.NotLeaderError
+  );
+};

@@ -1,0 +1,272 @@
+/**
+ * The event store on EventStoreDB ≥ 23.10. Appends and reads have a client each: the client's append state is
+ * process-wide, and a failing read must not take the connection away under an append. Longer than most adapters: each
+ * call keeps its own rule of what a failure leaves known.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import db from '@eventstore/db-client';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import {
+  type AppendResult,
+  type EventStore,
+  EventStoreError,
+  type EventToAppend,
+  type ExpectedRevision,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from '#contracts/ports/event-store.ts';
+import { checkAppend } from '#infra/append-rules.ts';
+import { disposeClient, guardedClient, openRead, ready } from '#infra/eventstoredb/client.ts';
+import { readErrorOf, reconnects, refusalOf } from '#infra/eventstoredb/errors.ts';
+import {
+  allRequest,
+  eventOf,
+  headRequest,
+  isSystem,
+  streamRequest,
+  subscribeRequest,
+} from '#infra/eventstoredb/wire.ts';
+
+export interface EventStoreDbOptions {
+  /** `esdb://[user:password@]host:port?tls=false`, several hosts, or `esdb+discover://`. */
+  readonly url: string;
+  /** Milliseconds one try of an append may take. Default 3,000. */
+  readonly attemptMs?: number;
+  /** Milliseconds after which no further try of an append is begun. Default 8,000. */
+  readonly appendMs?: number;
+  /** Milliseconds one read may take. Default 10,000. */
+  readonly readMs?: number;
+}
+
+type Client = db.EventStoreDBClient;
+
+class TimedOut extends Error {}
+
+/** Rejects after the time; what the work does later is nobody's any more. */
+const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new TimedOut(`no answer within ${ms} ms`)), ms);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+
+/** The client takes metadata as it is only from a plain `Uint8Array`, and would print any other as JSON. */
+const plain = (bytes: Uint8Array): Uint8Array =>
+  bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const proposed = ({ id, type, data, metadata }: EventToAppend): db.BinaryEventData => ({
+  id,
+  type,
+  contentType: 'application/octet-stream',
+  data: plain(data),
+  metadata: plain(metadata),
+});
+
+const backOff = (attempt: number, first: number, most: number): number => Math.min(most, first * 2 ** attempt);
+
+export class EventStoreDbStore implements EventStore {
+  readonly #url: string;
+  readonly #attemptMs: number;
+  readonly #appendMs: number;
+  readonly #readMs: number;
+  #appends: Client;
+  readonly #reads: Client;
+  readonly #closed = new AbortController();
+  readonly #disposals = new Set<Promise<void>>();
+
+  constructor(options: EventStoreDbOptions) {
+    this.#url = options.url;
+    this.#attemptMs = options.attemptMs ?? 3_000;
+    this.#appendMs = options.appendMs ?? 8_000;
+    this.#readMs = options.readMs ?? 10_000;
+    this.#appends = guardedClient(this.#url);
+    this.#reads = guardedClient(this.#url);
+  }
+
+  async append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult> {
+    this.#checkOpen();
+    checkAppend(stream, expected, events);
+    const list = events.map(proposed);
+    const options = {
+      expectedRevision: expected === 'none' ? (db.NO_STREAM as 'no_stream') : expected,
+      deadline: this.#attemptMs,
+    };
+    const until = performance.now() + this.#appendMs;
+    // Once a try may have reached the server, no later failure can say that nothing was written.
+    let maybeWritten = false;
+    for (let attempt = 0; ; attempt++) {
+      const client = this.#appends;
+      let sent = false;
+      let over = false;
+      try {
+        const done = await within(
+          this.#attemptMs,
+          ready(client).then(() => {
+            // Too late to begin: this try was given up as not sent.
+            if (over) throw new TimedOut('given up');
+            sent = true;
+            maybeWritten = true;
+            return client.appendToStream(stream, list, options);
+          }),
+        );
+        return { revision: done.nextExpectedRevision, position: done.position?.commit ?? null };
+      } catch (error) {
+        over = true;
+        const refusal = refusalOf(stream, expected, error);
+        if (refusal !== null) throw refusal;
+        if (error instanceof TimedOut || (!sent && !reconnects(error))) this.#replace(client);
+        const pause = backOff(attempt, 50, 1_000);
+        if (this.#closed.signal.aborted || performance.now() + pause > until) {
+          const code = maybeWritten ? 'outcome_unknown' : 'unavailable';
+          throw new EventStoreError(code, `append to ${stream}: ${(error as Error).message}`, { cause: error });
+        }
+        await sleep(pause, undefined, { signal: this.#closed.signal }).catch(() => {});
+      }
+    }
+  }
+
+  async read(stream: string, options: { readonly from?: bigint; readonly limit?: number } = {}) {
+    const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
+    if (limit <= 0) return [];
+    const { events } = await this.#collect(() => streamRequest(stream, options.from ?? 0n, limit));
+    return events;
+  }
+
+  async readAll({ after, limit }: { readonly after: bigint | null; readonly limit: number }) {
+    const found: RecordedEvent[] = [];
+    let from = after;
+    while (found.length < limit) {
+      // The protocol reads inclusively: one more than wanted, and the one at `from` is left out.
+      const count = limit - found.length + 1;
+      const { events } = await this.#collect(() => allRequest(from, count));
+      const start = from;
+      for (const event of events) {
+        if ((start === null || event.position > start) && !isSystem(event) && found.length < limit) found.push(event);
+      }
+      if (events.length < count) break;
+      from = events.at(-1)?.position ?? from;
+    }
+    return found;
+  }
+
+  async head(): Promise<bigint | null> {
+    const { events } = await this.#collect(headRequest);
+    return events[0]?.position ?? null;
+  }
+
+  /**
+   * The items are pulled out of the call one by one, so a slow consumer stops the call by HTTP/2 flow control, a
+   * checkpoint stays in its place among the events, and data of a call that was given up is never looked at.
+   */
+  async *subscribe(options: {
+    readonly after: bigint | null;
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<SubscriptionItem> {
+    this.#checkOpen();
+    const ended = AbortSignal.any([options.signal, this.#closed.signal]);
+    let taken = options.after;
+    for (let attempt = 0; !ended.aborted; attempt++) {
+      if (attempt > 0) await sleep(backOff(attempt - 1, 100, 5_000), undefined, { signal: ended }).catch(() => {});
+      if (ended.aborted) return;
+      let cancel = () => {};
+      try {
+        const call = await openRead(this.#reads, subscribeRequest(taken), null);
+        cancel = () => call.cancel();
+        ended.addEventListener('abort', cancel);
+        for await (const response of call) {
+          if (ended.aborted) return;
+          attempt = 0;
+          const event = eventOf(response);
+          const position = event?.position ?? checkpointOf(response);
+          if (position !== null) {
+            // A marker of catching up may lie before the last event, and a broken server may repeat itself.
+            if (taken !== null && position <= taken) continue;
+            taken = position;
+          }
+          if (event !== null && !isSystem(event)) yield { kind: 'event', event };
+          else if (position !== null) yield { kind: 'checkpoint', position };
+          else if (response.hasCaughtUp()) yield { kind: 'caughtUp' };
+          if (ended.aborted) return;
+        }
+      } catch (error) {
+        const known = readErrorOf(error);
+        if (known.code === 'access_denied' && !ended.aborted) throw known;
+      } finally {
+        ended.removeEventListener('abort', cancel);
+        cancel();
+      }
+    }
+  }
+
+  async ping(): Promise<void> {
+    await this.head();
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closed.signal.aborted) {
+      this.#closed.abort();
+      this.#dispose(this.#appends);
+      this.#dispose(this.#reads);
+    }
+    await Promise.all(this.#disposals);
+  }
+
+  /** All events of one bounded read, repeated a little while the connection is made anew. */
+  async #collect(request: () => ReadReq): Promise<{ events: RecordedEvent[] }> {
+    const until = performance.now() + this.#readMs;
+    for (let attempt = 0; ; attempt++) {
+      this.#checkOpen();
+      let cancel = () => {};
+      try {
+        const events: RecordedEvent[] = [];
+        const call = await openRead(this.#reads, request(), this.#readMs);
+        cancel = () => call.cancel();
+        this.#closed.signal.addEventListener('abort', cancel);
+        for await (const response of call) {
+          const event = eventOf(response);
+          if (event !== null) events.push(event);
+        }
+        return { events };
+      } catch (error) {
+        const known = readErrorOf(error);
+        if (known.code !== 'unavailable' || attempt >= 3 || performance.now() > until) throw known;
+        await sleep(backOff(attempt, 50, 400));
+      } finally {
+        this.#closed.signal.removeEventListener('abort', cancel);
+        cancel();
+      }
+    }
+  }
+
+  /** A client that hangs, or keeps a failed first call in its cache, does not heal: its appends go to a new one. */
+  #replace(client: Client): void {
+    if (client !== this.#appends || this.#closed.signal.aborted) return;
+    this.#appends = guardedClient(this.#url);
+    // Ends the calls of the old one, so whatever waits in them is rejected as unknown and repeated on the new one.
+    this.#dispose(client);
+  }
+
+  #dispose(client: Client): void {
+    const disposal = disposeClient(client)
+      .catch(() => {})
+      .finally(() => this.#disposals.delete(disposal));
+    this.#disposals.add(disposal);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed.signal.aborted) throw new EventStoreError('unavailable', 'the store is closed');
+  }
+}
+
+const checkpointOf = (response: { getCheckpoint(): { getCommitPosition(): string } | undefined }): bigint | null => {
+  const checkpoint = response.getCheckpoint();
+  return checkpoint === undefined ? null : BigInt(checkpoint.getCommitPosition());
+};

@@ -1,0 +1,171 @@
+/**
+ * Data keys in Postgres: one per client, wrapped under a sub-key of the installation's secret. A key is committed before
+ * anybody uses it, so no event is ever sealed with a key that a crash could lose. Destroyed is final: the wrapped bytes
+ * go, the row stays and says so.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type pg from 'pg';
+
+/** Where wrapping keys come from. `version` absent = the current one. @throws for a version that was taken away. */
+export interface WrappingKeys {
+  readonly current: string;
+  subKey(purpose: 'wrapping', version?: string): Buffer;
+}
+
+export interface PostgresDataKeysOptions {
+  readonly pool: pg.Pool;
+  readonly secrets: WrappingKeys;
+  /** Keys kept in memory; the longest unused one is forgotten. Default 10,000. */
+  readonly most?: number;
+  /** Milliseconds after which a kept key is looked up again, to learn of its destruction. Default 1,000. */
+  readonly freshMs?: number;
+}
+
+interface Entry {
+  /** Null when destroyed. */
+  readonly key: Buffer | null;
+  /** On the monotone clock, milliseconds: when the look-up that found it began. */
+  readonly asOf: number;
+}
+
+interface KeyRow {
+  readonly key_version: string | null;
+  readonly wrapped: Buffer | null;
+  readonly destroyed_at: Date | null;
+}
+
+const place = (clientId: string, version: string): Buffer => Buffer.from(`data key\n${clientId}\n${version}`);
+
+export class PostgresDataKeys {
+  readonly #pool: pg.Pool;
+  readonly #secrets: WrappingKeys;
+  readonly #most: number;
+  readonly #freshMs: number;
+  readonly #kept = new Map<string, Entry>();
+  readonly #asking = new Map<string, Promise<Entry | null>>();
+
+  constructor({ pool, secrets, most = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
+    this.#pool = pool;
+    this.#secrets = secrets;
+    this.#most = most;
+    this.#freshMs = freshMs;
+  }
+
+  /** Makes the table where it is missing. */
+  async migrate(): Promise<void> {
+    const client = await this.#pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(`select pg_advisory_xact_lock(7070707)`);
+      await client.query(`
+        create schema if not exists ops;
+        create table if not exists ops.data_keys (
+          client_id uuid primary key,
+          key_version text,
+          wrapped bytea,
+          created_at timestamptz not null default now(),
+          destroyed_at timestamptz,
+          check ((destroyed_at is null) = (wrapped is not null and key_version is not null))
+        )`);
+      await client.query('commit');
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+
+  /** Made and committed before it is returned for the first time. Null when the client's key was destroyed. */
+  async forWriting(clientId: string): Promise<Buffer | null> {
+    const found = await this.#find(clientId);
+    if (found !== null) return found.key;
+    const version = this.#secrets.current;
+    // Many may race here: one row wins, and all of them use what the table then holds.
+    await this.#pool.query(
+      'insert into ops.data_keys (client_id, key_version, wrapped) values ($1, $2, $3) on conflict do nothing',
+      [clientId, version, this.#wrap(clientId, version, randomBytes(32))],
+    );
+    const made = await this.#find(clientId);
+    if (made === null) throw new Error(`the data key of client ${clientId} vanished`);
+    return made.key;
+  }
+
+  /** Null when destroyed. @throws when there is none, or it does not unwrap: nothing may be concluded from that. */
+  async forReading(clientId: string): Promise<Buffer | null> {
+    const found = await this.#find(clientId);
+    if (found === null) throw new Error(`there is no data key of client ${clientId}: was its table restored?`);
+    return found.key;
+  }
+
+  /** For good, also for a client that has no key yet. Other processes notice within `freshMs`. */
+  async destroy(clientId: string): Promise<void> {
+    await this.#pool.query(
+      `insert into ops.data_keys (client_id, destroyed_at) values ($1, now())
+       on conflict (client_id) do update set wrapped = null, key_version = null, destroyed_at = now()
+       where data_keys.destroyed_at is null`,
+      [clientId],
+    );
+    this.#kept.delete(clientId);
+    this.#asking.delete(clientId);
+  }
+
+  /** How many keys each version of the secret wraps: a version in use must not be taken away. */
+  async uses(): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#pool.query<{ key_version: string; n: number }>(
+      'select key_version, count(*)::int as n from ops.data_keys where destroyed_at is null group by 1',
+    );
+    return new Map(rows.map((row) => [row.key_version, row.n]));
+  }
+
+  async #find(clientId: string): Promise<Entry | null> {
+    const kept = this.#kept.get(clientId);
+    if (kept !== undefined && (kept.key === null || performance.now() - kept.asOf < this.#freshMs)) return kept;
+    // One look-up serves all who ask meanwhile.
+    const asked = this.#asking.get(clientId);
+    if (asked !== undefined) return asked;
+    const asking = this.#ask(clientId).finally(() => {
+      if (this.#asking.get(clientId) === asking) this.#asking.delete(clientId);
+    });
+    this.#asking.set(clientId, asking);
+    return asking;
+  }
+
+  async #ask(clientId: string): Promise<Entry | null> {
+    const asOf = performance.now();
+    const { rows } = await this.#pool.query<KeyRow>(
+      'select key_version, wrapped, destroyed_at from ops.data_keys where client_id = $1',
+      [clientId],
+    );
+    const [row] = rows;
+    if (row === undefined) return null;
+    const { key_version: version, wrapped, destroyed_at: destroyedAt } = row;
+    const live = destroyedAt === null && wrapped !== null && version !== null;
+    const entry = { key: live ? this.#unwrap(clientId, version, wrapped) : null, asOf };
+    this.#kept.delete(clientId);
+    this.#kept.set(clientId, entry);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > this.#most && oldest !== undefined) this.#kept.delete(oldest);
+    return entry;
+  }
+
+  /** iv, tag, ciphertext. Client and version are bound in, so that a row cannot stand in for another. */
+  #wrap(clientId: string, version: string, key: Buffer): Buffer {
+    const iv = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', this.#secrets.subKey('wrapping', version), iv);
+    cipher.setAAD(place(clientId, version));
+    const text = Buffer.concat([cipher.update(key), cipher.final()]);
+    return Buffer.concat([iv, cipher.getAuthTag(), text]);
+  }
+
+  #unwrap(clientId: string, version: string, wrapped: Buffer): Buffer {
+    const decipher = createDecipheriv(
+      'aes-256-gcm',
+      this.#secrets.subKey('wrapping', version),
+      wrapped.subarray(0, 12),
+    );
+    decipher.setAAD(place(clientId, version));
+    decipher.setAuthTag(wrapped.subarray(12, 28));
+    return Buffer.concat([decipher.update(wrapped.subarray(28)), decipher.final()]);
+  }
+}

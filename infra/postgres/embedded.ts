@@ -1,0 +1,325 @@
+/**
+ * A Postgres server of our own under a data folder: started, or taken over when a killed predecessor left it running.
+ *
+ * It lives in its own session with its output in a file, so neither Ctrl-C nor our death reaches it: our drain can
+ * still write, and `kill -9` of us leaves a healthy server that the next start adopts. Longer than most adapters: every
+ * way a start can find the folder (new, running, dead, of another user) is here.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { claimFolder } from './owner.ts';
+import { processFacts } from './process-facts.ts';
+import { give, locate, type ServerFiles } from './server-files.ts';
+
+export interface EmbeddedOptions {
+  /** Folder of the data: the cluster, its password and its log. Made when missing. */
+  readonly dataDir: string;
+  /** TCP port on 127.0.0.1; default a free one. */
+  readonly port?: number;
+  /** Told before each step that can take over a second. */
+  readonly onProgress?: (step: string) => void;
+}
+
+export interface EmbeddedPostgres {
+  /** Connection string of the database `postline`, password included. */
+  readonly url: string;
+  readonly port: number;
+  /** The postmaster. */
+  readonly pid: number;
+  readonly dataDir: string;
+  /** True when a server that was already running was taken over. */
+  readonly adopted: boolean;
+  /** Disconnects everybody and shuts down with a checkpoint. Calling it again waits for the same end. */
+  stop(): Promise<void>;
+}
+
+const USER = 'postline';
+const DATABASE = 'postline';
+/** Milliseconds a start may take, recovery after a crash included. */
+const START_MS = 60_000;
+/** Milliseconds a stop may take before the server is told to stop without its checkpoint. */
+const STOP_MS = 20_000;
+const LOG_BYTES = 10 * 1024 * 1024;
+
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '128MB',
+  work_mem: '16MB',
+  maintenance_work_mem: '128MB',
+  effective_cache_size: '1GB',
+  random_page_cost: '1.1',
+  wal_buffers: '16MB',
+  min_wal_size: '256MB',
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+};
+
+/**
+ * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process of ours holds
+ * the folder, where the optional binaries are missing, and where the server does not come up (with the end of its log).
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const progress = options.onProgress ?? (() => {});
+  const dataDir = path.resolve(options.dataDir);
+  mkdirSync(dataDir, { recursive: true });
+  const release = claimFolder(dataDir);
+  try {
+    const files = locate(dataDir);
+    const password = passwordOf(dataDir, files);
+    if (!existsSync(files.cluster)) {
+      progress('creating the database cluster (once, a few seconds)');
+      initialise(files, password);
+    }
+    const { pid, port, adopted } = await bringUp(dataDir, files, password, options.port, progress);
+    await prepare(databaseUrl(dataDir, port, 'postgres'), adopted);
+
+    let stopping: Promise<void> | undefined;
+    const stop = () => {
+      stopping ??= shutDown(files.cluster, pid).then(release);
+      return stopping;
+    };
+    return { url: databaseUrl(dataDir, port), port, pid, dataDir, adopted, stop };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Connection string of the folder's server, with the password it was made with. */
+export function databaseUrl(dataDir: string, port: number, database = DATABASE): string {
+  const password = readFileSync(path.join(dataDir, 'pg.password'), 'utf8').trim();
+  return `postgresql://${USER}:${password}@127.0.0.1:${port}/${database}`;
+}
+
+/** Written before the cluster that is made with it: a death in between leaves a password without a cluster, which is reused. */
+function passwordOf(dataDir: string, files: ServerFiles): string {
+  const file = path.join(dataDir, 'pg.password');
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim();
+  if (existsSync(files.cluster)) {
+    throw new Error(`${file} is gone but its cluster ${files.cluster} is there: restore the file from a backup.`);
+  }
+  const password = randomBytes(24).toString('hex');
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, `${password}\n`, { mode: 0o600, flush: true });
+  renameSync(draft, file);
+  return password;
+}
+
+/** Makes the cluster beside its place and renames it there: a start that dies half-way begins anew. */
+function initialise(files: ServerFiles, password: string): void {
+  for (const entry of readdirSync(files.home)) {
+    if (entry.startsWith('cluster.')) rmSync(path.join(files.home, entry), { recursive: true, force: true });
+  }
+  const draft = path.join(files.home, `cluster.${randomUUID()}`);
+  mkdirSync(draft, { mode: 0o700 });
+  give(draft, files.runAs);
+  const secret = mkdtempSync(path.join(tmpdir(), 'postline-'));
+  try {
+    give(secret, files.runAs);
+    const passwordFile = path.join(secret, 'password');
+    writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+    give(passwordFile, files.runAs);
+    const args = ['--pgdata', draft, '--username', USER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
+    // The builtin locale sorts the same on every system and needs none installed.
+    const locale = ['--encoding', 'UTF8', '--no-locale', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'];
+    const made = spawnSync(files.initdb, [...args, ...locale], { ...files.runAs, cwd: '/', encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr.trim()}`);
+  } finally {
+    rmSync(secret, { recursive: true, force: true });
+  }
+  renameSync(draft, files.cluster);
+}
+
+/** Adopts the running server or spawns one, and waits until it answers. Every way it can be found leads through this loop. */
+async function bringUp(
+  dataDir: string,
+  files: ServerFiles,
+  password: string,
+  wanted: number | undefined,
+  progress: (step: string) => void,
+): Promise<{ pid: number; port: number; adopted: boolean }> {
+  const log = path.join(dataDir, 'pg.log');
+  const deadline = performance.now() + START_MS;
+  const patience = performance.now() + 2_000;
+  let told = false;
+  let spawned: Spawned | undefined;
+  let why: unknown;
+  while (performance.now() < deadline) {
+    if (!told && performance.now() > patience) {
+      told = true;
+      progress('waiting for the database (it may be recovering from a crash)');
+    }
+    const running = livePostmaster(files.cluster);
+    if (running && wanted !== undefined && running.port !== undefined && running.port !== wanted) {
+      await shutDown(files.cluster, running.pid);
+    } else if (running?.port !== undefined) {
+      why = await refusal(running.port, password);
+      // 28P01: the password is wrong, which waiting does not cure.
+      if ((why as { code?: string } | undefined)?.code === '28P01') break;
+      if (why === undefined) return { pid: running.pid, port: running.port, adopted: running.pid !== spawned?.pid };
+    } else if (!running && spawned?.alive !== true) {
+      if (spawned && !curable(spawned.said(), wanted)) break;
+      if (spawned) await delay(100);
+      spawned = launch(files, wanted ?? (await freePort()), log);
+    }
+    await delay(10);
+  }
+  throw new Error(`The embedded Postgres in ${files.cluster} did not start. End of ${log}:\n${tail(log)}`, {
+    cause: why,
+  });
+}
+
+/** A start that ended by itself is worth another: the memory of a killed predecessor is still in use, or the port was taken. */
+function curable(said: string, wanted: number | undefined): boolean {
+  return /still in use/i.test(said) || (wanted === undefined && /Address already in use/i.test(said));
+}
+
+interface Spawned {
+  readonly pid: number;
+  alive: boolean;
+  /** What it wrote to its log so far. */
+  said(): string;
+}
+
+function launch(files: ServerFiles, port: number, log: string): Spawned {
+  const stale = path.join(files.cluster, 'postmaster.pid');
+  // Nobody runs this cluster; a number in the file that now belongs to a stranger would stop the server.
+  rmSync(stale, { force: true });
+  if (existsSync(log) && statSync(log).size > LOG_BYTES) renameSync(log, `${log}.1`);
+  const from = existsSync(log) ? statSync(log).size : 0;
+  const out = openSync(log, 'a', 0o600);
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+  const args = ['-D', files.cluster, '-p', String(port), ...settings];
+  const child = spawn(files.postgres, args, {
+    ...files.runAs,
+    cwd: '/',
+    env,
+    detached: true,
+    stdio: ['ignore', out, out],
+  });
+  closeSync(out);
+  const spawned = { pid: child.pid ?? -1, alive: true, said: () => readFileSync(log).subarray(from).toString() };
+  child.on('exit', () => {
+    spawned.alive = false;
+  });
+  child.on('error', (error) => {
+    spawned.alive = false;
+    spawned.said = () => error.message;
+  });
+  child.unref();
+  return spawned;
+}
+
+/** The postmaster that runs on this cluster now, by its own note; the port is missing until it has one. */
+export function livePostmaster(cluster: string): { pid: number; port: number | undefined } | undefined {
+  let lines: string[];
+  try {
+    lines = readFileSync(path.join(cluster, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return undefined;
+  }
+  const pid = Number(lines[0]);
+  // After a reboot the number may be another process's: a postmaster names its cluster on its command line.
+  if (!processFacts(pid)?.command.includes(cluster)) return undefined;
+  return { pid, port: Number(lines[3]) || undefined };
+}
+
+/** Why the server does not take a connection yet, or nothing. */
+async function refusal(port: number, password: string): Promise<unknown> {
+  const client = connectionTo(`postgresql://${USER}:${password}@127.0.0.1:${port}/postgres`);
+  try {
+    await client.connect();
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Ends what a killed predecessor left connected, its locks with it, and makes sure that our database is there. */
+async function prepare(url: string, adopted: boolean): Promise<void> {
+  const client = connectionTo(url);
+  await client.connect();
+  try {
+    if (adopted) {
+      await client.query(
+        `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      );
+    }
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function connectionTo(url: string): pg.Client {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // A connection that breaks after use is reported by the query that needs it.
+  client.on('error', () => {});
+  return client;
+}
+
+/** Fast shutdown (SIGINT); after `STOP_MS` an immediate one (SIGQUIT), which costs the next start a recovery, never data. */
+async function shutDown(cluster: string, pid: number): Promise<void> {
+  const gone = async (limit: number) => {
+    const deadline = performance.now() + limit;
+    while (performance.now() < deadline) {
+      if (processFacts(pid) === undefined) return true;
+      await delay(10);
+    }
+    return false;
+  };
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    if (livePostmaster(cluster)?.pid !== pid) return;
+    process.kill(pid, signal);
+    if (await gone(STOP_MS)) return;
+  }
+  throw new Error(`The embedded Postgres (process ${pid}) does not stop.`);
+}
+
+/** A port that was free a moment ago; `bringUp` tries another if it no longer is. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+function tail(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').slice(-15).join('\n') : '(no log)';
+}

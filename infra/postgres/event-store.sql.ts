@@ -1,0 +1,119 @@
+/** Tables and statements of the Postgres event store. `s` is a schema name that passed `checkSchemaName`. */
+
+/** Channel that every commit of a group notifies. */
+export const channelOf = (s: string): string => `${s}_events`;
+
+/**
+ * bytea, because jsonb refuses NUL and rewrites numbers. Two indexes and no more: every one is paid at each append.
+ * Positions come from a sequence that is only drawn from under the lock. NOTE: not from a counter row: while any
+ * snapshot is open (a dump, a long query) every group leaves a dead version of it behind, and appends slow down with it.
+ */
+export const tables = (s: string): string => `
+  create schema if not exists ${s};
+  create table ${s}.events (
+    position bigint primary key,
+    stream text collate "C" not null,
+    revision bigint not null,
+    id uuid not null,
+    type text not null,
+    data bytea not null,
+    metadata bytea not null,
+    created timestamptz not null default clock_timestamp(),
+    topic text,
+    partition integer,
+    partition_key text not null,
+    unique (stream, revision)
+  );
+  create sequence ${s}.positions;
+  create table ${s}.layout (
+    one boolean primary key default true check (one),
+    partitions integer not null check (partitions > 0)
+  );
+  ${appendGroup(s)}`;
+
+/**
+ * The group transaction, in one call, so that the lock is never held while a client thinks or sleeps: by the time the
+ * server begins, it has all of it.
+ *
+ * The lock is its first statement, held to the commit. The second one gets a snapshot of its own (the function is
+ * volatile, the isolation read committed), so the heads it finds are final, positions are drawn in the order of
+ * commits, and a reader that sees a position sees every lower one. A group that fails leaves a gap, nothing else.
+ *
+ * Every row whose stream ends right before its append is written; the others are left out, and so are the positions
+ * meant for them. Arrays have one element a row; `firsts` is the first revision of the row's append. `bytes` is all
+ * data and metadata end to end: one binary parameter, since arrays of bytea would travel as hex. `heads` is what each
+ * row's stream ended with, -1 where it has nothing. The notification leaves with the commit.
+ */
+const appendGroup = (s: string): string => `
+  create function ${s}.append_group(
+    streams text[], firsts int8[], revisions int8[], ids uuid[], types text[], topics text[], partitions int4[],
+    keys text[], starts int4[], data_lengths int4[], metadata_lengths int4[], bytes bytea,
+    out base int8, out heads int8[]
+  ) language plpgsql volatile as $body$
+  #variable_conflict use_column
+  begin
+    perform pg_advisory_xact_lock(hashtextextended('event store ${s}', 0));
+    base := nextval('${s}.positions') - 1;
+    perform setval('${s}.positions', base + cardinality(ids)), pg_notify('${channelOf(s)}', '');
+    with incoming as materialized (
+      select e.*, coalesce(
+        (select w.revision from ${s}.events w where w.stream = e.stream order by w.revision desc limit 1), -1) as head
+      from unnest(streams, firsts, revisions, ids, types, topics, partitions, keys, starts, data_lengths,
+        metadata_lengths)
+        with ordinality as e(stream, first, revision, id, type, topic, partition, key, start, data, metadata, n)
+    ), written as (
+      insert into ${s}.events (position, stream, revision, id, type, topic, partition, partition_key, data, metadata)
+      select base + e.n, e.stream, e.revision, e.id, e.type, e.topic, e.partition, e.key,
+        substr(bytes, e.start, e.data), substr(bytes, e.start + e.data, e.metadata)
+      from incoming e where e.head = e.first - 1
+    )
+    select array(select head from incoming order by n) into heads;
+  end
+  $body$;`;
+
+const columns = 'position, stream, revision, id, type, data, metadata, created, topic, partition, partition_key';
+
+export const statements = (s: string) => ({
+  /** $1 streams, $2 first and $3 last revisions: what stands there now. */
+  inPlace: `
+    select e.stream, e.revision, e.id, e.position
+    from unnest($1::text[], $2::int8[], $3::int8[]) as w(stream, low, high)
+    join ${s}.events e on e.stream = w.stream and e.revision between w.low and w.high`,
+
+  /** Parameters as `append_group` names them. One row: the position before the first, and each row's head. */
+  append: `select base, heads from ${s}.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+
+  /** $1 stream, $2 first revision, $3 most rows or null. */
+  read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
+
+  /** $1 streams: all their events, each stream's in order. */
+  readWhole: `select ${columns} from ${s}.events where stream = any($1::text[]) order by stream, revision`,
+
+  /** $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. */
+  tail: `
+    select ${columns} from (
+      select *, sum(octet_length(data) + octet_length(metadata)) over (order by position) as bytes,
+        row_number() over (order by position) as n
+      from (
+        select * from ${s}.events
+        where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
+        order by position limit $2::int8) as page
+    ) as sized where bytes <= $3::int8 or n = 1 order by position`,
+
+  /** Not the sequence: that is ahead of what is committed. */
+  head: `select max(position) from ${s}.events`,
+});
+
+/** Array literal of texts; numbers and uuids need no quotes and are joined as they are. */
+export const textArray = (values: readonly (string | null)[]): string => {
+  let literal = '{';
+  for (const value of values) {
+    if (literal.length > 1) literal += ',';
+    if (value === null) literal += 'NULL';
+    else literal += /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
+  }
+  return `${literal}}`;
+};
+
+export const plainArray = (values: readonly (number | bigint | string | null)[]): string =>
+  `{${values.map((value) => value ?? 'NULL').join(',')}}`;

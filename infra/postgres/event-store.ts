@@ -1,0 +1,199 @@
+/** The event store in a Postgres schema, with the semantics of EventStoreDB. What writes it: `event-writer.ts`. */
+import type pg from 'pg';
+import {
+  type AppendResult,
+  type EventStore,
+  EventStoreError,
+  type EventToAppend,
+  type ExpectedRevision,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from '#contracts/ports/event-store.ts';
+import { LogError } from '#contracts/ports/log.ts';
+import { checkAppend } from '#infra/append-rules.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import { statements, tables } from './event-store.sql.ts';
+import { type EventRow, EventTail, readTail, toEvent } from './event-tail.ts';
+import { EventWriter } from './event-writer.ts';
+import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
+import { StreamReader } from './stream-reader.ts';
+import { pause } from './tail-signal.ts';
+
+export interface PostgresEventStoreOptions {
+  readonly url: string;
+  /** Default `es`. */
+  readonly schema?: string;
+  /** Partitions of a topic; stored when the tables are made. Default 12. */
+  readonly partitions?: number;
+  /** Milliseconds until an append that got no answer is given up as unknown. Default 10,000. */
+  readonly deadlineMs?: number;
+  /** Most connections for reading. Default 4; the writer and the tail have one each besides. */
+  readonly readers?: number;
+  /** Milliseconds after which a tail looks for itself where no notification came. Default 1,000. */
+  readonly pollMs?: number;
+}
+
+const maxInt8 = 2n ** 63n - 1n;
+const pageEvents = 500;
+
+/**
+ * Makes the tables where they are missing. Runs side by side with others that do the same.
+ * @throws LogError `partition_mismatch` when the tables were made with another number of partitions.
+ */
+export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: number): Promise<void> => {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`event store tables ${schema}`]);
+    const { rows: found } = await client.query('select to_regclass($1) as layout', [`${schema}.layout`]);
+    if (found[0]?.layout === null) {
+      await client.query(tables(schema));
+      await client.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
+    }
+    const { rows } = await client.query(`select partitions from ${schema}.layout`);
+    await client.query('commit');
+    const stored = rows[0]?.partitions;
+    if (stored !== partitions) {
+      throw new LogError(
+        'partition_mismatch',
+        `the event tables were made with ${stored} partitions a topic, the configuration says ${partitions}: keys would change their partition`,
+      );
+    }
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+};
+
+export class PostgresEventStore implements EventStore {
+  /** The process's one tail; the embedded log reads it too. */
+  readonly tail: EventTail;
+  readonly pool: pg.Pool;
+  readonly #schema: string;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #writer: EventWriter;
+  readonly #reader: StreamReader;
+  readonly #closed = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  /** Opens the store and makes its tables where they are missing. Errors as `migrateEvents`. */
+  static async open(options: PostgresEventStoreOptions): Promise<PostgresEventStore> {
+    const store = new PostgresEventStore(options);
+    try {
+      await migrateEvents(store.pool, store.#schema, options.partitions ?? defaultPartitions);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return store;
+  }
+
+  private constructor(options: PostgresEventStoreOptions) {
+    const { url, deadlineMs = 10_000, partitions = defaultPartitions } = options;
+    const schema = checkSchemaName(options.schema ?? 'es');
+    this.#schema = schema;
+    this.#sql = statements(schema);
+    this.pool = openPool({ url, max: options.readers ?? 4, name: 'events-read' });
+    this.#reader = new StreamReader(this.pool, schema);
+    this.tail = new EventTail({ pool: this.pool, url, schema, pollMs: options.pollMs ?? 1_000 });
+    this.#writer = new EventWriter({ url, schema, partitions, deadlineMs });
+  }
+
+  async append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult> {
+    return this.#writer.append(stream, expected, events, checkAppend(stream, expected, events));
+  }
+
+  async read(
+    stream: string,
+    options: { readonly from?: bigint; readonly limit?: number } = {},
+  ): Promise<readonly RecordedEvent[]> {
+    const from = options.from ?? 0n;
+    if (from > maxInt8) return [];
+    // A NUL ends the statement of all who share it; no stream has one in its name.
+    if (from === 0n && options.limit === undefined && !stream.includes('\0'))
+      return this.#answer(this.#reader.read(stream));
+    const { rows } = await this.#answer(
+      this.pool.query<EventRow>({
+        name: 'read',
+        text: this.#sql.read,
+        values: [stream, from, options.limit ?? null],
+        rowMode: 'array',
+        types: bigintTypes,
+      }),
+    );
+    return rows.map(toEvent);
+  }
+
+  async readAll(options: { readonly after: bigint | null; readonly limit: number }): Promise<readonly RecordedEvent[]> {
+    return this.#answer(readTail(this.pool, this.#schema, options));
+  }
+
+  async head(): Promise<bigint | null> {
+    const { rows } = await this.#answer(
+      this.pool.query<[bigint | null]>({ name: 'head', text: this.#sql.head, rowMode: 'array', types: bigintTypes }),
+    );
+    return rows[0]?.[0] ?? null;
+  }
+
+  async *subscribe(options: {
+    readonly after: bigint | null;
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<SubscriptionItem> {
+    const signal = AbortSignal.any([options.signal, this.#closed.signal]);
+    let after = options.after;
+    let caughtUp = false;
+    let failures = 0;
+    while (!signal.aborted) {
+      const version = this.tail.version;
+      let page: readonly RecordedEvent[];
+      try {
+        page = await this.tail.read(after, pageEvents);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isAccessDenied(error))
+          throw new EventStoreError('access_denied', 'the event table is closed to us', { cause: error });
+        // What is read on from is the last event the consumer took, so a lost connection skips nothing.
+        await pause(backoffMs(failures++), signal);
+        continue;
+      }
+      for (const event of page) {
+        if (signal.aborted) return;
+        yield { kind: 'event', event };
+        after = event.position;
+      }
+      if (page.length > 0) continue;
+      if (!caughtUp && !signal.aborted) {
+        caughtUp = true;
+        yield { kind: 'caughtUp' };
+      }
+      await this.tail.changed(version, signal);
+    }
+  }
+
+  async ping(): Promise<void> {
+    await this.#answer(this.pool.query('select 1'));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      this.#closed.abort();
+      await this.#writer.close();
+      await this.tail.close();
+      await this.pool.end();
+    })();
+    return this.#closing;
+  }
+
+  async #answer<T>(query: Promise<T>): Promise<T> {
+    try {
+      return await query;
+    } catch (error) {
+      if (isAccessDenied(error))
+        throw new EventStoreError('access_denied', 'the event table is closed to us', { cause: error });
+      throw new EventStoreError('unavailable', 'Postgres does not answer', { cause: error });
+    }
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * The event table read by position. Commits are serialised by the writers' lock, so whoever sees a position sees
+ * every lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own place.
+ */
+import type pg from 'pg';
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Topic } from '#schemas/topics.ts';
+import { statements, textArray } from './event-store.sql.ts';
+import { bigintTypes } from './pool.ts';
+import { TailSignal } from './tail-signal.ts';
+
+export { pause } from './tail-signal.ts';
+
+export interface TailEvent extends RecordedEvent {
+  /** Null for streams that the log passes over; then so is the partition. */
+  readonly topic: Topic | null;
+  readonly partition: number | null;
+  readonly partitionKey: string;
+}
+
+export type EventRow = [
+  position: bigint,
+  stream: string,
+  revision: bigint,
+  id: string,
+  type: string,
+  data: Buffer,
+  metadata: Buffer,
+  created: Date,
+  topic: Topic | null,
+  partition: number | null,
+  partitionKey: string,
+];
+
+export const toEvent = (row: EventRow): TailEvent => ({
+  position: row[0],
+  stream: row[1],
+  revision: row[2],
+  id: row[3],
+  type: row[4],
+  data: row[5],
+  metadata: row[6],
+  created: row[7],
+  topic: row[8],
+  partition: row[9],
+  partitionKey: row[10],
+});
+
+/** Most bytes of one page: what bounds the memory of a reader whose events are large. */
+const pageBytes = 8 * 1024 * 1024;
+
+/** One page after a position (exclusive; null = from the start), in total order. Empty only at the end. */
+export const readTail = async (
+  pool: pg.Pool | pg.ClientBase,
+  schema: string,
+  options: { readonly after: bigint | null; readonly limit: number; readonly topics?: readonly Topic[] },
+): Promise<TailEvent[]> => {
+  const { rows } = await pool.query<EventRow>({
+    name: `${schema}-tail`,
+    text: statements(schema).tail,
+    values: [
+      options.after ?? 0n,
+      options.limit,
+      pageBytes,
+      options.topics === undefined ? null : textArray(options.topics),
+    ],
+    rowMode: 'array',
+    types: bigintTypes,
+  });
+  return rows.map(toEvent);
+};
+
+/** Newest events that readers at the end share, so that ten consumers cost one query. */
+const windowEvents = 2_000;
+const windowBytes = 8 * 1024 * 1024;
+
+const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
+
+export class EventTail {
+  readonly #pool: pg.Pool;
+  readonly #schema: string;
+  readonly #signal: TailSignal;
+  /** Every event after `from` up to `end`, without a hole. */
+  #window: { from: bigint; end: bigint; events: TailEvent[]; bytes: number } | undefined;
+  #refreshing: { readonly version: number; readonly done: Promise<void> } | undefined;
+
+  constructor(options: {
+    readonly pool: pg.Pool;
+    readonly url: string;
+    readonly schema: string;
+    readonly pollMs?: number;
+  }) {
+    this.#pool = options.pool;
+    this.#schema = options.schema;
+    this.#signal = new TailSignal(options);
+  }
+
+  get version(): number {
+    return this.#signal.version;
+  }
+
+  /** Events held in memory, whoever reads. */
+  get held(): number {
+    return this.#window?.events.length ?? 0;
+  }
+
+  changed(seen: number, signal: AbortSignal): Promise<void> {
+    return this.#signal.changed(seen, signal);
+  }
+
+  /** Up to `limit` events after the position; empty only when there was none at the time of the call. */
+  async read(after: bigint | null, limit: number): Promise<readonly TailEvent[]> {
+    const from = after ?? 0n;
+    const known = this.#after(from, limit);
+    if (known !== undefined && known.length > 0) return known;
+    if (known === undefined) {
+      const page = await readTail(this.#pool, this.#schema, { after: from, limit });
+      const end = page.at(-1)?.position ?? from;
+      // Only a reader that is near the end moves the window there.
+      if (page.length < limit && (this.#window === undefined || end > this.#window.end)) {
+        this.#window = { from, end, events: [...page], bytes: page.reduce((sum, e) => sum + sizeOf(e), 0) };
+        this.#trim();
+      }
+      return page;
+    }
+    const version = this.#signal.version;
+    for (;;) {
+      this.#refreshing ??= this.#refresh();
+      const refreshing = this.#refreshing;
+      await refreshing.done;
+      // A read begun before the wake-up we follow may have missed what it announced.
+      if (refreshing.version >= version) break;
+    }
+    return this.#after(from, limit) ?? (await readTail(this.#pool, this.#schema, { after: from, limit }));
+  }
+
+  close(): Promise<void> {
+    return this.#signal.close();
+  }
+
+  /** From the window; undefined where it does not reach. */
+  #after(from: bigint, limit: number): readonly TailEvent[] | undefined {
+    const window = this.#window;
+    if (window === undefined || from < window.from || from > window.end) return undefined;
+    let low = 0;
+    let high = window.events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((window.events[middle]?.position ?? 0n) <= from) low = middle + 1;
+      else high = middle;
+    }
+    return window.events.slice(low, low + limit);
+  }
+
+  #refresh(): { version: number; done: Promise<void> } {
+    const version = this.#signal.version;
+    const load = async () => {
+      const window = this.#window;
+      if (window === undefined) return;
+      const page = await readTail(this.#pool, this.#schema, { after: window.end, limit: 500 });
+      for (const event of page) {
+        window.events.push(event);
+        window.bytes += sizeOf(event);
+        window.end = event.position;
+      }
+      this.#trim();
+    };
+    const done = load().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return { version, done };
+  }
+
+  #trim(): void {
+    const window = this.#window;
+    if (window === undefined) return;
+    let drop = 0;
+    while (window.events.length - drop > windowEvents || window.bytes > windowBytes) {
+      const event = window.events[drop];
+      if (event === undefined) break;
+      window.bytes -= sizeOf(event);
+      window.from = event.position;
+      drop++;
+    }
+    if (drop > 0) window.events.splice(0, drop);
+  }
+}

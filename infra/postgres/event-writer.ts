@@ -1,0 +1,277 @@
+/**
+ * Group commit: the appends of one process that wait at the same time become one transaction, sent as one call of
+ * `append_group` (`event-store.sql.ts` has its law). While it is on its way the next group gathers. Longer than most
+ * adapters: gather, send, compare and reconnect share one queue.
+ */
+import { Socket } from 'node:net';
+import pg from 'pg';
+import {
+  type AppendResult,
+  EventStoreError,
+  type EventToAppend,
+  type ExpectedRevision,
+} from '#contracts/ports/event-store.ts';
+import { conflict } from '#infra/append-rules.ts';
+import { toColumns } from './event-columns.ts';
+import { plainArray, statements, textArray } from './event-store.sql.ts';
+import { bigintTypes, isAccessDenied, isConnectionLost } from './pool.ts';
+
+const maxGroupEvents = 500;
+const maxGroupBytes = 4 * 1024 * 1024;
+
+interface Waiting {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  /** Revision of its first event, if it is accepted. */
+  readonly first: number;
+  readonly events: readonly EventToAppend[];
+  readonly bytes: number;
+  /** Monotonic milliseconds at which the caller is told something. */
+  readonly deadline: number;
+  readonly resolve: (result: AppendResult) => void;
+  readonly reject: (error: EventStoreError) => void;
+}
+
+interface Session {
+  readonly client: pg.Client;
+  readonly socket: Socket;
+}
+
+export interface WriterOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly partitions: number;
+  /** Milliseconds until an append without an answer is given up. */
+  readonly deadlineMs: number;
+}
+
+/** Nothing of these appends was or can be written. */
+const unavailable = (cause: unknown): EventStoreError =>
+  isAccessDenied(cause)
+    ? new EventStoreError('access_denied', 'Postgres refuses access to the event table', { cause })
+    : new EventStoreError('unavailable', 'Postgres does not answer; nothing was written', { cause });
+
+/** Errors that one append's content can cause: data, constraint, program limit. All others concern the whole server. */
+const isContentError = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && ['22', '23', '54', 'P0'].includes(error.code?.slice(0, 2) ?? '');
+
+export class EventWriter {
+  readonly #options: WriterOptions;
+  readonly #sql: ReturnType<typeof statements>;
+  #queue: Waiting[] = [];
+  #session: Session | undefined;
+  #running: Promise<void> | undefined;
+  #closed = false;
+  /** Deadline of the group that is on its way. */
+  #groupDeadline = Number.POSITIVE_INFINITY;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#sql = statements(options.schema);
+  }
+
+  /** Queues an append that `checkAppend` passed; `bytes` is its size. */
+  append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+    bytes: number,
+  ): Promise<AppendResult> {
+    if (this.#closed) return Promise.reject(new EventStoreError('unavailable', 'the store is closed'));
+    return new Promise((resolve, reject) => {
+      // Past what a number holds exactly no stream reaches: it stays a conflict.
+      const first = expected === 'none' ? 0 : Math.min(Number(expected) + 1, 2 ** 53 - maxGroupBytes);
+      const deadline = performance.now() + this.#options.deadlineMs;
+      this.#queue.push({ stream, expected, first, events, bytes, deadline, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Writes what is queued, then lets go of the connection. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.client.end().catch(() => {});
+  }
+
+  /** Runs while appends wait. Idle, a first append goes at the end of this turn, with what else came in it. */
+  async #run(): Promise<void> {
+    const watch = setInterval(() => this.#giveUpLate(), Math.min(500, this.#options.deadlineMs / 10));
+    await nextTurn();
+    while (this.#queue.length > 0) {
+      const group = this.#takeGroup();
+      this.#groupDeadline = group[0]?.deadline ?? Number.POSITIVE_INFINITY;
+      await this.#write(group);
+      this.#groupDeadline = Number.POSITIVE_INFINITY;
+      // Callers that were just answered append again within this turn: they belong into the next group.
+      await nextTurn();
+    }
+    clearInterval(watch);
+    this.#running = undefined;
+  }
+
+  /** The next group in order. A stream is in it once: what else waits for it sees the outcome first, in the next one. */
+  #takeGroup(): Waiting[] {
+    const group: Waiting[] = [];
+    const held: Waiting[] = [];
+    const streams = new Set<string>();
+    let events = 0;
+    let bytes = 0;
+    let looked = 0;
+    for (const waiting of this.#queue) {
+      if (streams.has(waiting.stream)) held.push(waiting);
+      else {
+        events += waiting.events.length;
+        bytes += waiting.bytes;
+        // The first append always fits, whatever its size.
+        if (group.length > 0 && (events > maxGroupEvents || bytes > maxGroupBytes)) break;
+        streams.add(waiting.stream);
+        group.push(waiting);
+      }
+      looked++;
+    }
+    this.#queue = [...held, ...this.#queue.slice(looked)];
+    return group;
+  }
+
+  #giveUpLate(): void {
+    const now = performance.now();
+    let late = 0;
+    while ((this.#queue[late]?.deadline ?? Number.POSITIVE_INFINITY) <= now) late++;
+    for (const waiting of this.#queue.splice(0, late)) waiting.reject(unavailable(new Error('deadline in the queue')));
+    // A session that hangs is cut; the group then learns by how far it had come whether its outcome is known.
+    if (this.#groupDeadline <= now) this.#session?.socket.destroy(new Error('deadline of the append'));
+  }
+
+  /** Answers every append of the group, whatever happens. */
+  async #write(group: readonly Waiting[]): Promise<void> {
+    let session: Session;
+    try {
+      session = await this.#connect();
+    } catch (error) {
+      refuseAll(group, unavailable(error));
+      return;
+    }
+    try {
+      const { base, heads } = await this.#send(session.client, group);
+      const behind: { readonly waiting: Waiting; readonly head: number }[] = [];
+      let row = 0;
+      for (const waiting of group) {
+        const { first, events, resolve, reject } = waiting;
+        const head = heads[row] ?? -1;
+        row += events.length;
+        if (first === head + 1) resolve({ revision: lastOf(waiting), position: base + BigInt(row) });
+        else if (first > head) reject(conflictOf(waiting, head));
+        else behind.push({ waiting, head });
+      }
+      // What stands never changes, so repeats are told from conflicts after the commit.
+      if (behind.length > 0) await this.#compare(session.client, behind);
+    } catch (error) {
+      const lost = isConnectionLost(error);
+      if (lost) {
+        this.#drop(session);
+        // The commit may have arrived: only the same append, sent again, can tell. Those answered above stay answered.
+        refuseAll(
+          group,
+          new EventStoreError('outcome_unknown', 'the connection was lost on the way', { cause: error }),
+        );
+      } else if (!isContentError(error)) {
+        refuseAll(group, unavailable(error));
+      } else if (group.length === 1) {
+        refuseAll(group, new EventStoreError('invalid_event', 'Postgres refuses the append', { cause: error }));
+      } else {
+        // Nothing was written. In halves only the culprit is refused, in order as before.
+        const middle = group.length >>> 1;
+        await this.#write(group.slice(0, middle));
+        await this.#write(group.slice(middle));
+      }
+    }
+  }
+
+  /** Sends the group; resolves when it is committed to what was found. */
+  async #send(client: pg.Client, group: readonly Waiting[]) {
+    const { rows } = await client.query<[bigint, string]>({
+      name: 'append',
+      text: this.#sql.append,
+      values: toColumns(group, this.#options.partitions),
+      rowMode: 'array',
+      types: appendTypes,
+    });
+    const [base, heads] = rows[0] ?? [0n, '{}'];
+    return { base, heads: heads.slice(1, -1).split(',').map(Number) };
+  }
+
+  /** Appends below the head: repeats where the ids in place are the same, conflicts elsewhere. */
+  async #compare(client: pg.Client, behind: readonly { readonly waiting: Waiting; readonly head: number }[]) {
+    const { rows } = await client.query<[string, bigint, string, bigint]>({
+      name: 'in-place',
+      text: this.#sql.inPlace,
+      values: [
+        textArray(behind.map(({ waiting }) => waiting.stream)),
+        plainArray(behind.map(({ waiting }) => waiting.first)),
+        plainArray(behind.map(({ waiting }) => lastOf(waiting))),
+      ],
+      rowMode: 'array',
+      types: bigintTypes,
+    });
+    const found = new Map(rows.map(([stream, revision, id, position]) => [`${revision} ${stream}`, { id, position }]));
+    for (const { waiting, head } of behind) {
+      const { stream, first, events } = waiting;
+      const inPlace = events.map((_, i) => found.get(`${first + i} ${stream}`));
+      if (inPlace.every((stored, i) => stored?.id === events[i]?.id)) {
+        waiting.resolve({ revision: lastOf(waiting), position: inPlace.at(-1)?.position ?? null });
+      } else waiting.reject(conflictOf(waiting, head));
+    }
+  }
+
+  async #connect(): Promise<Session> {
+    if (this.#session !== undefined) return this.#session;
+    const socket = new Socket();
+    const client = new pg.Client({
+      connectionString: this.#options.url,
+      application_name: 'events-writer',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      stream: () => socket,
+    });
+    const session: Session = { client, socket };
+    const lose = () => {
+      if (this.#session === session) this.#session = undefined;
+    };
+    client.on('error', lose);
+    client.on('end', lose);
+    try {
+      await client.connect();
+      await client.query(
+        `set default_transaction_isolation = 'read committed'; set synchronous_commit = on;
+         set plan_cache_mode = force_generic_plan`,
+      );
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+    this.#session = session;
+    return session;
+  }
+
+  #drop(session: Session): void {
+    session.socket.destroy();
+    if (this.#session === session) this.#session = undefined;
+  }
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const lastOf = ({ first, events }: Waiting): bigint => BigInt(first + events.length - 1);
+
+const conflictOf = ({ stream, expected }: Waiting, head: number): EventStoreError =>
+  conflict(stream, expected, head < 0 ? 'none' : BigInt(head));
+
+/** The heads come as one array literal of plain numbers. */
+const appendTypes = { getTypeParser: (oid: number) => (oid === 20 ? BigInt : String) } as typeof bigintTypes;
+
+const refuseAll = (group: readonly Waiting[], error: EventStoreError): void => {
+  for (const waiting of group) waiting.reject(error);
+};

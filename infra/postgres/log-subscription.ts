@@ -1,0 +1,193 @@
+/** One member of a group that reads the event table by position. It holds the single lane, or stands by for it. */
+import {
+  type Lane,
+  type LaneBatch,
+  LogError,
+  type LogRecord,
+  type LogSubscription,
+  type SubscribeOptions,
+} from '#contracts/ports/log.ts';
+import { type EventTail, pause, type TailEvent } from './event-tail.ts';
+import { acquireLease, type Lease } from './log-lease.ts';
+import { backoffMs, isAccessDenied } from './pool.ts';
+
+/** The one lane. It carries every topic, so that idle partitions cost nothing. */
+export const lane: Lane = '*';
+
+/**
+ * Events read at once. They are the tail's window, shared by all subscriptions at the end of the table; one that is
+ * slow or behind reads for itself. So a subscription holds one page, and no one waits for another.
+ */
+const pageEvents = 500;
+
+/**
+ * How often an idle consumer stores that it has passed over other topics' events, milliseconds. It only keeps the lag
+ * honest and the next start short. Nobody who waits for his own write needs it: he waits for the position of an event
+ * of a topic this consumer reads, and those are never passed over.
+ */
+const passOverMs = 1000;
+
+/**
+ * Least time between the beginnings of two batches that are not full, milliseconds. The first event after a rest goes
+ * at once; what comes in quick succession shares transactions, each of which costs as much as many events.
+ */
+const spacingMs = 20;
+
+export interface Source {
+  readonly url: string;
+  readonly schema: string;
+  readonly tail: EventTail;
+  head(): Promise<bigint>;
+}
+
+type Failure = { readonly error: unknown } | null;
+
+const toRecord = (event: TailEvent, topic: string): LogRecord => ({
+  topic,
+  partition: event.partition ?? 0,
+  key: event.partitionKey,
+  stream: event.stream,
+  id: event.id,
+  type: event.type,
+  revision: event.revision,
+  position: event.position,
+  time: event.created.toISOString(),
+  value: event.data,
+  metadata: event.metadata,
+});
+
+const isFenced = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'fenced';
+
+export class PostgresSubscription implements LogSubscription {
+  readonly done: Promise<void>;
+  readonly #source: Source;
+  readonly #options: SubscribeOptions;
+  readonly #topics: ReadonlySet<string>;
+  #holds = false;
+
+  constructor(source: Source, options: SubscribeOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#topics = new Set(options.topics);
+    this.done = this.#run();
+    // Whoever awaits `done` still gets the error; a caller that looks later must not bring the process down.
+    this.done.catch(() => undefined);
+  }
+
+  lanes(): readonly Lane[] {
+    return this.#holds ? [lane] : [];
+  }
+
+  async #run(): Promise<void> {
+    const { signal, group } = this.#options;
+    const { url, schema } = this.#source;
+    let failures = 0;
+    while (!signal.aborted) {
+      let lease: Lease | null;
+      try {
+        lease = await acquireLease({ url, name: `log ${schema} ${group}`, signal });
+        failures = 0;
+      } catch (error) {
+        if (isAccessDenied(error)) throw new LogError('fatal', 'the event table is closed to us', { cause: error });
+        await pause(backoffMs(failures++), signal);
+        continue;
+      }
+      if (lease === null) continue;
+      try {
+        const failure = await this.#hold(AbortSignal.any([signal, lease.lost]));
+        // A handler that gives up because of the signal has not failed.
+        if (failure !== null && !signal.aborted) throw failure.error;
+      } finally {
+        this.#holds = false;
+        await lease.release();
+      }
+      // Fenced or cut off: whoever fenced us goes first.
+      await pause(50 + Math.random() * 200, signal);
+    }
+  }
+
+  /** From the lane's assignment to its loss. The failure is what ends the subscription. */
+  async #hold(signal: AbortSignal): Promise<Failure> {
+    const { handlers, maxBatch = 500 } = this.#options;
+    const { tail } = this.#source;
+    let after: bigint;
+    let position: bigint | null;
+    try {
+      const [stored] = await handlers.assigned([lane]);
+      after = stored?.nextOffset ?? 0n;
+      position = stored?.position ?? null;
+      this.#holds = !signal.aborted;
+    } catch (error) {
+      return { error };
+    }
+    const beyond = await this.#beyondHead(after, signal);
+    if (beyond !== null) return { error: beyond };
+
+    let stored = after;
+    let storedAt = performance.now();
+    const hand = async (records: readonly LogRecord[], nextOffset: bigint): Promise<'done' | 'fenced' | Failure> => {
+      const batch: LaneBatch = { lane, records, nextOffset, position: records.at(-1)?.position ?? position };
+      try {
+        await handlers.batch(batch);
+      } catch (error) {
+        return isFenced(error) ? 'fenced' : { error };
+      }
+      ({ position } = batch);
+      stored = nextOffset;
+      storedAt = performance.now();
+      return 'done';
+    };
+
+    for (let failures = 0; !signal.aborted; ) {
+      const { version } = tail;
+      let page: readonly TailEvent[];
+      try {
+        page = await tail.read(after, pageEvents);
+        failures = 0;
+      } catch {
+        await pause(backoffMs(failures++), signal);
+        continue;
+      }
+      after = page.at(-1)?.position ?? after;
+      const begun = performance.now();
+      const records: LogRecord[] = [];
+      for (const event of page) {
+        if (event.topic !== null && this.#topics.has(event.topic)) records.push(toRecord(event, event.topic));
+      }
+      for (let i = 0; i < records.length && !signal.aborted; i += maxBatch) {
+        const slice = records.slice(i, i + maxBatch);
+        // The last one takes along what was passed over behind it.
+        const end = i + maxBatch >= records.length ? after : (slice.at(-1)?.position ?? after);
+        const outcome = await hand(slice, end);
+        if (outcome === 'fenced') return null;
+        if (outcome !== 'done') return outcome;
+      }
+      if (after > stored && records.length === 0 && performance.now() - storedAt >= passOverMs && !signal.aborted) {
+        const outcome = await hand([], after);
+        if (outcome === 'fenced') return null;
+        if (outcome !== 'done') return outcome;
+      }
+      if (page.length === 0) await tail.changed(version, signal);
+      else if (page.length < pageEvents) await pause(Math.max(0, begun + spacingMs - performance.now()), signal);
+    }
+    return null;
+  }
+
+  /** A position the table never reached: it was restored from an older copy, and what we keep is from another history. */
+  async #beyondHead(after: bigint, signal: AbortSignal): Promise<LogError | null> {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        const head = await this.#source.head();
+        if (after <= head) return null;
+        const { group } = this.#options;
+        return new LogError(
+          'fatal',
+          `group ${group} has read to ${after}, the event table ends at ${head}: rebuild it`,
+        );
+      } catch {
+        await pause(backoffMs(failures++), signal);
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,55 @@
+/** Postgres connections: pools, the parsing of 64-bit integers, and what an error says about the connection. */
+import pg from 'pg';
+
+const int8 = 20;
+
+/** Type parsers of a query whose int8 columns are BigInt. pg's global parsers stay as they are for everybody else. */
+export const bigintTypes = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+export interface PoolOptions {
+  readonly url: string;
+  /** Most connections. Default 4. */
+  readonly max?: number;
+  /** Shown in `pg_stat_activity`. */
+  readonly name?: string;
+  /** Milliseconds a caller waits for a connection. Default 5000. */
+  readonly connectTimeoutMs?: number;
+}
+
+export const openPool = (options: PoolOptions): pg.Pool => {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.max ?? 4,
+    application_name: options.name ?? 'events',
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+    keepAlive: true,
+  });
+  // An idle connection that dies is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {});
+  return pool;
+};
+
+/** Waiting time before the next try, milliseconds: 100 ms doubling up to 5 s. */
+export const backoffMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
+
+/** Shutdown, crash, start-up and time-outs that end a session. By code: the severity's word follows the server's language. */
+const endsSession = /^(08...|57P..|25P03|25P04)$/;
+
+/** True when the session is gone (or never came to be), false when the server refused one statement of it. */
+export const isConnectionLost = (error: unknown): boolean => {
+  if (!(error instanceof pg.DatabaseError)) return true;
+  return error.severity === 'FATAL' || endsSession.test(error.code ?? '');
+};
+
+/** Wrong password, no such role, no right: trying again does not help. */
+export const isAccessDenied = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && (error.code?.startsWith('28') || error.code === '42501');
+
+/** Statement's schema name, safe to be written into SQL. */
+export const checkSchemaName = (schema: string): string => {
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) throw new Error(`schema name ${JSON.stringify(schema)} is not plain`);
+  return schema;
+};

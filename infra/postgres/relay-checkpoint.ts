@@ -1,0 +1,86 @@
+/** The relay's checkpoint as one row, with its lease on the database's clock. An operational table: it is backed up. */
+import type pg from 'pg';
+import { checkSchemaName } from './pool.ts';
+
+export interface RelayCheckpointOptions {
+  readonly pool: pg.Pool;
+  /** Default `public`. */
+  readonly schema?: string;
+  /** Which relay: one a store and log. Default `relay`. */
+  readonly name?: string;
+}
+
+/** Two processes may create it at once: `if not exists` alone does not stand that. */
+const lockKey = 7_070_707;
+
+export class PostgresRelayCheckpoint {
+  readonly #pool: pg.Pool;
+  readonly #table: string;
+  readonly #schema: string;
+  readonly #name: string;
+
+  constructor(options: RelayCheckpointOptions) {
+    this.#pool = options.pool;
+    this.#schema = checkSchemaName(options.schema ?? 'public');
+    this.#table = `${this.#schema}.relay_checkpoints`;
+    this.#name = options.name ?? 'relay';
+  }
+
+  /** Creates the table and the row; once, before the others. */
+  async prepare(): Promise<void> {
+    const client = await this.#pool.connect();
+    try {
+      await client.query('begin');
+      await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
+      await client.query(`create schema if not exists ${this.#schema}`);
+      await client.query(`create table if not exists ${this.#table} (
+        name text primary key,
+        position bigint,
+        epoch bigint not null default 0,
+        holder text,
+        until timestamptz not null default '-infinity',
+        saved_at timestamptz
+      )`);
+      await client.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
+      await client.query('commit');
+    } catch (error) {
+      await client.query('rollback').catch(() => {});
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+
+  async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; position: bigint | null } | null> {
+    const { rows } = await this.#pool.query<{ epoch: string; position: string | null }>(
+      `update ${this.#table} set epoch = epoch + 1, holder = $2, until = clock_timestamp() + $3 * interval '1 ms'
+       where name = $1 and until < clock_timestamp() returning epoch::text, position::text`,
+      [this.#name, holder, ttlMs],
+    );
+    const row = rows[0];
+    if (row === undefined) return null;
+    return { epoch: BigInt(row.epoch), position: row.position === null ? null : BigInt(row.position) };
+  }
+
+  /** An expired lease that nobody took is still ours: the epoch says so. */
+  async renew(epoch: bigint, ttlMs: number): Promise<boolean> {
+    return this.#update(`until = clock_timestamp() + $3 * interval '1 ms'`, epoch, ttlMs);
+  }
+
+  async save(position: bigint, epoch: bigint): Promise<boolean> {
+    return this.#update('position = $3, saved_at = clock_timestamp()', epoch, position.toString());
+  }
+
+  async release(epoch: bigint): Promise<void> {
+    await this.#pool.query(
+      `update ${this.#table} set until = '-infinity', holder = null where name = $1 and epoch = $2`,
+      [this.#name, epoch.toString()],
+    );
+  }
+
+  async #update(set: string, epoch: bigint, value: number | string): Promise<boolean> {
+    const statement = `update ${this.#table} set ${set} where name = $1 and epoch = $2`;
+    const { rowCount } = await this.#pool.query(statement, [this.#name, epoch.toString(), value]);
+    return rowCount === 1;
+  }
+}

@@ -1,0 +1,105 @@
+/** Tells the readers of the event table that there is something new. */
+import { Socket } from 'node:net';
+import pg from 'pg';
+import { channelOf } from './event-store.sql.ts';
+import { backoffMs } from './pool.ts';
+
+/**
+ * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is away.
+ * Take `version` before reading; `changed(version)` then misses nothing that was committed after the read.
+ */
+export class TailSignal {
+  readonly #url: string;
+  readonly #channel: string;
+  readonly #pollMs: number;
+  readonly #closed = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  #listening: Promise<void> | undefined;
+  #connected = false;
+  #version = 0;
+
+  constructor(options: { readonly url: string; readonly schema: string; readonly pollMs?: number }) {
+    this.#url = options.url;
+    this.#channel = channelOf(options.schema);
+    this.#pollMs = options.pollMs ?? 1_000;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Resolves when something may have been committed since `seen`, at the latest after the poll interval. */
+  async changed(seen: number, signal: AbortSignal): Promise<void> {
+    this.#listening ??= this.#listen();
+    if (this.#version !== seen || signal.aborted || this.#closed.signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, this.#connected ? this.#pollMs : Math.min(100, this.#pollMs));
+      signal.addEventListener('abort', done);
+      this.#waiting.add(done);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#wake();
+    await this.#listening;
+  }
+
+  #wake(): void {
+    this.#version++;
+    for (const done of [...this.#waiting]) done();
+  }
+
+  async #listen(): Promise<void> {
+    const closed = this.#closed.signal;
+    const closing = new Promise<void>((resolve) => closed.addEventListener('abort', () => resolve()));
+    for (let failures = 0; !closed.aborted; failures++) {
+      const socket = new Socket();
+      const client = new pg.Client({
+        connectionString: this.#url,
+        application_name: 'events-listen',
+        connectionTimeoutMillis: 5_000,
+        keepAlive: true,
+        stream: () => socket,
+      });
+      const ended = new Promise<void>((resolve) => {
+        client.on('error', () => resolve());
+        client.on('end', () => resolve());
+      });
+      client.on('notification', () => this.#wake());
+      const listen = async () => {
+        await client.connect();
+        await client.query(`listen ${this.#channel}`);
+        failures = 0;
+        this.#connected = true;
+        // What was committed while nobody listened was not announced to us.
+        this.#wake();
+        await ended;
+      };
+      // The next try follows an error; readers poll meanwhile. NOTE: pg's `connect` never settles once `end` is called.
+      await Promise.race([listen().catch(() => {}), closing]);
+      this.#connected = false;
+      socket.destroy();
+      if (!closed.aborted) await pause(backoffMs(failures), closed);
+    }
+  }
+}
+
+/** Resolves after the time or at the abort, whichever is first. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });

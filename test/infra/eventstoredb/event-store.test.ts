@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import db from '@eventstore/db-client';
+import { eventStoreSuite, type Harness, type Offer } from '#contracts/ports/event-store.suite.ts';
+import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
+import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
+import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Handles on one server, closed together. */
+const handlesOn = (url: string) => {
+  const stores: EventStoreDbStore[] = [];
+  return {
+    async open() {
+      const store = new EventStoreDbStore({ url, attemptMs: 1_000 });
+      stores.push(store);
+      return store;
+    },
+    async close() {
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  };
+};
+
+const overDouble = async (batch: boolean): Promise<Harness> => {
+  const double = await EventStoreDouble.start({ batch });
+  const handles = handlesOn(double.url);
+  return {
+    open: handles.open,
+    async close() {
+      await handles.close();
+      await double.stop();
+    },
+    async dropReplyAfterCommit() {
+      double.faults.appends.push('drop_reply');
+    },
+    async killConnections() {
+      double.killConnections();
+    },
+    async restart() {
+      await double.away();
+      await double.listen();
+    },
+    async systemEvent() {
+      const bytes = new Uint8Array([123, 125]);
+      const name = `$stats-${randomUUID()}`;
+      double.log.append(name, 'none', [
+        { id: randomUUID(), type: '$statsCollected', data: bytes, metadata: bytes, partitionKey: name },
+      ]);
+    },
+    buffered: () => double.handedOver,
+  };
+};
+
+const offers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'systemEvent', 'buffered'];
+
+for (const mode of ['batch', 'unary'] as const) {
+  suite(`EventStoreDB adapter over the double, ${mode}`, (t) => {
+    eventStoreSuite(t, () => overDouble(mode === 'batch'), offers);
+  });
+}
+
+// The double stands in for the server; where a real one is at hand, it has to pass the same cases.
+const real = await givenEventStore();
+if (real !== null) {
+  const overReal = async (): Promise<Harness> => {
+    const handles = handlesOn(real.url);
+    const raw = db.EventStoreDBClient.connectionString(real.url);
+    return {
+      open: handles.open,
+      async close() {
+        await handles.close();
+        await raw.dispose();
+        await real.stop();
+      },
+      async systemEvent() {
+        // Metadata of a stream is an event in a stream of the server's own.
+        await raw.setStreamMetadata(`post-${randomUUID()}`, { maxCount: 1_000_000 });
+      },
+    };
+  };
+  suite(`EventStoreDB adapter over a real server (${real.source})`, (t) => {
+    eventStoreSuite(t, overReal, ['systemEvent']);
+  });
+}

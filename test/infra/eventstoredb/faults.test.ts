@@ -1,0 +1,390 @@
+/** What the adapter makes of a server, and of a client library, that misbehave. Each case in both append modes. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import db from '@eventstore/db-client';
+import { status } from '@grpc/grpc-js';
+import { EventStoreError, type EventToAppend, type SubscriptionItem } from '#contracts/ports/event-store.ts';
+import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
+import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
+import type { AppendFault, ReadFault } from '#test/support/eventstoredb/faults.ts';
+import { type DoubleProcess, doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
+import { suite } from '#test/support/suite.ts';
+
+const event = (data = '{"text":"hello"}'): EventToAppend => ({
+  id: randomUUID(),
+  type: 'PostCreated',
+  data: Buffer.from(data),
+  metadata: Buffer.from('{"workspaceId":"w"}'),
+  partitionKey: 'key',
+});
+
+const newStream = (): string => `post-${randomUUID()}`;
+
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'succeeded',
+    (error: unknown) => (error instanceof EventStoreError ? error.code : String(error)),
+  );
+
+const until = async (condition: () => boolean): Promise<void> => {
+  const deadline = performance.now() + 20_000;
+  while (!condition()) {
+    if (performance.now() > deadline) assert.fail('not reached in 20 s');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+};
+
+/** Errors nobody caught while the work ran: with no listener of ours each of them would have ended the process. */
+const uncaughtIn = async (work: () => Promise<void>): Promise<unknown[]> => {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => uncaught.push(error);
+  process.on('uncaughtException', note);
+  process.on('unhandledRejection', note);
+  try {
+    await work();
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    process.off('uncaughtException', note);
+    process.off('unhandledRejection', note);
+  }
+  return uncaught;
+};
+
+/** Appends until the outcome is known, as the write side does. */
+const settle = async (store: EventStoreDbStore, stream: string, list: readonly EventToAppend[]): Promise<bigint> => {
+  for (;;) {
+    try {
+      return (await store.append(stream, 'none', list)).revision;
+    } catch (error) {
+      if (!(error instanceof EventStoreError) || !['outcome_unknown', 'unavailable'].includes(error.code)) throw error;
+    }
+  }
+};
+
+for (const mode of ['batch', 'unary'] as const) {
+  suite(`EventStoreDB adapter, faults, ${mode}`, (t) => {
+    let double: EventStoreDouble;
+    let store: EventStoreDbStore;
+    const others: EventStoreDbStore[] = [];
+    const another = (options: { attemptMs?: number; appendMs?: number } = {}, url = double.url) => {
+      const opened = new EventStoreDbStore({ url, ...options });
+      others.push(opened);
+      return opened;
+    };
+
+    t.before(async () => {
+      double = await EventStoreDouble.start({ batch: mode === 'batch' });
+      store = new EventStoreDbStore({ url: double.url, attemptMs: 300 });
+    });
+    t.after(async () => {
+      await Promise.all([store, ...others].map((opened) => opened.close()));
+      await double.stop();
+    });
+
+    const faults: readonly AppendFault[] = [
+      'drop_reply',
+      'cut_after_commit',
+      'end_silently',
+      'hang',
+      'unavailable',
+      'aborted',
+      'cancelled',
+      'internal',
+      'unavailable_after_commit',
+      'busy',
+      'answer_twice',
+    ];
+    for (const fault of faults) {
+      t(`an append that meets ${fault} is repeated inside and stands once`, async () => {
+        const stream = newStream();
+        const list = [event(), event()];
+        const uncaught = await uncaughtIn(async () => {
+          double.faults.appends.push(fault);
+          assert.equal((await store.append(stream, 'none', list)).revision, 1n);
+          assert.equal((await store.append(stream, 1n, [event()])).revision, 2n);
+        });
+        assert.deepEqual(uncaught, []);
+        assert.equal(double.faults.appends.length, 0);
+        assert.equal((await store.read(stream)).length, 3);
+      });
+    }
+
+    t('past its own deadline the outcome is unknown, and the same ids bring it out', async () => {
+      const hasty = another({ attemptMs: 50, appendMs: 100 });
+      const stream = newStream();
+      const list = [event()];
+      await hasty.ping();
+      double.faults.appends.push('drop_reply', 'hang', 'hang', 'hang', 'hang', 'hang');
+      assert.equal(await codeOf(hasty.append(stream, 'none', list)), 'outcome_unknown');
+      double.faults.appends.length = 0;
+      assert.equal((await hasty.append(stream, 'none', list)).revision, 0n);
+      assert.equal((await hasty.read(stream)).length, 1);
+    });
+
+    t('a conflict is a conflict, also when the first try was lost', async () => {
+      const stream = newStream();
+      await store.append(stream, 'none', [event()]);
+      double.faults.appends.push('unavailable');
+      assert.equal(await codeOf(store.append(stream, 'none', [event()])), 'wrong_expected_revision');
+    });
+
+    t('replies that come after the deadline hurt nobody', async () => {
+      const hasty = another({ attemptMs: 60, appendMs: 5_000 });
+      const list = Array.from({ length: 40 }, newStream);
+      const uncaught = await uncaughtIn(async () => {
+        double.faults.appendDelayMs = 100;
+        const working = list.map((stream) => hasty.append(stream, 'none', [event()]));
+        await until(() => double.log.stream(list[0] ?? '').length > 0);
+        double.faults.appendDelayMs = 0;
+        await Promise.all(working);
+      });
+      assert.deepEqual(uncaught, []);
+      for (const stream of list) assert.equal(double.log.stream(stream).length, 1);
+    });
+
+    t('a server that is away is unavailable; nothing was written, and it recovers by itself', async () => {
+      const patient = another({ appendMs: 200 });
+      const stream = newStream();
+      await double.away();
+      const list = [event()];
+      assert.equal(await codeOf(patient.append(stream, 'none', list)), 'unavailable');
+      assert.equal(await codeOf(patient.read(stream)), 'unavailable');
+      assert.equal(await codeOf(patient.ping()), 'unavailable');
+      await double.listen();
+      assert.equal((await patient.append(stream, 'none', list)).revision, 0n);
+      assert.equal((await patient.read(stream)).length, 1);
+    });
+
+    t('a first call that fails is not remembered for ever', async () => {
+      for (const code of [status.UNAVAILABLE, status.INTERNAL, status.DEADLINE_EXCEEDED]) {
+        const fresh = another();
+        double.faults.features.push(code);
+        assert.equal((await fresh.append(newStream(), 'none', [event()])).revision, 0n);
+      }
+    });
+
+    t('400 appends in flight live through connections that die: none lost, none twice, nothing uncaught', async () => {
+      const writer = another({ attemptMs: 2_000 });
+      const streams = Array.from({ length: 1_200 }, newStream);
+      const uncaught = await uncaughtIn(async () => {
+        const queue = [...streams];
+        let done = 0;
+        const work = async () => {
+          for (let stream = queue.pop(); stream !== undefined; stream = queue.pop()) {
+            await settle(writer, stream, [event(), event('x'.repeat(2_000))]);
+            done++;
+          }
+        };
+        const working = Promise.all(Array.from({ length: 400 }, work));
+        for (const share of [0.1, 0.3, 0.5, 0.7, 0.9]) {
+          await until(() => done >= streams.length * share);
+          double.killConnections();
+        }
+        await working;
+      });
+      assert.deepEqual(uncaught, []);
+      for (const stream of streams) assert.equal(double.log.stream(stream).length, 2, stream);
+    });
+
+    t('the fall of one server loses no append to another in the same process', async () => {
+      const second = await EventStoreDouble.start({ batch: mode === 'batch' });
+      try {
+        const there = another({ appendMs: 500 }, second.url);
+        const streams = Array.from({ length: 200 }, newStream);
+        const uncaught = await uncaughtIn(async () => {
+          const here = streams.map((stream) => settle(store, stream, [event()]));
+          const away = streams.map((stream) => codeOf(there.append(stream, 'none', [event()])));
+          second.killConnections();
+          await second.away();
+          await Promise.all([...here, ...away]);
+        });
+        assert.deepEqual(uncaught, []);
+        for (const stream of streams) assert.equal(double.log.stream(stream).length, 1);
+      } finally {
+        await second.stop();
+      }
+    });
+
+    t('an append is refused for ever as what it is', async () => {
+      const small = await EventStoreDouble.start({ batch: mode === 'batch', maxAppendBytes: 1_000 });
+      try {
+        const there = another({}, small.url);
+        assert.equal(await codeOf(there.append(newStream(), 'none', [event('x'.repeat(2_000))])), 'too_large');
+        assert.equal((await there.append(newStream(), 'none', [event()])).revision, 0n);
+      } finally {
+        await small.stop();
+      }
+    });
+
+    t('closing ends what waits', async () => {
+      const closing = another({ attemptMs: 500 });
+      await closing.append(newStream(), 'none', [event()]);
+      double.faults.appends.push('hang');
+      const received = double.received;
+      const appending = codeOf(closing.append(newStream(), 'none', [event()]));
+      await until(() => double.received > received);
+      double.faults.reads.push('hang');
+      const reading = codeOf(closing.read(newStream()));
+      await until(() => double.faults.reads.length === 0);
+      await closing.close();
+      assert.equal(await appending, 'outcome_unknown');
+      assert.equal(await reading, 'unavailable');
+    });
+  });
+}
+
+suite('EventStoreDB adapter, reading', (t) => {
+  let double: EventStoreDouble;
+  let store: EventStoreDbStore;
+  t.before(async () => {
+    double = await EventStoreDouble.start();
+    store = new EventStoreDbStore({ url: double.url });
+  });
+  t.after(async () => {
+    await store.close();
+    await double.stop();
+  });
+
+  t('what is JSON is marked as JSON for the store and its other clients', async () => {
+    const stream = newStream();
+    await store.append(stream, 'none', [event('{"a":1}'), event('plain')]);
+    const bare = db.EventStoreDBClient.connectionString(double.url);
+    const seen: unknown[] = [];
+    for await (const { event: read } of bare.readStream(stream)) seen.push(read?.isJson ? read.data : 'bytes');
+    await bare.dispose();
+    assert.deepEqual(seen, [{ a: 1 }, 'bytes']);
+  });
+
+  t('a read is repeated over a short failure and refused over a lasting one', async () => {
+    const stream = newStream();
+    await store.append(stream, 'none', [event()]);
+    for (const fault of ['unavailable', 'aborted', 'cancelled'] as const) {
+      double.faults.reads.push(fault);
+      assert.equal((await store.read(stream)).length, 1);
+    }
+    double.faults.reads.push('unavailable', 'unavailable', 'unavailable', 'unavailable');
+    assert.equal(await codeOf(store.read(stream)), 'unavailable');
+    double.faults.reads.push('access_denied');
+    assert.equal(await codeOf(store.read(stream)), 'access_denied');
+  });
+
+  t('a subscription outlives every way of ending, skips nothing, repeats nothing', async () => {
+    const from = await store.head();
+    const stopped = new AbortController();
+    const seen: string[] = [];
+    const stream = newStream();
+    const sent: string[] = [];
+    const reading = (async () => {
+      for await (const item of store.subscribe({ after: from, signal: stopped.signal })) {
+        if (item.kind === 'event') seen.push(item.event.id);
+      }
+    })();
+    const append = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const next = event();
+        await store.append(stream, sent.length === 0 ? 'none' : BigInt(sent.length - 1), [next]);
+        sent.push(next.id);
+      }
+    };
+    await append(5);
+    const endings: (() => void)[] = [
+      () => double.endSubscriptions(),
+      () => double.endSubscriptions('unavailable'),
+      () => double.endSubscriptions('aborted'),
+      () => double.endSubscriptions('cancelled'),
+      () => double.killConnections(),
+      () => {
+        const faults: ReadFault[] = ['unavailable', 'end_silently', 'aborted', 'cancelled'];
+        double.faults.reads.push(...faults);
+        double.killConnections();
+      },
+      () => {
+        double.faults.deliverTwice = true;
+        double.endSubscriptions();
+      },
+    ];
+    for (const end of endings) {
+      await until(() => seen.length === sent.length);
+      end();
+      await append(20);
+      await until(() => seen.length >= sent.length);
+    }
+    stopped.abort();
+    await reading;
+    double.faults.deliverTwice = false;
+    assert.deepEqual(seen, sent);
+  });
+
+  t('a subscription that is not allowed ends with that error', async () => {
+    double.faults.reads.push('access_denied');
+    const items: SubscriptionItem[] = [];
+    const reading = (async () => {
+      const signal = new AbortController().signal;
+      for await (const item of store.subscribe({ after: null, signal })) items.push(item);
+    })();
+    assert.equal(await codeOf(reading), 'access_denied');
+    assert.deepEqual(items, []);
+  });
+
+  t('a subscription that left is gone at the server too', async () => {
+    for await (const item of store.subscribe({ after: null, signal: new AbortController().signal })) {
+      if (item.kind === 'caughtUp') break;
+    }
+    await until(() => double.subscriptions === 0);
+  });
+});
+
+suite('EventStoreDB double as a process', (t) => {
+  let folder: string;
+  let server: DoubleProcess;
+  let store: EventStoreDbStore;
+  t.before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'events-'));
+    server = await doubleProcess({ data: join(folder, 'journal') });
+    store = new EventStoreDbStore({ url: server.url });
+  });
+  t.after(async () => {
+    await store.close();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  t('killed under load it knows everything it acknowledged, once and in order', async () => {
+    const acknowledged = new Map<string, string[]>();
+    let count = 0;
+    let writing = true;
+    const write = async () => {
+      while (writing) {
+        const stream = newStream();
+        const list = [event(), event()];
+        await settle(store, stream, list);
+        acknowledged.set(
+          stream,
+          list.map((e) => e.id),
+        );
+        count++;
+      }
+    };
+    const working = Promise.all(Array.from({ length: 16 }, write));
+    const before = await store.readAll({ after: null, limit: 10 });
+    for (const goal of [200, 400]) {
+      await until(() => count >= goal);
+      await server.kill9();
+      await server.start();
+    }
+    await until(() => count >= 600);
+    writing = false;
+    await working;
+    for (const [stream, ids] of acknowledged) {
+      assert.deepEqual(
+        (await store.read(stream)).map((e) => e.id),
+        ids,
+      );
+    }
+    const after = await store.readAll({ after: null, limit: 10 });
+    assert.deepEqual(after.slice(0, before.length), before);
+  });
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const secret = (version: string): string => `${version}:${randomBytes(32).toString('base64')}`;
+
+suite('data keys in Postgres', (t) => {
+  const first = secret('v1');
+  const secrets = new Secrets(first);
+  const pools: Pool[] = [];
+  let url = '';
+  /** As another process would hold them. */
+  const another = (over: { secrets?: Secrets; freshMs?: number; most?: number } = {}): PostgresDataKeys => {
+    const pool = new Pool({ connectionString: url, max: 2 });
+    pools.push(pool);
+    return new PostgresDataKeys({ pool, secrets, ...over });
+  };
+  t.before(async () => {
+    url = (await testDatabase()).url;
+    await Promise.all([another().migrate(), another().migrate()]);
+  });
+  t.after(async () => void (await Promise.all(pools.map((pool) => pool.end()))));
+
+  t('ten creators at once get one key, and every reader the same', async () => {
+    const client = randomUUID();
+    const keys = Array.from({ length: 10 }, () => another());
+    const made = await Promise.all(keys.flatMap((one) => [one.forWriting(client), one.forWriting(client)]));
+    const [key] = made;
+    assert.equal(key?.length, 32);
+    for (const one of made) assert.deepEqual(one, key);
+    assert.deepEqual(await another().forReading(client), key);
+    assert.notDeepEqual(await another().forWriting(randomUUID()), key);
+  });
+
+  t('it is committed before anybody may use it', async () => {
+    const client = randomUUID();
+    const keys = another();
+    const key = await keys.forWriting(client);
+    assert.deepEqual(await another().forReading(client), key);
+    const { rows } = await (pools[0] as Pool).query('select wrapped from ops.data_keys where client_id = $1', [client]);
+    assert.equal((rows[0].wrapped as Buffer).includes(key as Buffer), false, 'what is stored is wrapped');
+  });
+
+  t('a missing row is an error on reading, never null', async () => {
+    const client = randomUUID();
+    await assert.rejects(another().forReading(client), /no data key/);
+    const keys = another({ freshMs: 0 });
+    await keys.forWriting(client);
+    await (pools[0] as Pool).query('delete from ops.data_keys where client_id = $1', [client]);
+    await assert.rejects(keys.forReading(client), /no data key/);
+  });
+
+  t('destroyed reads as null and is never made again', async () => {
+    const client = randomUUID();
+    const keys = another();
+    await keys.forWriting(client);
+    await keys.destroy(client);
+    await keys.destroy(client);
+    for (const one of [keys, another()]) {
+      assert.equal(await one.forReading(client), null);
+      assert.equal(await one.forWriting(client), null);
+    }
+    const unborn = randomUUID();
+    await keys.destroy(unborn);
+    assert.equal(await another().forWriting(unborn), null);
+  });
+
+  t('another process notices a destruction within a second', async () => {
+    const client = randomUUID();
+    const other = another();
+    assert.equal((await other.forWriting(client))?.length, 32);
+    await another().destroy(client);
+    const began = performance.now();
+    while ((await other.forReading(client)) !== null) {
+      assert.ok(performance.now() - began < 1_100, 'still believed after a second');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  });
+
+  t('old versions still unwrap; one that was taken away, or a moved row, does not', async () => {
+    const client = randomUUID();
+    const key = await another().forWriting(client);
+    const rotated = new Secrets(`${secret('v2')},${first}`);
+    const keys = another({ secrets: rotated });
+    assert.deepEqual(await keys.forReading(client), key);
+    await keys.forWriting(randomUUID());
+    assert.equal((await keys.uses()).get('v2'), 1);
+    await assert.rejects(another({ secrets: new Secrets(secret('v2')) }).forReading(client), /lacks version v1/);
+    const thief = randomUUID();
+    await (pools[0] as Pool).query(
+      'insert into ops.data_keys select $1, key_version, wrapped from ops.data_keys where client_id = $2',
+      [thief, client],
+    );
+    await assert.rejects(another().forReading(thief));
+  });
+
+  t('keeps no more keys than it may', async () => {
+    const keys = another({ most: 2 });
+    for (let i = 0; i < 5; i += 1) assert.equal((await keys.forWriting(randomUUID()))?.length, 32);
+  });
+});

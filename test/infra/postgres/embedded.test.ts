@@ -1,0 +1,175 @@
+/** The embedded server through every way it can be found: absent, running under a dead starter, killed, half made. */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import pg from 'pg';
+import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
+import { serverFolder } from '#test/support/postgres.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
+
+function newFolder(): string {
+  const { dataDir, drop } = serverFolder();
+  afterFile(drop);
+  return dataDir;
+}
+
+const clusterOf = (dataDir: string) => {
+  const note = path.join(dataDir, 'pg.location');
+  return path.join(existsSync(note) ? readFileSync(note, 'utf8').trim() : dataDir, 'cluster');
+};
+
+async function ask(url: string, statement: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Another process that starts the server of the folder, holds a lock in an open transaction, and waits. */
+async function starter(dataDir: string): Promise<{ child: ChildProcess; url: string; pid: number }> {
+  const program = `
+    import pg from 'pg';
+    const { startEmbedded } = await import('#infra/postgres/embedded.ts');
+    const server = await startEmbedded({ dataDir: process.argv[1] });
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    await client.query('CREATE TABLE IF NOT EXISTS kept (n int); INSERT INTO kept VALUES (1)');
+    await client.query('BEGIN; LOCK TABLE kept IN ACCESS EXCLUSIVE MODE');
+    console.log(JSON.stringify({ url: server.url, pid: server.pid }));
+    process.stdin.resume().on('end', () => process.exit());`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program, dataDir], {
+    cwd: import.meta.dirname,
+    // A group of its own, for Ctrl-C; it ends with its input, so it never outlives us.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const line = await new Promise<string>((resolve, reject) => {
+    child.stdout?.once('data', (chunk) => resolve(String(chunk)));
+    child.once('exit', (code) => reject(new Error(`the starter ended with ${code}`)));
+  });
+  return { child, ...JSON.parse(line) };
+}
+
+const ended = (child: ChildProcess) => new Promise<void>((resolve) => child.once('exit', () => resolve()));
+
+suite('embedded postgres', (t) => {
+  t('starts with durable settings on loopback alone; a second start has its data', async () => {
+    const dataDir = newFolder();
+    const steps: string[] = [];
+    const first = await startEmbedded({ dataDir, onProgress: (step) => steps.push(step) });
+    assert.equal(first.adopted, false);
+    assert.match(steps.join(), /creating the database cluster/);
+    const names = ['fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories'];
+    const { rows } = await ask(first.url, `SELECT ${names.map((name) => `current_setting('${name}') "${name}"`)}`);
+    assert.deepEqual(Object.values(rows[0]), ['on', 'on', 'on', '127.0.0.1', '']);
+    assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
+    await assert.rejects(ask(first.url.replace(/:[0-9a-f]{48}@/, ':wrong@'), 'SELECT 1'), { code: '28P01' });
+    await ask(first.url, 'CREATE TABLE kept AS SELECT 42 AS n');
+    await first.stop();
+    await first.stop();
+    assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
+
+    const second = await startEmbedded({ dataDir });
+    assert.deepEqual((await ask(second.url, 'SELECT n FROM kept')).rows, [{ n: 42 }]);
+    await second.stop();
+  });
+
+  t('a second process is refused while the first lives, and the first is not disturbed', async () => {
+    const dataDir = newFolder();
+    const server = await startEmbedded({ dataDir });
+    await assert.rejects(startEmbedded({ dataDir }), /in use by process/);
+    assert.equal((await ask(server.url, 'SELECT 1')).rowCount, 1);
+    await server.stop();
+  });
+
+  t('after kill -9 of the starter the next start adopts its server and frees the locks it held', async () => {
+    const dataDir = newFolder();
+    const dead = await starter(dataDir);
+    dead.child.kill('SIGKILL');
+    await ended(dead.child);
+    const server = await startEmbedded({ dataDir });
+    assert.equal(server.adopted, true);
+    assert.equal(server.pid, dead.pid);
+    await ask(server.url, `SET lock_timeout = '5s'; SELECT * FROM kept`);
+    await server.stop();
+    assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
+  });
+
+  t('Ctrl-C on the group of the starter leaves the server up', async () => {
+    const dataDir = newFolder();
+    const { child, pid } = await starter(dataDir);
+    assert.ok(child.pid);
+    process.kill(-child.pid, 'SIGINT');
+    await ended(child);
+    // A server told to end would refuse a connection at once: adoption proves that it was not.
+    const server = await startEmbedded({ dataDir });
+    assert.deepEqual([server.adopted, server.pid], [true, pid]);
+    await server.stop();
+  });
+
+  t('a server killed with -9 recovers what was committed', async () => {
+    const dataDir = newFolder();
+    const first = await startEmbedded({ dataDir });
+    await ask(first.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
+    process.kill(first.pid, 'SIGKILL');
+    await first.stop();
+    const second = await startEmbedded({ dataDir, port: first.port });
+    assert.equal(second.port, first.port);
+    assert.deepEqual((await ask(first.url, 'SELECT count(*)::int AS n FROM kept')).rows, [{ n: 1000 }]);
+    await second.stop();
+  });
+
+  t('a start that died inside initdb, and a note of a process that is gone, stop nobody', async () => {
+    const dataDir = newFolder();
+    mkdirSync(path.join(dataDir, 'cluster.half-made'));
+    writeFileSync(path.join(dataDir, 'pg.owner'), '999999999 long ago\n');
+    const server = await startEmbedded({ dataDir });
+    assert.equal(existsSync(path.join(dataDir, 'cluster.half-made')), false);
+    await server.stop();
+    // After a reboot the number in the server's note may be anybody's, here our own.
+    writeFileSync(path.join(clusterOf(dataDir), 'postmaster.pid'), `${process.pid}\n${clusterOf(dataDir)}\n0\n5432\n`);
+    const again = await startEmbedded({ dataDir });
+    assert.equal(again.adopted, false);
+    await again.stop();
+  });
+
+  t('a lost password is said, not papered over', async () => {
+    const dataDir = newFolder();
+    await (await startEmbedded({ dataDir })).stop();
+    rmSync(path.join(dataDir, 'pg.password'));
+    await assert.rejects(startEmbedded({ dataDir }), /pg\.password is gone/);
+    assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+  });
+
+  if (process.getuid?.() === 0) {
+    t('as root, under a closed folder, the cluster goes to /var/lib/postline and pg.location names it', async () => {
+      const dataDir = newFolder();
+      chmodSync(dataDir, 0o700);
+      const server = await startEmbedded({ dataDir });
+      const home = readFileSync(path.join(dataDir, 'pg.location'), 'utf8').trim();
+      assert.match(home, /^\/var\/lib\/postline\/[0-9a-f]{16}$/);
+      assert.equal((await ask(server.url, 'SHOW data_directory')).rows[0].data_directory, path.join(home, 'cluster'));
+      await server.stop();
+      const again = await startEmbedded({ dataDir });
+      assert.equal(again.adopted, false);
+      await again.stop();
+    });
+  }
+
+  t('without the optional package the error names DATABASE_URL', async () => {
+    // A copy of the module where no node_modules is above it stands for an installation without the package.
+    const bare = newFolder();
+    const source = path.resolve(import.meta.dirname, '../../../infra/postgres/server-files.ts');
+    writeFileSync(path.join(bare, 'package.json'), '{"type":"module"}');
+    writeFileSync(path.join(bare, 'server-files.ts'), readFileSync(source));
+    const program = `import(process.argv[1]).then((m) => m.locate(process.argv[2])).catch((e) => console.log(e.message))`;
+    const child = spawn(process.execPath, ['-e', program, path.join(bare, 'server-files.ts'), bare], { stdio: 'pipe' });
+    assert.match(await text(child.stdout), /not installed.*DATABASE_URL/);
+  });
+});

@@ -1,0 +1,217 @@
+/** What only the Postgres store promises: its groups, its deadline, its columns, its tail. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { EventStoreError, type EventToAppend } from '#contracts/ports/event-store.ts';
+import { LogError } from '#contracts/ports/log.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { EventTail, readTail } from '#infra/postgres/event-tail.ts';
+import { partitionOf } from '#schemas/topics.ts';
+import { type PostgresHarness, postgresHarness, runSql } from '#test/support/event-store/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const bytes = new TextEncoder().encode('{}');
+
+const event = (over: Partial<EventToAppend> = {}): EventToAppend => {
+  const id = randomUUID();
+  return { id, type: 'PostCreated', data: bytes, metadata: bytes, partitionKey: id, ...over };
+};
+
+const codeOf = (outcome: PromiseSettledResult<unknown>): string =>
+  outcome.status === 'fulfilled'
+    ? 'ok'
+    : outcome.reason instanceof EventStoreError
+      ? outcome.reason.code
+      : `${outcome.reason}`;
+
+const failsWith = async (work: Promise<unknown>): Promise<string> =>
+  codeOf(...((await Promise.allSettled([work])) as [PromiseSettledResult<unknown>]));
+
+suite('postgres event store: groups and tail', (t) => {
+  let harness: PostgresHarness;
+  let store: PostgresEventStore;
+
+  t.before(async () => {
+    harness = await postgresHarness();
+    store = await harness.open();
+  });
+  t.after(() => harness?.close());
+
+  t('a group that fails is halved until only the culprits are refused', async () => {
+    await runSql(
+      harness.url,
+      `create function refuse() returns trigger language plpgsql as
+         $$ begin raise check_violation using message = 'poison'; end $$;
+       create trigger refuse before insert on es.events for each row when (new.type = 'Poison') execute function refuse()`,
+    );
+    const from = await store.head();
+    const poisoned = new Set([7, 31, 32]);
+    const streams = Array.from({ length: 50 }, () => `post-${randomUUID()}`);
+    const outcomes = await Promise.allSettled(
+      streams.map((stream, i) => store.append(stream, 'none', [event(poisoned.has(i) ? { type: 'Poison' } : {})])),
+    );
+    assert.deepEqual(
+      outcomes.map(codeOf),
+      streams.map((_, i) => (poisoned.has(i) ? 'invalid_event' : 'ok')),
+    );
+    const stored = await store.readAll({ after: from, limit: 100 });
+    assert.deepEqual(
+      stored.map((e) => e.stream),
+      streams.filter((_, i) => !poisoned.has(i)),
+    );
+    await runSql(harness.url, 'drop trigger refuse on es.events');
+  });
+
+  t('an append waiting for the lock past its deadline is unknown; its repeat tells, and it stands once', async () => {
+    const impatient = await harness.open({ deadlineMs: 400 });
+    const holder = new pg.Client({ connectionString: harness.url });
+    await holder.connect();
+    const stream = `post-${randomUUID()}`;
+    const list = [event()];
+    try {
+      await holder.query(`begin; select pg_advisory_xact_lock(hashtextextended('event store es', 0))`);
+      const started = performance.now();
+      assert.equal(await failsWith(impatient.append(stream, 'none', list)), 'outcome_unknown');
+      assert.ok(performance.now() - started < 5_000);
+    } finally {
+      await holder.end();
+    }
+    assert.equal((await store.append(stream, 'none', list)).revision, 0n);
+    assert.equal((await impatient.append(stream, 'none', list)).revision, 0n);
+    assert.equal((await store.read(stream)).length, 1);
+  });
+
+  t('while the server is out of reach everything says unavailable, and recovers by itself', async () => {
+    harness.cut();
+    try {
+      // The first append may find its session cut under it.
+      await failsWith(store.append(`post-${randomUUID()}`, 'none', [event()]));
+      assert.equal(await failsWith(store.append(`post-${randomUUID()}`, 'none', [event()])), 'unavailable');
+      assert.equal(await failsWith(store.read('post-1')), 'unavailable');
+      assert.equal(await failsWith(store.ping()), 'unavailable');
+    } finally {
+      harness.heal();
+    }
+    await store.ping();
+    await store.append(`post-${randomUUID()}`, 'none', [event()]);
+  });
+
+  t('a wrong password is access denied', async () => {
+    const wrong = new URL(harness.url);
+    wrong.password = 'wrong';
+    const pool = new pg.Pool({ connectionString: wrong.href });
+    const trusts = await pool.query('select 1').then(
+      () => true,
+      () => false,
+    );
+    await pool.end();
+    // A server that trusts loopback has no password to be wrong.
+    if (!trusts) await assert.rejects(PostgresEventStore.open({ url: wrong.href }));
+    wrong.username = 'nobody_by_this_name';
+    await assert.rejects(PostgresEventStore.open({ url: wrong.href }));
+  });
+
+  t('the tables are made once by many starters, and another partition count is refused', async () => {
+    const schema = 'es_many';
+    await Promise.all(Array.from({ length: 5 }, () => harness.open({ schema, partitions: 6 })));
+    await assert.rejects(
+      PostgresEventStore.open({ url: harness.url, schema, partitions: 12 }),
+      (error) => error instanceof LogError && error.code === 'partition_mismatch' && /6 .* 12/.test(error.message),
+    );
+    await assert.rejects(PostgresEventStore.open({ url: harness.url, schema: 'es; drop' }), /schema name/);
+  });
+
+  t('topic, partition and key are written at append; request streams have no topic', async () => {
+    const from = await store.head();
+    const key = randomUUID();
+    await store.append(`target-${randomUUID()}`, 'none', [event({ partitionKey: key })]);
+    await store.append(`request-${randomUUID()}`, 'none', [event()]);
+    await store.append(`media-${randomUUID()}`, 'none', [event()]);
+    const rows = await readTail(store.pool, 'es', { after: from, limit: 10 });
+    assert.deepEqual(
+      rows.map((row) => row.topic),
+      ['posts', null, 'media'],
+    );
+    assert.equal(rows[0]?.partitionKey, key);
+    assert.equal(rows[0]?.partition, partitionOf(key, 12));
+    assert.equal(rows[1]?.partition, null);
+    const posts = await readTail(store.pool, 'es', { after: from, limit: 10, topics: ['posts'] });
+    assert.deepEqual(posts, [rows[0]]);
+  });
+
+  t('a page of large events is bounded in bytes', async () => {
+    const from = await store.head();
+    const large = new Uint8Array(500 * 1024);
+    const stream = `post-${randomUUID()}`;
+    for (let i = 0; i < 24; i++) await store.append(stream, i === 0 ? 'none' : BigInt(i - 1), [event({ data: large })]);
+    let after = from;
+    let count = 0;
+    for (;;) {
+      const page = await readTail(store.pool, 'es', { after, limit: 500 });
+      if (page.length === 0) break;
+      assert.ok(page.reduce((sum, e) => sum + e.data.length, 0) <= 8 * 1024 * 1024);
+      count += page.length;
+      after = page.at(-1)?.position ?? null;
+    }
+    assert.equal(count, 24);
+  });
+
+  t('readers of one tail each go their own pace, near the end and far behind', async () => {
+    const tail = new EventTail({ pool: store.pool, url: harness.url, schema: 'es' });
+    const from = await store.head();
+    const never = new AbortController();
+    const total = 3_000;
+    const reader = async (limit: number) => {
+      const seen: string[] = [];
+      for (let after = from; seen.length < total; ) {
+        const version = tail.version;
+        const page = await tail.read(after, limit);
+        if (page.length === 0) await tail.changed(version, never.signal);
+        seen.push(...page.map((e) => e.id));
+        after = page.at(-1)?.position ?? after;
+      }
+      return seen;
+    };
+    const reading = Promise.all([7, 100, 500].map(reader));
+    for (let i = 0; i < total / 50; i++) {
+      await Promise.all(
+        Array.from({ length: 10 }, () =>
+          store.append(
+            `post-${randomUUID()}`,
+            'none',
+            Array.from({ length: 5 }, () => event()),
+          ),
+        ),
+      );
+    }
+    const stored: string[] = [];
+    for (let after = from; stored.length < total; ) {
+      const page = await store.readAll({ after, limit: 1_000 });
+      stored.push(...page.map((e) => e.id));
+      after = page.at(-1)?.position ?? after;
+    }
+    for (const seen of await reading) assert.deepEqual(seen, stored);
+    assert.deepEqual((await reader(500)).slice(0, 10), stored.slice(0, 10));
+    assert.ok(tail.held <= 2_000);
+    await tail.close();
+  });
+
+  // Why positions come from a sequence: a counter row would keep a dead version of itself for every group here.
+  t('an open snapshot makes the source of positions no larger', async () => {
+    const size = async () => (await runSql(harness.url, `select pg_table_size('es.positions') as size`))[0]?.size;
+    const before = await size();
+    const holder = new pg.Client({ connectionString: harness.url });
+    await holder.connect();
+    try {
+      await holder.query('begin isolation level repeatable read; select count(*) from es.events');
+      for (let i = 0; i < 300; i++) await store.append(`post-${randomUUID()}`, 'none', [event()]);
+      assert.equal(await size(), before);
+    } finally {
+      await holder.end();
+    }
+  });
+
+  t("pg's global parsers stay as they were", () => {
+    assert.equal(pg.types.getTypeParser(20)('1'), '1');
+  });
+});
