@@ -1,0 +1,200 @@
+/** What reader and writer share: the kafkajs client, the topics, and calls that always come back. */
+import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
+import { type Lane, LogError } from '#contracts/ports/log.ts';
+import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
+
+/** The part of a pino logger that is used. */
+export interface KafkaLogger {
+  error(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  debug(fields: object, message: string): void;
+}
+
+export interface KafkaOptions {
+  readonly brokers: readonly string[];
+  /** Default: every topic of the schemas. */
+  readonly topics?: readonly string[];
+  /** Default 12. Topics that exist with another count refuse to start. */
+  readonly partitions?: number;
+  /** Put before topic and group names, so that several systems share a broker. Default none. */
+  readonly prefix?: string;
+  readonly clientId?: string;
+  /** CloudEvents source. Default `/eventstore`. */
+  readonly source?: string;
+  /** kafkajs is mute without one: what matters comes out as errors of ours. */
+  readonly logger?: KafkaLogger;
+  readonly ssl?: KafkaConfig['ssl'];
+  readonly sasl?: KafkaConfig['sasl'];
+  /** How sockets are made. Default: `node:net` and `node:tls`. */
+  readonly socketFactory?: KafkaConfig['socketFactory'];
+  /** A member that is silent for so long loses its lanes, milliseconds. Default 10,000. */
+  readonly sessionTimeoutMs?: number;
+  /** Batches applied side by side, each of another lane. Default 4. */
+  readonly concurrency?: number;
+  /** How long `send` retries before it says `unavailable`, milliseconds. Default 30,000. */
+  readonly patienceMs?: number;
+}
+
+export interface Connection {
+  readonly kafka: Kafka;
+  readonly options: KafkaOptions;
+  readonly partitions: number;
+  readonly topics: readonly string[];
+  /** Name of our topic on the broker, and back. */
+  topicName(topic: string): string;
+  topicOf(name: string): string;
+  /** One admin call with a deadline. @throws LogError `unavailable` */
+  admin<T>(call: (admin: Admin) => Promise<T>): Promise<T>;
+  /** First offset kept and next offset to be written, by lane. */
+  bounds(topics: readonly string[]): Promise<ReadonlyMap<Lane, { readonly first: bigint; readonly end: bigint }>>;
+  close(): Promise<void>;
+}
+
+export const laneOf = (topic: string, partition: number): Lane => `${topic}-${partition}`;
+
+const adminDeadlineMs = 10_000;
+const disconnectDeadlineMs = 5000;
+
+export const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** kafkajs' disconnect may never come back; whatever it leaves behind ends with the socket. */
+export const disconnect = (client: { disconnect(): Promise<void> }): Promise<void> =>
+  within(disconnectDeadlineMs, 'disconnect', client.disconnect()).catch(() => undefined);
+
+/** A broker that is just up answers, and says that it leads nothing yet. */
+const isStarting = (error: unknown): boolean =>
+  error instanceof Error && 'type' in error && 'retriable' in error && error.retriable === true;
+const startingPauseMs = 200;
+
+let silenced = false;
+/** kafkajs 2.2.4 sets time-outs of negative length on every request; Node 24 warns. Only its warning is dropped. */
+export const silenceNegativeTimeouts = (): void => {
+  if (silenced) return;
+  silenced = true;
+  const emit = process.emitWarning.bind(process) as (...args: unknown[]) => void;
+  process.emitWarning = ((...args: unknown[]) => {
+    if (args[1] === 'TimeoutNegativeWarning' && new Error().stack?.includes('kafkajs')) return;
+    emit(...args);
+  }) as typeof process.emitWarning;
+};
+
+const logTo =
+  (logger: KafkaLogger) =>
+  () =>
+  ({ level, log: { message, ...fields } }: LogEntry): void => {
+    // Its errors are those it retries itself; one that ends a subscription or a send reaches the caller as LogError.
+    if (level === logLevel.ERROR || level === logLevel.WARN) logger.warn(fields, message);
+    else logger.debug(fields, message);
+  };
+
+const ensureTopics = async (connection: Connection): Promise<void> => {
+  const names = connection.topics.map(connection.topicName);
+  await connection.admin(async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const missing = names.filter((name) => !existing.has(name));
+    if (missing.length > 0) {
+      // False when another process was first; the check below holds for both.
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: missing.map((topic) => ({
+          topic,
+          numPartitions: connection.partitions,
+          configEntries: [{ name: 'cleanup.policy', value: 'delete' }],
+        })),
+      });
+    }
+  });
+  const { topics } = await connection.admin((admin) => admin.fetchTopicMetadata({ topics: names }));
+  for (const { name, partitions } of topics) {
+    if (partitions.length !== connection.partitions) {
+      const counts = `${partitions.length} partitions, configured are ${connection.partitions}`;
+      throw new LogError('partition_mismatch', `topic ${name} has ${counts}: keys would change their partition`);
+    }
+  }
+};
+
+/**
+ * Connects and creates missing topics.
+ * @throws LogError `partition_mismatch` where a topic exists with another count, `unavailable` when no broker answers.
+ */
+export const connect = async (options: KafkaOptions): Promise<Connection> => {
+  silenceNegativeTimeouts();
+  const prefix = options.prefix ?? '';
+  const kafka = new Kafka({
+    clientId: options.clientId ?? 'log',
+    brokers: [...options.brokers],
+    connectionTimeout: 3000,
+    requestTimeout: 10_000,
+    retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2000 },
+    logLevel: options.logger === undefined ? logLevel.NOTHING : logLevel.INFO,
+    ...(options.logger === undefined ? {} : { logCreator: logTo(options.logger) }),
+    ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
+    ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+    ...(options.socketFactory === undefined ? {} : { socketFactory: options.socketFactory }),
+  });
+
+  let current: Promise<Admin> | null = null;
+  const opened = (): Promise<Admin> => {
+    const admin = kafka.admin();
+    return admin.connect().then(() => admin);
+  };
+  const drop = async (): Promise<void> => {
+    const old = current;
+    current = null;
+    await old?.then(disconnect, () => undefined);
+  };
+
+  const connection: Connection = {
+    kafka,
+    options,
+    partitions: options.partitions ?? defaultPartitions,
+    topics: options.topics ?? allTopics,
+    topicName: (topic) => prefix + topic,
+    topicOf: (name) => name.slice(prefix.length),
+    admin: async (call) => {
+      const end = performance.now() + adminDeadlineMs;
+      for (;;) {
+        current ??= opened();
+        try {
+          return await within(Math.max(1, end - performance.now()), 'the call', current.then(call));
+        } catch (cause) {
+          // A client that failed once may fail for ever after its broker came back.
+          await drop();
+          if (!isStarting(cause) || performance.now() + startingPauseMs > end) {
+            throw new LogError('unavailable', 'the log does not answer', { cause });
+          }
+        }
+        await new Promise((resolve) => setTimeout(resolve, startingPauseMs));
+      }
+    },
+    bounds: async (topics) => {
+      const found = new Map<Lane, { first: bigint; end: bigint }>();
+      for (const topic of topics) {
+        const offsets = await connection.admin((admin) => admin.fetchTopicOffsets(connection.topicName(topic)));
+        for (const { partition, low, high } of offsets) {
+          found.set(laneOf(topic, partition), { first: BigInt(low), end: BigInt(high) });
+        }
+      }
+      return found;
+    },
+    close: drop,
+  };
+  try {
+    await ensureTopics(connection);
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+  return connection;
+};

@@ -1,0 +1,289 @@
+/**
+ * One member of a group. kafkajs joins, fetches and beats; what it must not do is decide where to read: positions are
+ * the handlers', stored with the effect. So on every join the new lanes are paused in the same turn (before the first
+ * fetch), then loaded, sought and resumed.
+ *
+ * kafkajs tells of lost lanes only after the fact. What keeps a former owner from writing is the epoch that `assigned`
+ * bumps, never anything here. Longer than most adapters: join, beat, fetch and leave share the state of one membership.
+ */
+import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
+import {
+  type Lane,
+  type LanePosition,
+  LogError,
+  type LogSubscription,
+  type SubscribeOptions,
+} from '#contracts/ports/log.ts';
+import { type Connection, disconnect, laneOf } from './client.ts';
+import { toRecord } from './cloudevents.ts';
+
+const defaultSessionTimeoutMs = 10_000;
+const longestPauseMs = 5000;
+const idleFetchMs = 250;
+/** A join may take as long as the slowest member's batch; a client that shows no sign of life for longer is stuck. */
+const rebalanceTimeoutMs = 30_000;
+const stuckAfterMs = 60_000;
+const overrunCheckMs = 30_000;
+
+/** Where this member is in a lane it holds. */
+interface Held {
+  next: bigint;
+  position: bigint | null;
+}
+
+interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** kafkajs joins again on an error of this type, whoever throws it. */
+const rejoin = (lane: Lane): Error =>
+  Object.assign(new Error(`fenced on ${lane}`), { type: 'REBALANCE_IN_PROGRESS', retriable: false });
+
+const isFenced = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'fenced';
+
+const newest = (a: bigint | null, b: bigint): bigint => (a !== null && a > b ? a : b);
+
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+  });
+
+export class KafkaSubscription implements LogSubscription {
+  readonly done: Promise<void>;
+  readonly #connection: Connection;
+  readonly #options: SubscribeOptions;
+  readonly #held = new Map<Lane, Held>();
+  readonly #running = new Set<Promise<void>>();
+  /** Counts joins and ended sessions: what an older one still does is late and must not touch the lanes. */
+  #generation = 0;
+  #lastSign = performance.now();
+  /** Ends the current session: null to begin another one, else what stopped the subscription. */
+  #endSession: (failure: { readonly error: unknown } | null) => void = () => undefined;
+
+  constructor(connection: Connection, options: SubscribeOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.done = this.#run();
+    // Whoever awaits `done` still gets the error; a caller that looks later must not bring the process down.
+    this.done.catch(() => undefined);
+  }
+
+  lanes(): readonly Lane[] {
+    return [...this.#held.keys()];
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#options;
+    let pause = 100;
+    while (!signal.aborted) {
+      const began = performance.now();
+      const failure = await this.#session();
+      if (failure !== null) throw failure.error;
+      pause = performance.now() - began > 30_000 ? 100 : Math.min(pause * 2, longestPauseMs);
+      if (!signal.aborted) await sleep(pause, signal);
+    }
+  }
+
+  /** From connect to the end of one kafkajs consumer. A consumer that crashed is not trusted again. */
+  async #session(): Promise<{ readonly error: unknown } | null> {
+    const { signal, group, topics } = this.#options;
+    const sessionTimeout = this.#connection.options.sessionTimeoutMs ?? defaultSessionTimeoutMs;
+    const consumer = this.#connection.kafka.consumer({
+      groupId: this.#connection.topicName(group),
+      sessionTimeout,
+      rebalanceTimeout: rebalanceTimeoutMs,
+      heartbeatInterval: Math.floor(sessionTimeout / 5),
+      maxWaitTimeInMs: idleFetchMs,
+      allowAutoTopicCreation: false,
+      retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2000, restartOnFailure: async () => false },
+    });
+    const ended = new Promise<{ readonly error: unknown } | null>((resolve) => {
+      this.#endSession = resolve;
+    });
+    const abort = (): void => this.#endSession(null);
+    signal.addEventListener('abort', abort);
+    const alive = (): void => {
+      this.#lastSign = performance.now();
+    };
+    alive();
+    consumer.on('consumer.fetch', alive);
+    consumer.on('consumer.heartbeat', alive);
+    let over = false;
+    consumer.on('consumer.crash', () => this.#endSession(null));
+    consumer.on('consumer.group_join', (event) => {
+      if (!over) this.#joined(consumer, event);
+    });
+    const stuck = setInterval(() => {
+      if (this.#running.size === 0 && performance.now() - this.#lastSign > stuckAfterMs) this.#endSession(null);
+    }, 1000);
+    // A lane that was overrun and gets no new records shows no jump.
+    const overrun = setInterval(async () => {
+      if (await this.#overrun(this.lanes())) this.#endSession(null);
+    }, overrunCheckMs);
+    const start = async (): Promise<void> => {
+      await consumer.connect();
+      if (over) return;
+      await consumer.subscribe({ topics: topics.map(this.#connection.topicName), fromBeginning: true });
+      if (over) return;
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: this.#connection.options.concurrency ?? 4,
+        eachBatch: (payload) => this.#track(this.#apply(payload, sessionTimeout / 5)),
+      });
+    };
+    const started = start().catch(() => this.#endSession(null));
+    try {
+      if (signal.aborted) abort();
+      return await ended;
+    } finally {
+      over = true;
+      this.#generation += 1;
+      this.#held.clear();
+      signal.removeEventListener('abort', abort);
+      clearInterval(stuck);
+      clearInterval(overrun);
+      const left = disconnect(consumer);
+      await Promise.allSettled(this.#running);
+      await left;
+      // A disconnect does not stop a consumer that is still joining: it would keep lanes that nobody reads.
+      await disconnect({ disconnect: () => started.then(() => consumer.disconnect()) });
+    }
+  }
+
+  #joined(consumer: Consumer, event: ConsumerGroupJoinEvent): void {
+    this.#lastSign = performance.now();
+    const mine = Object.entries(event.payload.memberAssignment).flatMap(([name, partitions]) =>
+      partitions.map((partition) => ({ topic: this.#connection.topicOf(name), partition })),
+    );
+    for (const lane of mine) this.#pause(consumer, lane);
+    this.#generation += 1;
+    this.#held.clear();
+    if (mine.length === 0) return;
+    this.#track(this.#take(consumer, mine, this.#generation)).catch((error) => {
+      // The broker's trouble and another owner begin a new session, any other fault ends the subscription.
+      const again = isFenced(error) || (error instanceof LogError && error.code === 'unavailable');
+      this.#endSession(again ? null : { error });
+    });
+  }
+
+  /** Loads the positions of all lanes, then lets them flow. */
+  async #take(consumer: Consumer, lanes: readonly TopicPartition[], generation: number): Promise<void> {
+    // Batches of the former generation hold the former epoch: they end, well or fenced, before it is bumped.
+    await Promise.allSettled(this.#running);
+    if (generation !== this.#generation) return;
+    const stored = await this.#options.handlers.assigned(lanes.map(({ topic, partition }) => laneOf(topic, partition)));
+    const positions = new Map(stored.map((position) => [position.lane, position]));
+    // After the positions: an end read before them could lie below what another member applied meanwhile.
+    const bounds = await this.#connection.bounds([...new Set(lanes.map(({ topic }) => topic))]);
+    for (const at of lanes) {
+      const lane = laneOf(at.topic, at.partition);
+      const bound = bounds.get(lane);
+      const from = positions.get(lane) ?? { lane, nextOffset: null, position: null };
+      if (bound === undefined) throw new LogError('unavailable', `the log does not know ${lane}`);
+      if (generation !== this.#generation) return;
+      const start = await this.#inRange(from, bound);
+      if (generation !== this.#generation) return;
+      this.#seek(consumer, at, start);
+    }
+    for (const at of lanes) this.#resume(consumer, at);
+  }
+
+  /** A lane that was never read starts at the first record ever; if that is gone, it too is out of range. */
+  async #inRange(from: LanePosition, bound: { first: bigint; end: bigint }): Promise<Held> {
+    const next = from.nextOffset ?? 0n;
+    if (next >= bound.first && next <= bound.end) return { next, position: from.position };
+    const { outOfRange } = this.#options.handlers;
+    if (outOfRange === undefined) {
+      const kept = `the log has ${bound.first} to ${bound.end}`;
+      throw new LogError('fatal', `${from.lane} should read on at ${next}, ${kept}, and nobody reads the store`);
+    }
+    const moved = await outOfRange.call(this.#options.handlers, from.lane, from, bound.first);
+    return { next: moved.nextOffset ?? bound.first, position: moved.position };
+  }
+
+  #seek(consumer: Consumer, { topic, partition }: TopicPartition, held: Held): void {
+    this.#held.set(laneOf(topic, partition), held);
+    consumer.seek({ topic: this.#connection.topicName(topic), partition, offset: held.next.toString() });
+  }
+
+  #pause(consumer: Consumer, { topic, partition }: TopicPartition): void {
+    consumer.pause([{ topic: this.#connection.topicName(topic), partitions: [partition] }]);
+  }
+
+  #resume(consumer: Consumer, { topic, partition }: TopicPartition): void {
+    consumer.resume([{ topic: this.#connection.topicName(topic), partitions: [partition] }]);
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    return tracked;
+  }
+
+  async #apply(payload: EachBatchPayload, beatMs: number): Promise<void> {
+    const { batch, isRunning, isStale, resolveOffset, heartbeat } = payload;
+    const generation = this.#generation;
+    const at = { topic: this.#connection.topicOf(batch.topic), partition: batch.partition };
+    const lane = laneOf(at.topic, at.partition);
+    const held = this.#held.get(lane);
+    if (held === undefined) return;
+    // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is looked for here. The next
+    // session finds the lane out of range and reads the store.
+    const fetchedAt = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset);
+    if (fetchedAt !== held.next && (await this.#overrun([lane]))) return this.#endSession(null);
+    const most = this.#options.maxBatch ?? 500;
+    for (let i = 0; i < batch.messages.length; i += most) {
+      if (!isRunning() || isStale() || generation !== this.#generation || this.#options.signal.aborted) return;
+      const slice = batch.messages.slice(i, i + most);
+      const lastOne = i + slice.length === batch.messages.length;
+      const last = lastOne ? batch.lastOffset() : (slice.at(-1)?.offset ?? batch.lastOffset());
+      try {
+        const records = slice.map((message) => toRecord(at.topic, at.partition, message));
+        // A log that repeats older records does not take a position back.
+        const position = records.reduce((so, record) => newest(so, record.position), held.position);
+        const nextOffset = BigInt(last) + 1n;
+        await this.#beating(heartbeat, beatMs, this.#options.handlers.batch({ lane, records, nextOffset, position }));
+        held.next = nextOffset;
+        held.position = position;
+      } catch (error) {
+        if (generation !== this.#generation) return;
+        if (!isFenced(error)) return this.#endSession({ error });
+        this.#held.delete(lane);
+        // Two members that both believe they own the lane must not fence each other in step.
+        await sleep(50 + Math.random() * 200, this.#options.signal);
+        throw rejoin(lane);
+      }
+      resolveOffset(slice.at(-1)?.offset ?? last);
+      await heartbeat();
+    }
+  }
+
+  /** Heartbeats while the handlers work: the lane is kept however long a batch takes. */
+  async #beating(heartbeat: () => Promise<void>, everyMs: number, work: Promise<void>): Promise<void> {
+    // A failed beat is found again by the one after the batch, where kafkajs can act on it.
+    const timer = setInterval(() => heartbeat().catch(() => undefined), everyMs);
+    try {
+      await work;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** Whether the log no longer has, or never had, what one of these lanes reads next. */
+  async #overrun(lanes: readonly Lane[]): Promise<boolean> {
+    const bounds = await this.#connection.bounds(this.#options.topics).catch(() => null);
+    return lanes.some((lane) => {
+      const held = this.#held.get(lane);
+      const bound = bounds?.get(lane);
+      return held !== undefined && bound !== undefined && (held.next < bound.first || held.next > bound.end);
+    });
+  }
+}

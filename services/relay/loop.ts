@@ -1,0 +1,196 @@
+/**
+ * Moves events from the store to the log: one active instance, in order, nothing left out. The checkpoint follows the
+ * log's acknowledgement, so a death in between repeats records and never drops one. An instance that lost its lease
+ * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type EventStore, EventStoreError } from '#contracts/ports/event-store.ts';
+import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
+import { RelayQueue } from '#services/relay/queue.ts';
+import { toRecord } from '#services/relay/record.ts';
+
+export interface RelayOptions {
+  readonly store: Pick<EventStore, 'subscribe'>;
+  readonly writer: Pick<LogWriter, 'send'>;
+  readonly checkpoint: RelayCheckpoint;
+  /** Name of this instance, of no other, now or before. */
+  readonly holder: string;
+  readonly partitions: number;
+  /** Ends the relay after the batch under way. */
+  readonly signal: AbortSignal;
+  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  /** Milliseconds a lease lasts without renewal. Default 15,000. */
+  readonly leaseMs?: number;
+  /** Most records of one send. Default 500. */
+  readonly maxBatch?: number;
+  /** Most milliseconds a record waits for company. Default 10. */
+  readonly lingerMs?: number;
+}
+
+export interface RelayStatus {
+  readonly role: 'standby' | 'active';
+  /** Commit position up to which the log has acknowledged everything; null before this instance was active. */
+  readonly position: bigint | null;
+  /** Records read and not sent yet. */
+  readonly waiting: number;
+}
+
+export interface Relay {
+  /** Resolves after the signal; rejects with what no repetition can mend: an unsendable event, a refused access. */
+  readonly done: Promise<void>;
+  status(): RelayStatus;
+}
+
+/** Batches held at most: one under way and a few behind it. */
+const batchesWaiting = 4;
+/** A position without records is saved so often, milliseconds. */
+const markerMs = 1_000;
+/** Pause before the same batch is sent again, or the store is asked again: 100 ms doubling to 5 s. */
+const pauseMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
+
+const hopeless = (error: unknown): boolean =>
+  error instanceof LogError
+    ? error.code !== 'unavailable'
+    : !(error instanceof EventStoreError) || error.code === 'access_denied';
+
+export const startRelay = (options: RelayOptions): Relay => {
+  const { checkpoint, holder, signal, logger } = options;
+  const leaseMs = options.leaseMs ?? 15_000;
+  const maxBatch = options.maxBatch ?? 500;
+  const lingerMs = options.lingerMs ?? 10;
+  let role: RelayStatus['role'] = 'standby';
+  let position: bigint | null = null;
+  let queue: RelayQueue | null = null;
+
+  /** Renews until the lease is lost: told so, or not heard of for as long as it lasts. Own time is monotonic. */
+  const keepLease = async (epoch: bigint, taken: number, stop: AbortSignal, lose: () => void): Promise<void> => {
+    let validUntil = taken + leaseMs;
+    const timer = setInterval(() => {
+      if (performance.now() > validUntil) lose();
+    }, leaseMs / 20);
+    try {
+      while (!stop.aborted) {
+        await pause(leaseMs / 3, stop);
+        if (stop.aborted) return;
+        const asked = performance.now();
+        const ours = await checkpoint.renew(epoch, leaseMs).catch((error: unknown) => {
+          logger?.warn({ err: error }, 'the relay could not renew its lease');
+          return null;
+        });
+        if (ours === false) return lose();
+        if (ours === true) validUntil = asked + leaseMs;
+      }
+    } finally {
+      clearInterval(timer);
+    }
+  };
+
+  const read = async (into: RelayQueue, after: bigint | null, stop: AbortSignal): Promise<void> => {
+    for await (const item of options.store.subscribe({ after, signal: stop })) {
+      if (item.kind === 'checkpoint') into.pass(item.position);
+      if (item.kind === 'event') {
+        const record = toRecord(item.event, options.partitions);
+        if (record === null) into.pass(item.event.position);
+        else into.add(record);
+      }
+      if (into.full) await into.room();
+    }
+  };
+
+  /** Sends until the log has the records; the same ones, whatever came between. False when told to stop before. */
+  const acknowledged = async (records: readonly LogRecord[], stop: AbortSignal): Promise<boolean> => {
+    for (let failures = 0; !stop.aborted; failures++) {
+      try {
+        if (records.length > 0) await options.writer.send(records);
+        return true;
+      } catch (error) {
+        if (hopeless(error)) throw error;
+        logger?.warn({ err: error, failures }, 'the log does not take the batch; it is sent again');
+        await pause(pauseMs(failures), stop);
+      }
+    }
+    return false;
+  };
+
+  /** Sends batch after batch, one at a time; the save of one goes beside the send of the next. */
+  const send = async (from: RelayQueue, epoch: bigint, stop: AbortSignal, lose: () => void): Promise<void> => {
+    let saving: Promise<void> = Promise.resolve();
+    const save = async (upTo: bigint): Promise<void> => {
+      try {
+        if (!(await checkpoint.save(upTo, epoch))) return lose();
+        position = upTo;
+      } catch (error) {
+        // The next save says it again; until then a death repeats more.
+        logger?.warn({ err: error }, 'the relay could not save its position');
+      }
+    };
+    for (let batch = await from.take(); batch !== null; batch = await from.take()) {
+      if (!(await acknowledged(batch.records, stop))) break;
+      faultPoint('relay:after-send');
+      await saving;
+      // Also when the lease was lost meanwhile: under an old epoch it changes nothing.
+      saving = save(batch.upTo);
+    }
+    await saving;
+  };
+
+  /** One term as the active instance. */
+  const lead = async (epoch: bigint, after: bigint | null, taken: number): Promise<void> => {
+    const over = new AbortController();
+    const stop = AbortSignal.any([signal, over.signal]);
+    const lose = (): void => {
+      if (!over.signal.aborted) logger?.warn({ epoch: String(epoch) }, 'the relay lost its lease and stands by');
+      over.abort();
+    };
+    const mine = new RelayQueue({ maxBatch, lingerMs, maxWaiting: maxBatch * batchesWaiting, markerMs });
+    const end = (): void => mine.end();
+    stop.addEventListener('abort', end, { once: true });
+    queue = mine;
+    position = after;
+    role = 'active';
+    const until = <T>(work: Promise<T>): Promise<T> => work.finally(() => over.abort());
+    const works = [
+      until(read(mine, after, stop)),
+      until(send(mine, epoch, stop, lose)),
+      until(keepLease(epoch, taken, stop, lose)),
+    ];
+    try {
+      const ends = await Promise.allSettled(works);
+      for (const work of ends) if (work.status === 'rejected') throw work.reason;
+    } finally {
+      stop.removeEventListener('abort', end);
+      queue = null;
+      role = 'standby';
+      await checkpoint.release(epoch).catch(() => {});
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    for (let failures = 0; !signal.aborted; ) {
+      let leading = false;
+      try {
+        const taken = performance.now();
+        const lease = await checkpoint.acquire(holder, leaseMs);
+        if (lease === null) {
+          await pause(leaseMs / 3, signal);
+          continue;
+        }
+        leading = true;
+        logger?.info({ epoch: String(lease.epoch), position: String(lease.position) }, 'the relay is active');
+        await lead(lease.epoch, lease.position, taken);
+        failures = 0;
+      } catch (error) {
+        if (leading && hopeless(error)) throw error;
+        logger?.warn({ err: error }, 'the relay begins again');
+        await pause(pauseMs(failures++), signal);
+      }
+    }
+  };
+
+  return { done: run(), status: () => ({ role, position, waiting: queue?.waiting ?? 0 }) };
+};

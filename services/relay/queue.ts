@@ -1,0 +1,109 @@
+import type { LogRecord } from '#contracts/ports/log.ts';
+
+export interface RelayBatch {
+  readonly records: readonly LogRecord[];
+  /** Once the records are acknowledged, everything up to here is. */
+  readonly upTo: bigint;
+}
+
+export interface QueueOptions {
+  /** Most records of a batch. */
+  readonly maxBatch: number;
+  /** Most milliseconds a record waits for company. */
+  readonly lingerMs: number;
+  /** Most records that wait; above it the reader is held back. */
+  readonly maxWaiting: number;
+  /** Milliseconds until a position without records is worth a batch of its own. */
+  readonly markerMs: number;
+}
+
+/**
+ * What was read and is not sent yet, in order. A position without a record (a marker, a stream that has no topic) counts
+ * only once everything before it is taken: it never runs ahead of a record.
+ */
+export class RelayQueue {
+  readonly #options: QueueOptions;
+  #records: LogRecord[] = [];
+  /** Position of the last thing read. */
+  #seen: bigint | null = null;
+  /** Position given out with the last batch. */
+  #given: bigint | null = null;
+  /** When the oldest waiting record came, and the oldest waiting position; monotonic milliseconds. */
+  #recordSince = 0;
+  #positionSince = 0;
+  #wakeReader = () => {};
+  #wakeTaker = () => {};
+  #ended = false;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#records.length;
+  }
+
+  get full(): boolean {
+    return this.#records.length >= this.#options.maxWaiting;
+  }
+
+  add(record: LogRecord): void {
+    if (this.#records.length === 0) this.#recordSince = performance.now();
+    this.#records.push(record);
+    this.pass(record.position);
+    if (this.#records.length === 1 || this.#records.length === this.#options.maxBatch) this.#wakeTaker();
+  }
+
+  pass(position: bigint): void {
+    const first = this.#seen === this.#given;
+    this.#seen = position;
+    if (!first) return;
+    this.#positionSince = performance.now();
+    this.#wakeTaker();
+  }
+
+  /** Resolves when there is room again, or at the end. */
+  async room(): Promise<void> {
+    while (this.full && !this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve;
+      });
+    }
+  }
+
+  /** The next batch, once it is full or old enough; null at the end. One taker at a time. */
+  async take(): Promise<RelayBatch | null> {
+    const { maxBatch, lingerMs, markerMs } = this.#options;
+    while (!this.#ended) {
+      const now = performance.now();
+      let due = Number.POSITIVE_INFINITY;
+      if (this.#records.length >= maxBatch) due = now;
+      else if (this.#records.length > 0) due = this.#recordSince + lingerMs;
+      else if (this.#seen !== this.#given) due = this.#positionSince + markerMs;
+      if (due <= now) return this.#cut(maxBatch);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wakeTaker = resolve;
+      const timer = due < Number.POSITIVE_INFINITY ? setTimeout(resolve, Math.ceil(due - now)) : undefined;
+      await promise;
+      clearTimeout(timer);
+    }
+    return null;
+  }
+
+  /** Wakes everybody who waits; what is left is read again by the next holder. */
+  end(): void {
+    this.#ended = true;
+    this.#wakeReader();
+    this.#wakeTaker();
+  }
+
+  #cut(maxBatch: number): RelayBatch | null {
+    const records = this.#records.splice(0, maxBatch);
+    const upTo = this.#records.length > 0 ? (records.at(-1)?.position ?? null) : this.#seen;
+    this.#given = upTo;
+    this.#recordSince = performance.now();
+    this.#positionSince = this.#recordSince;
+    this.#wakeReader();
+    return upTo === null ? null : { records, upTo };
+  }
+}

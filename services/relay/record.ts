@@ -1,0 +1,45 @@
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { LogRecord } from '#contracts/ports/log.ts';
+import { partitionOf, topicOf } from '#schemas/topics.ts';
+
+/** An event that cannot travel. It is never passed over: the relay stops at it and says so. */
+export class UnsendableEvent extends Error {
+  constructor(event: RecordedEvent, why: string, cause?: unknown) {
+    super(`event ${event.id} of ${event.stream} at position ${event.position} ${why}`, { cause });
+    this.name = 'UnsendableEvent';
+  }
+}
+
+const partitionKeyOf = (event: RecordedEvent): string => {
+  let metadata: unknown;
+  try {
+    metadata = JSON.parse(
+      Buffer.from(event.metadata.buffer, event.metadata.byteOffset, event.metadata.byteLength).toString(),
+    );
+  } catch (error) {
+    throw new UnsendableEvent(event, 'has metadata that is not JSON', error);
+  }
+  const key = (metadata as { partitionKey?: unknown } | null)?.partitionKey;
+  if (typeof key !== 'string' || key === '') throw new UnsendableEvent(event, 'names no partitionKey');
+  return key;
+};
+
+/** The event as it travels; null for a stream that has no topic. @throws UnsendableEvent */
+export const toRecord = (event: RecordedEvent, partitions: number): LogRecord | null => {
+  const topic = topicOf(event.stream);
+  if (topic === null) return null;
+  const key = partitionKeyOf(event);
+  return {
+    topic,
+    partition: partitionOf(key, partitions),
+    key,
+    stream: event.stream,
+    id: event.id,
+    type: event.type,
+    revision: event.revision,
+    position: event.position,
+    time: event.created.toISOString(),
+    value: event.data,
+    metadata: event.metadata,
+  };
+};

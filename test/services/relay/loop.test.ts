@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { SubscriptionItem } from '#contracts/ports/event-store.ts';
+import { LogError, type LogRecord } from '#contracts/ports/log.ts';
+import { MemoryEventStore } from '#infra/memory/event-store.ts';
+import { partitionOf } from '#schemas/topics.ts';
+import { type RelayOptions, startRelay } from '#services/relay/loop.ts';
+import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
+import { RecordedLog, RecordingLogWriter } from '#test/support/recording-log-writer.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+import { eventFor, fill, keepsTheLaw, until } from './world.ts';
+
+/** A relay over memory, stopped by `stop`. */
+const relayOver = (over: Partial<RelayOptions> & Pick<RelayOptions, 'store' | 'writer' | 'checkpoint'>) => {
+  const stopped = new AbortController();
+  const relay = startRelay({ holder: randomUUID(), partitions: 12, signal: stopped.signal, leaseMs: 3_000, ...over });
+  return {
+    ...relay,
+    stop: async () => {
+      stopped.abort();
+      await relay.done;
+    },
+  };
+};
+
+const parts = () => ({
+  store: new MemoryEventStore(),
+  writer: new RecordingLogWriter(),
+  checkpoint: new MemoryRelayCheckpoint(),
+});
+
+suite('relay', (t) => {
+  t('sends what has a topic as it was stored, and moves its checkpoint over what has none', async () => {
+    const { store, writer, checkpoint } = parts();
+    const post = randomUUID();
+    await store.append(`post-${post}`, 'none', [eventFor(post)]);
+    await store.append(`target-${randomUUID()}`, 'none', [eventFor(post)]);
+    const relay = relayOver({ store, writer, checkpoint });
+    await until(() => checkpoint.position !== null);
+    const request = randomUUID();
+    const { position } = await store.append(`request-${request}`, 'none', [eventFor(request)]);
+    await until(() => checkpoint.position === position);
+    assert.deepEqual(relay.status(), { role: 'active', position, waiting: 0 });
+    await relay.stop();
+    const [event] = await store.read(`post-${post}`);
+    assert.ok(event);
+    const partition = partitionOf(post, 12);
+    assert.deepEqual(
+      writer.log.records.map((record) => [record.topic, record.partition, record.key]),
+      [
+        ['posts', partition, post],
+        ['posts', partition, post],
+      ],
+    );
+    assert.deepEqual(writer.log.records[0], {
+      topic: 'posts',
+      partition,
+      key: post,
+      stream: event.stream,
+      id: event.id,
+      type: event.type,
+      revision: 0n,
+      position: event.position,
+      time: event.created.toISOString(),
+      value: event.data,
+      metadata: event.metadata,
+    });
+  });
+
+  t('goes on where it stood', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 5, 4);
+    const first = relayOver({ store, writer, checkpoint });
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await first.stop();
+    await fill(store, 5, 4);
+    const second = relayOver({ store, writer, checkpoint });
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await second.stop();
+    keepsTheLaw(store.log.all, writer.log.records);
+    assert.equal(new Set(writer.log.records.map((record) => record.id)).size, writer.log.records.length);
+  });
+
+  t('batches up to 500, holds few of them, and holds the reader back', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 100, 20);
+    let read = 0;
+    const counting = {
+      async *subscribe(options: { after: bigint | null; signal: AbortSignal }): AsyncGenerator<SubscriptionItem> {
+        for await (const item of store.subscribe(options)) {
+          read++;
+          yield item;
+        }
+      },
+    };
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    writer.beforeSend = () => gate;
+    const relay = relayOver({ store: counting, writer, checkpoint });
+    await until(() => relay.status().waiting >= 2_000);
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(relay.status().waiting <= 2_000);
+    assert.ok(read < 3_500, `${read} read of ${store.log.all.length} while one send was under way`);
+    assert.equal(checkpoint.position, null);
+    release();
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await relay.stop();
+    keepsTheLaw(store.log.all, writer.log.records);
+    assert.ok(Math.max(...writer.log.sends) === 500);
+    assert.ok(writer.log.sends.length <= writer.log.records.length / 400, `${writer.log.sends}`);
+  });
+
+  t('a log that is away gets the same batch again, and no checkpoint moves before it has it', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 3, 2);
+    const tried: (readonly LogRecord[])[] = [];
+    let failures = 3;
+    writer.beforeSend = (records) => {
+      tried.push(records);
+      assert.equal(checkpoint.position, null);
+      if (failures-- > 0) throw new LogError('unavailable', 'away (asked for)');
+    };
+    const relay = relayOver({ store, writer, checkpoint });
+    await until(() => checkpoint.position !== null);
+    await relay.stop();
+    assert.equal(tried.length, 4);
+    for (const records of tried) assert.equal(records, tried[0]);
+    keepsTheLaw(store.log.all, writer.log.records);
+  });
+
+  t('stops at an event that cannot travel, and leaves its checkpoint before it', async () => {
+    const { store, writer, checkpoint } = parts();
+    const good = randomUUID();
+    const { position } = await store.append(`post-${good}`, 'none', [eventFor(good)]);
+    const relay = relayOver({ store, writer, checkpoint });
+    await until(() => checkpoint.position === position);
+    await store.append(`post-${randomUUID()}`, 'none', [{ ...eventFor('x'), metadata: Buffer.from('{}') }]);
+    await assert.rejects(relay.done, /names no partitionKey/);
+    assert.equal(checkpoint.position, position);
+    assert.equal(writer.log.records.length, 1);
+  });
+
+  t('a refusal of the log that no repetition mends ends it', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 1, 1);
+    writer.beforeSend = () => {
+      throw new LogError('partition_mismatch', 'asked for');
+    };
+    const relay = relayOver({ store, writer, checkpoint });
+    await assert.rejects(relay.done, /asked for/);
+    assert.equal(checkpoint.position, null);
+  });
+
+  t('of two instances one sends; when it leaves the other goes on at once', async () => {
+    const { store, checkpoint } = parts();
+    const log = new RecordedLog();
+    const relays = [0, 1].map(() =>
+      relayOver({ store, writer: new RecordingLogWriter(log), checkpoint, leaseMs: 300 }),
+    );
+    await fill(store, 5, 3);
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    assert.deepEqual(relays.map((relay) => relay.status().role).sort(), ['active', 'standby']);
+    const active = relays.find((relay) => relay.status().role === 'active');
+    const other = relays.find((relay) => relay !== active);
+    await active?.stop();
+    await fill(store, 5, 3);
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await other?.stop();
+    keepsTheLaw(store.log.all, log.records);
+    assert.equal(new Set(log.records.map((record) => record.id)).size, log.records.length);
+    assert.equal(checkpoint.epoch, 2n);
+  });
+
+  t('a zombie repeats one batch at most, never moves the checkpoint, and stands by', async () => {
+    const { store, checkpoint } = parts();
+    const log = new RecordedLog();
+    await fill(store, 20, 5);
+    const asleep = new RecordingLogWriter(log);
+    let wake = () => {};
+    let sleeping = false;
+    const sleep = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    asleep.beforeSend = async () => {
+      sleeping = true;
+      await sleep;
+    };
+    // Its renewals get lost too, as those of a process that is stopped.
+    const deaf = {
+      acquire: checkpoint.acquire.bind(checkpoint),
+      save: checkpoint.save.bind(checkpoint),
+      release: checkpoint.release.bind(checkpoint),
+      renew: async (epoch: bigint) => epoch === checkpoint.epoch,
+    };
+    const zombie = relayOver({ store, writer: asleep, checkpoint: deaf, leaseMs: 200, maxBatch: 50 });
+    await until(() => sleeping);
+    const heir = relayOver({ store, writer: new RecordingLogWriter(log), checkpoint, leaseMs: 200 });
+    await until(() => checkpoint.epoch === 2n && checkpoint.position === store.log.all.at(-1)?.position);
+    const at = checkpoint.position;
+    wake();
+    await until(() => zombie.status().role === 'standby');
+    assert.equal(checkpoint.position, at);
+    assert.equal(heir.status().role, 'active');
+    await fill(store, 20, 1);
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await Promise.all([zombie.stop(), heir.stop()]);
+    keepsTheLaw(store.log.all, log.records);
+    const repeats = log.records.length - new Set(log.records.map((record) => record.id)).size;
+    assert.ok(repeats <= 50, `${repeats} records twice`);
+  });
+
+  t('a lease that cannot be renewed runs out: it stops sending by its own clock', async () => {
+    const { store, writer, checkpoint } = parts();
+    let given = 0;
+    const away = {
+      acquire: async (holder: string, ttlMs: number) => (given++ === 0 ? checkpoint.acquire(holder, ttlMs) : null),
+      renew: async (): Promise<boolean> => {
+        throw new Error('the database is away (asked for)');
+      },
+      save: async (): Promise<boolean> => {
+        throw new Error('the database is away (asked for)');
+      },
+      release: async () => {},
+    };
+    const relay = relayOver({ store, writer, checkpoint: away, leaseMs: 150 });
+    await until(() => relay.status().role === 'active');
+    await until(() => given > 1);
+    assert.equal(relay.status().role, 'standby');
+    await relay.stop();
+  });
+
+  t('killed at random it loses nothing and keeps the order of every key', async () => {
+    const random = seeded('relay kills');
+    const { store, checkpoint } = parts();
+    const log = new RecordedLog();
+    for (let death = 0; death < 60; death++) {
+      await fill(store, random.int(1, 8), random.int(1, 4));
+      checkpoint.expire();
+      const killed = new AbortController();
+      let steps = random.int(1, 12);
+      // Dead is dead: no call comes back, and none has an effect any more.
+      const step = async (): Promise<void> => {
+        if (--steps <= 0) killed.abort();
+        if (killed.signal.aborted) await new Promise(() => {});
+      };
+      const writer = {
+        send: async (records: readonly LogRecord[]) => {
+          await step();
+          // Dies with nothing, a part or all of the batch in the log.
+          const torn = --steps <= 0;
+          log.records.push(...(torn ? records.slice(0, random.int(0, records.length)) : records));
+          if (torn) killed.abort();
+          await step();
+        },
+      };
+      const mortal = {
+        acquire: async (holder: string, ttlMs: number) => {
+          await step();
+          return checkpoint.acquire(holder, ttlMs);
+        },
+        renew: checkpoint.renew.bind(checkpoint),
+        save: async (position: bigint, epoch: bigint) => {
+          await step();
+          const saved = await checkpoint.save(position, epoch);
+          await step();
+          return saved;
+        },
+        release: async () => step(),
+      };
+      const relay = startRelay({
+        store,
+        writer,
+        checkpoint: mortal,
+        holder: `life ${death}`,
+        partitions: 12,
+        signal: killed.signal,
+        maxBatch: random.pick([1, 3, 10, 500]),
+        lingerMs: random.pick([0, 1, 10]),
+      });
+      relay.done.catch((error: unknown) => assert.fail(String(error)));
+      const head = store.log.all.at(-1)?.position;
+      await until(() => killed.signal.aborted || checkpoint.position === head);
+      killed.abort();
+    }
+    checkpoint.expire();
+    const last = relayOver({ store, writer: new RecordingLogWriter(log), checkpoint });
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await last.stop();
+    keepsTheLaw(store.log.all, log.records);
+  });
+});
