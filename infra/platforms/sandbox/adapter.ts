@@ -1,0 +1,267 @@
+/**
+ * The sandbox network as the publisher sees it: one adapter for all ten platforms, each with its own steps. Longer than
+ * most adapters: it plays ten networks’ steps with the faults between them.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type {
+  Checkpoint,
+  Json,
+  PlatformAdapter,
+  PublishOutcome,
+  PublishRequest,
+  PublishSteps,
+  ReconcileOutcome,
+} from '#contracts/ports/platform.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
+import { type Fault, faultsOf } from './faults.ts';
+import { contentHash, recordKey } from './ids.ts';
+import {
+  type Container,
+  type CreateCall,
+  type CreatedPost,
+  type LedgerFilter,
+  type Line,
+  Network,
+  NetworkAway,
+} from './network.ts';
+import { firing, refusalOf, type Script, said, scriptOf } from './script.ts';
+
+export interface SandboxOptions {
+  /** Connection of the pool the sandbox opens for itself, or a pool that outlives it. Never the publisher's own. */
+  readonly database: { readonly url: string; readonly connections?: number } | { readonly pool: pg.Pool };
+  /** Milliseconds, default 3,000. */
+  readonly boundaryDeadlineMs?: number;
+  /** Milliseconds, default 10,000. */
+  readonly settleWindowMs?: number;
+  /** Milliseconds between two looks at a container, default 200. */
+  readonly pollMs?: number;
+  /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
+  readonly processingLimitMs?: number;
+  /** Called at each named gap, where a test may have the process die. */
+  readonly faultPoint?: (name: SandboxGap) => void;
+}
+
+/** Gaps between two durable effects of one publish, in their order. */
+export type SandboxGap =
+  | 'sandbox.container_created'
+  | 'sandbox.container_checkpointed'
+  | 'sandbox.boundary_appended'
+  | 'sandbox.post_accepted';
+
+const untilAborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+const member = (data: Json, key: string): string | null => {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return null;
+  const value = (data as { readonly [key: string]: Json })[key];
+  return typeof value === 'string' ? value : null;
+};
+
+const published = ({ externalId, permalink, visibleAt }: CreatedPost) => ({
+  externalId,
+  permalink,
+  publishedAt: visibleAt.toISOString(),
+});
+
+export class SandboxNetwork implements PlatformAdapter {
+  readonly boundaryDeadlineMs: number;
+  readonly #network: Network;
+  readonly #options: SandboxOptions;
+  readonly #ownPool: pg.Pool | null;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.boundaryDeadlineMs = options.boundaryDeadlineMs ?? 3000;
+    const { database } = options;
+    const pool =
+      'pool' in database
+        ? database.pool
+        : new pg.Pool({
+            connectionString: database.url,
+            max: database.connections ?? 16,
+            connectionTimeoutMillis: 2000,
+            application_name: 'sandbox network',
+          });
+    this.#ownPool = 'pool' in database ? null : pool;
+    // An idle connection that dies is replaced at the next call; without a listener it would end the process.
+    this.#ownPool?.on('error', () => {});
+    this.#network = new Network(pool);
+  }
+
+  /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */
+  migrate(): Promise<void> {
+    return this.#network.migrate();
+  }
+
+  async close(): Promise<void> {
+    await this.#ownPool?.end();
+  }
+
+  settleWindowMs(_platform: Platform): number {
+    return this.#options.settleWindowMs ?? 10_000;
+  }
+
+  absenceIsProof(platform: Platform): boolean {
+    return rulesOf(platform).publish.absenceIsProof;
+  }
+
+  /** Every create call the network saw, oldest first. */
+  ledger(filter: LedgerFilter = {}) {
+    return this.#network.ledger(filter);
+  }
+
+  creates(targetId: string) {
+    return this.#network.ledger({ targetIds: [targetId] });
+  }
+
+  /** Targets with more than one post. */
+  duplicates() {
+    return this.#network.duplicates();
+  }
+
+  async publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome> {
+    const faults = faultsOf(request.content, request.account.username);
+    try {
+      const prepared = await this.#prepare(request, steps, faults);
+      if ('kind' in prepared) return prepared;
+      const script = await scriptOf(this.#network, request, faults, prepared.admitted);
+      const line = await this.#network.open();
+      try {
+        steps.signal.throwIfAborted();
+        return await this.#cross(request, steps, script, prepared.key, line);
+      } catch (error) {
+        // Without a claim there is no call, and nobody else closes the line.
+        line.close();
+        throw error;
+      }
+    } catch (error) {
+      // Only calls before the boundary reach this: nothing was made visible.
+      if (error instanceof NetworkAway) return { kind: 'deferred', failure: down(error.message) };
+      throw error;
+    }
+  }
+
+  /** Everything that stays invisible. `admitted`: the network has already looked at the content in this try. */
+  async #prepare(
+    request: PublishRequest,
+    steps: PublishSteps,
+    faults: readonly Fault[],
+  ): Promise<PublishOutcome | { readonly key: string; readonly admitted: boolean }> {
+    const { handle } = rulesOf(request.platform).publish;
+    if (await firing(this.#network, request, faults, 'down'))
+      return { kind: 'deferred', failure: down('503 Service Unavailable') };
+    const slow = await firing(this.#network, request, faults, 'slow');
+    const processingMs = slow === null ? 0 : (slow.durationMs ?? 5000);
+    if (handle === 'none' || handle === 'record_key') {
+      if (processingMs > 0) await delay(processingMs, undefined, { signal: steps.signal });
+      const key = handle === 'none' ? `${request.targetId}.${request.attempt}` : recordKey(request.targetId);
+      return { key, admitted: false };
+    }
+
+    const known = await this.#knownContainer(request, handle);
+    if (known !== null && 'kind' in known) return known;
+    let container = known;
+    if (container === null) {
+      const refusal = await refusalOf(this.#network, request, faults);
+      if (refusal !== null) return refusal;
+      steps.signal.throwIfAborted();
+      // Dying before the checkpoint leaves a container nobody knows: invisible, and gone after a day.
+      container = await this.#network.openContainer(request, processingMs);
+      this.#options.faultPoint?.('sandbox.container_created');
+      await steps.checkpoint(handle, { id: container.id, contentHash: container.contentHash });
+      this.#options.faultPoint?.('sandbox.container_checkpointed');
+    }
+    const until = performance.now() + (this.#options.processingLimitMs ?? 60_000);
+    while (container.state === 'in_progress') {
+      if (performance.now() > until) return { kind: 'deferred', failure: stillProcessing() };
+      await delay(this.#options.pollMs ?? 200, undefined, { signal: steps.signal });
+      container = (await this.#network.container(container.id)) ?? container;
+    }
+    steps.signal.throwIfAborted();
+    return { key: container.id, admitted: known === null };
+  }
+
+  /**
+   * The container of an earlier try, null when a new one is to be made. One that a boundary was crossed with is never
+   * left: it alone makes a second crossing harmless. If the text has changed since, it would publish the old one.
+   */
+  async #knownContainer(request: PublishRequest, handle: string): Promise<Container | PublishOutcome | null> {
+    const last = request.checkpoints.findLast(({ step }) => step === handle);
+    const id = last === undefined ? null : member(last.data, 'id');
+    const container = id === null ? null : await this.#network.container(id);
+    if (container === null || container.state === 'expired') return null;
+    if (container.contentHash === contentHash(request.content)) return container;
+    // A text that is out already is out: the crossing answers with that post.
+    if (container.state === 'published') return container;
+    const crossed = request.checkpoints.some(({ step, data }) => step === 'boundary' && member(data, 'key') === id);
+    return crossed ? { kind: 'failed', failure: contentChanged() } : null;
+  }
+
+  async #cross(
+    request: PublishRequest,
+    steps: PublishSteps,
+    script: Script,
+    key: string,
+    line: Line,
+  ): Promise<PublishOutcome> {
+    const signal = await steps.boundary({ key, contentHash: contentHash(request.content) });
+    this.#options.faultPoint?.('sandbox.boundary_appended');
+    if (script.hangMs > 0) await delay(script.hangMs);
+    // From here to the call nothing is awaited: a worker that stood still in between calls nothing after its deadline.
+    if (signal.aborted) {
+      line.close();
+      return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+    }
+    const reply = this.#call({ ...request, key, callStartedAt: new Date() }, script, line, signal);
+    // The deadline lets go of the call; it may still have its effect, as on any network.
+    const silence = untilAborted(signal).then(
+      () => ({ kind: 'unknown', failure: unknown(said.timeout_after) }) as const,
+    );
+    return Promise.race([reply, silence]);
+  }
+
+  /** The boundary call itself, made once. Whatever breaks from here on leaves its effect unknown. */
+  async #call(call: CreateCall, script: Script, line: Line, signal: AbortSignal): Promise<PublishOutcome> {
+    const { refusal, answer, lateMs } = script;
+    let post: CreatedPost | null = null;
+    try {
+      if (refusal !== null) await line.refuse(call, 'failure' in refusal ? refusal.failure.code : refusal.kind);
+      else if (answer === 'timeout_before' || answer === 'error_before') await line.refuse(call, answer);
+      else post = await line.create(call, answer === 'late' ? lateMs : 0);
+    } catch (error) {
+      if (error instanceof NetworkAway) return { kind: 'unknown', failure: unknown(error.message) };
+      throw error;
+    } finally {
+      line.close();
+    }
+    if (refusal !== null) return refusal;
+    if (post !== null) this.#options.faultPoint?.('sandbox.post_accepted');
+    if (answer === 'timeout_before' || answer === 'timeout_after') await untilAborted(signal);
+    if (post === null || answer !== null) return { kind: 'unknown', failure: unknown(said[answer ?? 'error_before']) };
+    return { kind: 'published', ...published(post) };
+  }
+
+  async reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome> {
+    const { platform, targetId } = request;
+    const faults = faultsOf(request.content, request.account.username);
+    const key = member(boundary.data, 'key');
+    if (key === null) return { kind: 'undecided' };
+    try {
+      for (const name of ['unreadable', 'down'] as const) {
+        if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
+      }
+      const post = await this.#network.visible(platform, targetId, key);
+      if (post !== null) return { kind: 'present', ...published(post) };
+      return { kind: rulesOf(platform).publish.readsBack === 'evidence' ? 'undecided' : 'absent' };
+    } catch (error) {
+      if (error instanceof NetworkAway) return { kind: 'undecided' };
+      throw error;
+    }
+  }
+}

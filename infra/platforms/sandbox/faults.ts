@@ -1,0 +1,89 @@
+/**
+ * Faults a caller scripts, by the text or by the account.
+ *
+ *     Good morning [[sandbox:rate_limit once 2s]]      a directive: fault, how often per target, how long
+ *     rate-limit-once-acme                             an account: the same words with hyphens before its own name
+ *
+ * | fault            | what the network does                                               | outcome             |
+ * |------------------|---------------------------------------------------------------------|---------------------|
+ * | `rate_limit`     | refuses the first call of a try and names a time (default 2 s ahead) | rate_limited        |
+ * | `reject`         | refuses the content for good                                        | failed              |
+ * | `duplicate`      | says that it has the content already                                | failed              |
+ * | `token_death`    | no longer accepts the connection                                    | failed              |
+ * | `down`           | is not there before the boundary, nor when asked afterwards         | deferred, undecided |
+ * | `slow`           | prepares the post for the time given (default 5 s)                  | published           |
+ * | `hang`           | this worker stands still between the boundary append and the call   | published, unknown  |
+ * | `timeout_before` | takes the call, makes nothing, never answers                        | unknown, absent     |
+ * | `timeout_after`  | makes the post, never answers                                       | unknown, present    |
+ * | `error_before`   | answers 500 and made nothing                                        | unknown, absent     |
+ * | `error_after`    | answers 500 and made the post                                       | unknown, present    |
+ * | `late`           | answers 504; the post shows after the time given (default 5 s)      | unknown, then present |
+ * | `unreadable`     | does not answer when asked whether the post is there                | undecided           |
+ *
+ * `once` = the first time for a target, `3x` = the first three times, neither = always. The count is kept by the
+ * network, so it outlives a worker. A duration without a count on `down` and `unreadable` = from the first time on,
+ * for that long. An account's fault takes no duration. The directive stays in the text that is published.
+ */
+export const faultNames = [
+  'rate_limit',
+  'reject',
+  'duplicate',
+  'token_death',
+  'down',
+  'slow',
+  'hang',
+  'timeout_before',
+  'timeout_after',
+  'error_before',
+  'error_after',
+  'late',
+  'unreadable',
+] as const;
+export type FaultName = (typeof faultNames)[number];
+
+export interface Fault {
+  readonly name: FaultName;
+  /** How often it fires for one target; null = always. */
+  readonly times: number | null;
+  /** Milliseconds; null = the fault's own default. */
+  readonly durationMs: number | null;
+}
+
+const factor: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+
+function words(rest: string): Pick<Fault, 'times' | 'durationMs'> {
+  let times: number | null = null;
+  let durationMs: number | null = null;
+  for (const word of rest.split(/\s+/).filter((part) => part !== '')) {
+    const often = /^(\d{1,4})x$/.exec(word);
+    const long = /^(\d{1,7})(ms|s|m)$/.exec(word);
+    if (word === 'once') times = 1;
+    else if (often) times = Number(often[1]);
+    else if (long) durationMs = Number(long[1]) * (factor[long[2] ?? 'ms'] ?? 1);
+  }
+  return { times, durationMs };
+}
+
+const nameOf = (word: string): FaultName | null =>
+  faultNames.find((name) => name === word.replaceAll('-', '_')) ?? null;
+
+function accountFault(username: string): Fault | null {
+  for (const name of faultNames) {
+    const prefix = `${name.replaceAll('_', '-')}-`;
+    if (!username.startsWith(prefix)) continue;
+    return { name, times: username.startsWith(`${prefix}once-`) ? 1 : null, durationMs: null };
+  }
+  return null;
+}
+
+/** Faults scripted for one target, the account's first. A directive that names none of them is only text. */
+export function faultsOf(text: string, username: string | null): readonly Fault[] {
+  const faults: Fault[] = [];
+  const own = username === null ? null : accountFault(username);
+  if (own !== null) faults.push(own);
+  for (const [, word, rest] of text.matchAll(/\[\[sandbox:([a-z_-]{1,40})([^\]\n]{0,80})\]\]/g)) {
+    const name = nameOf(word ?? '');
+    if (name !== null) faults.push({ name, ...words(rest ?? '') });
+  }
+  return faults;
+}

@@ -1,0 +1,57 @@
+/**
+ * The network's own memory. `ledger` has one row for every create call the network saw, and is never changed: a row
+ * says whether the call made a post (`created`), was the repeat of a keyed one (`repeated`), or was refused.
+ * `visible_at` may lie ahead: accepted later than answered. A keyed create is unique by its key; any other second
+ * create of a target makes a second post, and its row names the first one in `duplicate_of`.
+ */
+export const schema = `
+begin;
+select pg_advisory_xact_lock(7236001);
+create schema if not exists sandbox;
+create sequence if not exists sandbox.post_number;
+create table if not exists sandbox.containers (
+  id           text primary key,
+  platform     text not null,
+  account_id   text not null,
+  target_id    text not null,
+  content_hash text not null,
+  ready_at     timestamptz not null,
+  expires_at   timestamptz not null,
+  created_at   timestamptz not null default clock_timestamp()
+);
+create table if not exists sandbox.ledger (
+  seq             bigint generated always as identity primary key,
+  platform        text not null,
+  account_id      text not null,
+  target_id       text not null,
+  attempt         int not null,
+  client_key      text not null,
+  keyed           boolean not null,
+  content_hash    text not null,
+  content         text not null,
+  overrides       json not null,
+  call_started_at timestamptz not null,
+  seen_at         timestamptz not null default clock_timestamp(),
+  outcome         text not null check (outcome in ('created', 'repeated', 'refused')),
+  visible_at      timestamptz,
+  post_id         text,
+  permalink       text,
+  duplicate_of    text,
+  refusal         text
+);
+create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';
+create index if not exists ledger_by_target on sandbox.ledger (target_id, seq);
+create index if not exists ledger_by_key on sandbox.ledger (platform, client_key) where outcome = 'created';
+create table if not exists sandbox.fired (
+  target_id text not null,
+  fault     text not null,
+  times     int not null,
+  first_at  timestamptz not null default clock_timestamp(),
+  primary key (target_id, fault)
+);
+create or replace function sandbox.append_only() returns trigger language plpgsql as
+  $$ begin raise exception 'the ledger is append-only'; end $$;
+create or replace trigger ledger_append_only before update or delete or truncate on sandbox.ledger
+  for each statement execute function sandbox.append_only();
+commit;
+`;

@@ -1,0 +1,76 @@
+/** What one try will meet, decided before its boundary. */
+import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
+import { publishCheck } from '#domain/platforms/index.ts';
+import { refused } from './answers.ts';
+import type { Fault, FaultName } from './faults.ts';
+import type { Network } from './network.ts';
+
+const answers = ['timeout_before', 'timeout_after', 'error_before', 'error_after', 'late'] as const;
+const refusals = ['token_death', 'rate_limit', 'reject', 'duplicate'] as const;
+type Answer = (typeof answers)[number];
+
+/** What the caller of the boundary hears, or that it hears nothing. */
+export const said: Readonly<Record<Answer, string>> = {
+  timeout_before: 'no answer before the deadline',
+  timeout_after: 'no answer before the deadline',
+  error_before: '500 Internal Server Error',
+  error_after: '500 Internal Server Error',
+  late: '504 Gateway Timeout',
+};
+
+/** What the boundary call will meet. Decided before the boundary, so that nothing is awaited between it and the call. */
+export interface Script {
+  readonly refusal: PublishOutcome | null;
+  readonly answer: Answer | null;
+  /** Milliseconds until the post shows. */
+  readonly lateMs: number;
+  /** Milliseconds this worker stands still after the boundary append. */
+  readonly hangMs: number;
+}
+
+/** The scripted fault of that name, when it strikes now. */
+export async function firing(
+  network: Network,
+  request: PublishRequest,
+  faults: readonly Fault[],
+  name: FaultName,
+): Promise<Fault | null> {
+  const fault = faults.find((one) => one.name === name);
+  return fault !== undefined && (await network.fires(request.targetId, fault)) ? fault : null;
+}
+
+/** What the network finds wrong with the first call it gets for this try; null when it takes it. */
+export async function refusalOf(
+  network: Network,
+  request: PublishRequest,
+  faults: readonly Fault[],
+): Promise<PublishOutcome | null> {
+  for (const name of refusals) {
+    const fault = await firing(network, request, faults, name);
+    if (fault === null) continue;
+    const failure = refused(request.platform, name);
+    if (name !== 'rate_limit') return { kind: 'failed', failure };
+    const retryAt = new Date(Date.now() + (fault.durationMs ?? 2000)).toISOString();
+    return { kind: 'rate_limited', retryAt, failure };
+  }
+  const { platform, content, overrides } = request;
+  const failure = publishCheck({ platform, content, overrides, mediaIds: [] });
+  return failure === null ? null : { kind: 'failed', failure };
+}
+
+/** `admitted`: the network has looked at this try's content already and took it. */
+export async function scriptOf(
+  network: Network,
+  request: PublishRequest,
+  faults: readonly Fault[],
+  admitted: boolean,
+): Promise<Script> {
+  const refusal = admitted ? null : await refusalOf(network, request, faults);
+  const hang = await firing(network, request, faults, 'hang');
+  const rest = { refusal, hangMs: hang === null ? 0 : (hang.durationMs ?? 5000) };
+  for (const name of refusal === null ? answers : []) {
+    const fault = await firing(network, request, faults, name);
+    if (fault !== null) return { ...rest, answer: name, lateMs: fault.durationMs ?? 5000 };
+  }
+  return { ...rest, answer: null, lateMs: 0 };
+}

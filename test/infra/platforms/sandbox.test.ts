@@ -1,0 +1,399 @@
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import pg from 'pg';
+import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
+import type { PublishRequest } from '#contracts/ports/platform.ts';
+import { rules } from '#domain/platforms/index.ts';
+import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const required = (platform: Platform) =>
+  platform === 'tiktok' ? { privacyLevel: 'SELF_ONLY' } : platform === 'pinterest' ? { boardId: '1' } : {};
+const account = (platform: Platform, username = 'acme') => ({
+  id: randomUUID(),
+  externalId: sandboxProfile(platform, username).externalId,
+  username,
+});
+const short = { boundaryDeadlineMs: 400, pollMs: 20 } as const;
+
+suite('sandbox network as a platform', (t) => {
+  platformSuite(t, async () => {
+    const db = await testDatabase();
+    const opened: SandboxNetwork[] = [];
+    const open = async () => {
+      const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short });
+      opened.push(network);
+      await network.migrate();
+      return network;
+    };
+    const reader = await open();
+    return {
+      open,
+      close: async () => {
+        await Promise.all(opened.map((network) => network.close()));
+        await db.drop();
+      },
+      posts: async (targetId) =>
+        (await reader.creates(targetId)).flatMap(({ outcome, postId }) =>
+          outcome === 'created' && postId ? [postId] : [],
+        ),
+      scripted: (fault, ms) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
+      platforms,
+      account: (platform) => account(platform),
+      overrides: required,
+    };
+  });
+});
+
+suite('sandbox network', (t) => {
+  let db: Awaited<ReturnType<typeof testDatabase>>;
+  const opened: SandboxNetwork[] = [];
+  const open = async (options: Partial<SandboxOptions> = {}) => {
+    const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short, ...options });
+    opened.push(network);
+    return network;
+  };
+  let network: SandboxNetwork;
+  t.before(async () => {
+    db = await testDatabase();
+    network = await open();
+    await Promise.all([network.migrate(), (await open()).migrate(), (await open()).migrate()]);
+  });
+  t.after(async () => {
+    await Promise.all(opened.map((one) => one.close()));
+    await db?.drop();
+  });
+
+  const request = (platform: Platform, over: Partial<PublishRequest> = {}): PublishRequest => ({
+    targetId: randomUUID(),
+    attempt: 1,
+    platform,
+    account: account(platform),
+    content: 'Good morning',
+    overrides: required(platform),
+    aiDisclosure: false,
+    checkpoints: [],
+    ...over,
+  });
+  const publish = async (asked: PublishRequest, by = network) => {
+    const steps = new RecordedSteps(asked, by.boundaryDeadlineMs);
+    return { steps, outcome: await by.publish(asked, steps) };
+  };
+
+  t('ids and addresses look like each network', async () => {
+    const shapes: Readonly<Record<Platform, readonly [RegExp, RegExp]>> = {
+      x: [/^\d{19}$/, /^https:\/\/x\.com\/acme\/status\/\d{19}$/],
+      instagram: [/^\d{17}$/, /^https:\/\/www\.instagram\.com\/p\/D[\w-]{10}\/$/],
+      tiktok: [/^7\d{18}$/, /^https:\/\/www\.tiktok\.com\/@acme\/video\/7\d{18}$/],
+      youtube: [/^[\w-]{11}$/, /^https:\/\/www\.youtube\.com\/watch\?v=[\w-]{11}$/],
+      facebook: [/^\d{15}_\d{15}$/, /^https:\/\/www\.facebook\.com\/\d+_\d+$/],
+      linkedin: [/^urn:li:share:\d{19}$/, /^https:\/\/www\.linkedin\.com\/feed\/update\/urn:li:share:\d{19}\/$/],
+      threads: [/^\d{17}$/, /^https:\/\/www\.threads\.com\/@acme\/post\/D[\w-]{10}$/],
+      pinterest: [/^\d{18}$/, /^https:\/\/www\.pinterest\.com\/pin\/\d{18}\/$/],
+      bluesky: [
+        /^at:\/\/did:plc:[a-z2-7]{24}\/app\.bsky\.feed\.post\/[2-7a-z]{13}$/,
+        /^https:\/\/bsky\.app\/profile\/did:plc:[a-z2-7]{24}\/post\/[2-7a-z]{13}$/,
+      ],
+      telegram: [/^-100\d{10}:\d+$/, /^https:\/\/t\.me\/acme\/\d+$/],
+    };
+    for (const platform of platforms) {
+      const { outcome } = await publish(request(platform));
+      ok(outcome.kind === 'published', platform);
+      match(outcome.externalId, shapes[platform][0]);
+      match(outcome.permalink ?? '', shapes[platform][1]);
+      deepEqual(sandboxProfile(platform, 'acme'), sandboxProfile(platform, ' @Acme '));
+    }
+  });
+
+  t('the ledger keeps every create call, in order and for ever', async () => {
+    const asked = request('instagram', { content: 'a [[sandbox:error_after once]]' });
+    const before = Date.now();
+    const first = await publish(asked);
+    const second = await publish({ ...asked, attempt: 2, checkpoints: first.steps.checkpoints });
+    equal(second.outcome.kind, 'published');
+    const rows = await network.creates(asked.targetId);
+    deepEqual(
+      rows.map(({ outcome, attempt, key }) => [outcome, attempt, key]),
+      [
+        ['created', 1, rows[0]?.key],
+        ['repeated', 2, rows[0]?.key],
+      ],
+    );
+    equal(rows[0]?.postId, rows[1]?.postId);
+    equal(rows[0]?.accountId, asked.account.id);
+    equal(rows[0]?.content, asked.content);
+    deepEqual(rows[0]?.overrides, asked.overrides);
+    ok(
+      (rows[0]?.callStartedAt.getTime() ?? 0) >= before &&
+        (rows[1]?.seenAt.getTime() ?? 0) >= (rows[0]?.seenAt.getTime() ?? 0),
+    );
+    deepEqual(await network.ledger({ accountIds: [asked.account.id], platform: 'instagram' }), rows);
+    const client = new pg.Client({ connectionString: db.url });
+    await client.connect();
+    try {
+      await rejects(client.query('delete from sandbox.ledger'), /append-only/);
+      await rejects(client.query('update sandbox.ledger set attempt = 7'), /append-only/);
+    } finally {
+      await client.end();
+    }
+  });
+
+  t('a duplicate is seen, and only a duplicate', async () => {
+    const asked = request('x');
+    const first = await publish(asked);
+    const second = await publish({ ...asked, attempt: 2, checkpoints: first.steps.checkpoints });
+    ok(first.outcome.kind === 'published' && second.outcome.kind === 'published');
+    const [row] = (await network.duplicates()).filter(({ targetId }) => targetId === asked.targetId);
+    deepEqual(row?.posts, [first.outcome.externalId, second.outcome.externalId]);
+    equal((await network.creates(asked.targetId))[1]?.duplicateOf, first.outcome.externalId);
+    const keyed = request('bluesky');
+    await publish(keyed);
+    await publish({ ...keyed, attempt: 2 });
+    ok(!(await network.duplicates()).some(({ targetId }) => targetId === keyed.targetId));
+  });
+
+  t('twenty crossings at once with one key make one post', async () => {
+    for (const platform of ['bluesky', 'threads', 'youtube'] as const) {
+      const asked = request(platform);
+      const first = new RecordedSteps(asked, short.boundaryDeadlineMs);
+      first.refuse = 'boundary';
+      await rejects(network.publish(asked, first));
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => publish({ ...asked, attempt: i + 2, checkpoints: first.checkpoints })),
+      );
+      const ids = new Set(
+        outcomes.map(({ outcome }) => (outcome.kind === 'published' ? outcome.externalId : outcome.kind)),
+      );
+      equal(ids.size, 1, platform);
+      const rows = await network.creates(asked.targetId);
+      equal(rows.filter(({ outcome }) => outcome === 'created').length, 1, platform);
+      equal(rows.filter(({ outcome }) => outcome === 'repeated').length, 19, platform);
+    }
+  });
+
+  t('containers: checkpoint before polling, slow processing, resumed by the next worker', async () => {
+    for (const platform of platforms) {
+      const { handle } = rules[platform].publish;
+      if (handle !== 'container' && handle !== 'upload') continue;
+      const asked = request(platform, { content: 'a [[sandbox:slow once 300ms]]' });
+      const steps = new RecordedSteps(asked, short.boundaryDeadlineMs);
+      steps.refuse = 'boundary';
+      const started = performance.now();
+      await rejects(network.publish(asked, steps), /claim lost/);
+      ok(performance.now() - started >= 290, 'not before it is ready');
+      deepEqual(steps.log, [`${handle}:begin`, `${handle}:end`, 'boundary']);
+      const other = await open();
+      const again = await publish({ ...asked, attempt: 2, checkpoints: steps.checkpoints }, other);
+      equal(again.outcome.kind, 'published');
+      deepEqual(again.steps.log, ['boundary'], 'the same container');
+      equal(
+        (await network.creates(asked.targetId))[0]?.key,
+        (steps.checkpoints[0]?.data as { id: string } | undefined)?.id,
+      );
+    }
+  });
+
+  t('a container that is never ready defers; a stopped worker leaves the wait', async () => {
+    const impatient = await open({ processingLimitMs: 100 });
+    const asked = request('instagram', { content: 'a [[sandbox:slow 5s]]' });
+    const { outcome, steps } = await publish(asked, impatient);
+    ok(outcome.kind === 'deferred' && outcome.failure.code === 'processing_timeout');
+    ok(!steps.log.includes('boundary'));
+    for (const platform of ['instagram', 'x'] as const) {
+      const stopped = request(platform, { content: 'a [[sandbox:slow 60s]]' });
+      const recorded = new RecordedSteps(stopped, short.boundaryDeadlineMs);
+      const going = network.publish(stopped, recorded);
+      setTimeout(() => recorded.worker.abort(new Error('lease lost')), 50);
+      await rejects(going);
+      ok(!recorded.log.includes('boundary'));
+    }
+  });
+
+  t('a text that changed under a container: a new one before the boundary, a refusal after it', async () => {
+    const asked = request('threads');
+    const steps = new RecordedSteps(asked, short.boundaryDeadlineMs);
+    steps.refuse = 'boundary';
+    await rejects(network.publish(asked, steps));
+    const revised = { ...asked, attempt: 2, content: 'Better', checkpoints: steps.checkpoints };
+    equal((await publish(revised)).outcome.kind, 'published');
+
+    const crossed = request('threads', { content: 'a [[sandbox:timeout_before once]]' });
+    const first = await publish(crossed);
+    const { outcome } = await publish({
+      ...crossed,
+      attempt: 2,
+      content: 'Better',
+      checkpoints: first.steps.checkpoints,
+    });
+    ok(outcome.kind === 'failed' && outcome.failure.code === 'content_changed');
+
+    const made = request('threads', { content: 'a [[sandbox:error_after once]]' });
+    const { steps: known } = await publish(made);
+    const out = await publish({ ...made, attempt: 2, content: 'Better', checkpoints: known.checkpoints });
+    equal(out.outcome.kind, 'published', 'a text that is out is said to be out');
+    deepEqual(
+      (await network.creates(made.targetId)).map((row) => row.outcome),
+      ['created', 'repeated'],
+    );
+  });
+
+  t('a worker that stood still past its deadline calls nothing', async () => {
+    const asked = request('linkedin', { content: 'a [[sandbox:hang once 600ms]]' });
+    const { outcome } = await publish(asked);
+    equal(outcome.kind, 'unknown');
+    // A call made after all would be in the ledger before the ones that follow it on every line.
+    const brief = () => publish(request('linkedin', { content: 'a [[sandbox:hang once 50ms]]' }));
+    for (const later of await Promise.all(Array.from({ length: 8 }, brief))) equal(later.outcome.kind, 'published');
+    deepEqual(await network.creates(asked.targetId), []);
+  });
+
+  t('reconcile: undecided while it cannot be read, then what is', async () => {
+    const asked = request('pinterest', { content: 'a [[sandbox:error_after once]] [[sandbox:unreadable 2x]]' });
+    const { steps } = await publish(asked);
+    const kinds: string[] = [];
+    for (let i = 0; i < 3; i += 1) kinds.push((await network.reconcile(asked, steps.crossed)).kind);
+    deepEqual(kinds, ['undecided', 'undecided', 'present']);
+    const gone = { attempt: 1, step: 'boundary', data: null, deadline: null };
+    equal((await network.reconcile(asked, gone)).kind, 'undecided', 'a boundary without a key tells nothing');
+    const never = request('telegram', { content: 'a [[sandbox:timeout_before once]]' });
+    const { steps: silent } = await publish(never);
+    equal(
+      (await network.reconcile(never, silent.crossed)).kind,
+      'undecided',
+      'a bot cannot see that a post is not there',
+    );
+  });
+
+  t('the network holds its own rules', async () => {
+    const table: readonly [Platform, Partial<PublishRequest>, string][] = [
+      ['x', { content: 'a'.repeat(281) }, 'text_too_long'],
+      ['bluesky', { content: '😀'.repeat(301) }, 'text_too_long'],
+      ['tiktok', { overrides: {} }, 'tiktok_privacy_level_required'],
+      ['pinterest', { overrides: {} }, 'pinterest_board_required'],
+      ['youtube', { content: '' }, 'youtube_title_required'],
+    ];
+    for (const [platform, over, code] of table) {
+      const asked = request(platform, over);
+      const { outcome } = await publish(asked);
+      ok(outcome.kind === 'failed' && outcome.failure.code === code, `${platform} ${JSON.stringify(outcome)}`);
+      ok((await network.creates(asked.targetId)).every((row) => row.outcome === 'refused'));
+    }
+  });
+
+  t('hostile text is published like any other', async () => {
+    for (const platform of ['x', 'threads'] as const) {
+      const asked = request(platform, { content: "a\0b \ud800 # $1 '; --", overrides: { nul: 'a\0', lone: '\udfff' } });
+      equal((await publish(asked)).outcome.kind, 'published');
+    }
+  });
+
+  t('faults: once, n times, for a while, by account', async () => {
+    const twice = request('x', { content: 'a [[sandbox:rate_limit 2x 100ms]]' });
+    const kinds: string[] = [];
+    for (let i = 1; i <= 3; i += 1) kinds.push((await publish({ ...twice, attempt: i })).outcome.kind);
+    deepEqual(kinds, ['rate_limited', 'rate_limited', 'published']);
+
+    const away = request('x', { content: 'a [[sandbox:down 300ms]]' });
+    equal((await publish(away)).outcome.kind, 'deferred');
+    const until = performance.now() + 5000;
+    let outcome = 'deferred';
+    for (let i = 2; outcome === 'deferred' && performance.now() < until; i += 1) {
+      outcome = (await publish({ ...away, attempt: i })).outcome.kind;
+    }
+    equal(outcome, 'published');
+
+    const dead = request('threads', { account: account('threads', 'token-death-acme') });
+    for (const attempt of [1, 2]) equal((await publish({ ...dead, attempt })).outcome.kind, 'failed');
+    const limited = request('threads', { account: account('threads', 'rate-limit-once-acme') });
+    equal((await publish(limited)).outcome.kind, 'rate_limited');
+    equal((await publish({ ...limited, attempt: 2 })).outcome.kind, 'published');
+
+    deepEqual(faultsOf('[[sandbox:late once 3s]] [[sandbox:nonsense]] [[sandbox:rate-limit 3x 1m]]', 'down-acme'), [
+      { name: 'down', times: null, durationMs: null },
+      { name: 'late', times: 1, durationMs: 3000 },
+      { name: 'rate_limit', times: 3, durationMs: 60_000 },
+    ]);
+    deepEqual(faultsOf('plain', 'downtown'), []);
+  });
+
+  t('a lost database is a network that is away', async () => {
+    const gone = new SandboxNetwork({ database: { url: 'postgres://nobody@127.0.0.1:1/none' }, ...short });
+    opened.push(gone);
+    const { outcome, steps } = await publish(request('x'), gone);
+    ok(outcome.kind === 'deferred' && outcome.failure.category === 'platform_down');
+    ok(!steps.log.includes('boundary'));
+    const boundary = { attempt: 1, step: 'boundary', data: { key: 'k' }, deadline: null };
+    equal((await gone.reconcile(request('x'), boundary)).kind, 'undecided');
+  });
+
+  t('a network that stands still: unknown at the deadline, and the call has its effect afterwards', async () => {
+    const asked = request('x');
+    const client = new pg.Client({ connectionString: db.url });
+    await client.connect();
+    try {
+      await client.query('begin; lock table sandbox.ledger in access exclusive mode');
+      const { outcome, steps } = await publish(asked);
+      equal(outcome.kind, 'unknown');
+      ok(performance.now() - steps.boundaryAt < short.boundaryDeadlineMs + 1500, 'the deadline lets go of the call');
+      await client.query('rollback');
+      const until = performance.now() + 5000;
+      let seen = 'absent';
+      while (seen !== 'present' && performance.now() < until)
+        seen = (await network.reconcile(asked, steps.crossed)).kind;
+      equal(seen, 'present');
+    } finally {
+      await client.end();
+    }
+  });
+
+  t('connections cut while the boundary is appended: the call is unknown, the process lives', async () => {
+    const asked = request('x');
+    const steps = new RecordedSteps(asked, 2000);
+    const append = steps.boundary.bind(steps);
+    steps.boundary = async (data) => {
+      const client = new pg.Client({ connectionString: db.url });
+      await client.connect();
+      await client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'sandbox network' and datname = current_database()`,
+      );
+      await client.end();
+      return append(data);
+    };
+    equal((await network.publish(asked, steps)).kind, 'unknown');
+    equal((await publish(request('x'))).outcome.kind, 'published');
+  });
+
+  t('a worker killed at each gap leaves what the network knows', async () => {
+    const child = new URL('./sandbox-worker.ts', import.meta.url);
+    const table = [
+      ['sandbox.container_created', 0],
+      ['sandbox.container_checkpointed', 0],
+      ['sandbox.boundary_appended', 0],
+      ['sandbox.post_accepted', 1],
+    ] as const;
+    for (const [gap, posts] of table) {
+      const asked = request('instagram');
+      const worker = fork(child, [], {
+        env: { ...process.env, SANDBOX_WORKER: JSON.stringify({ url: db.url, gap, asked }) },
+      });
+      const checkpoints: PublishRequest['checkpoints'][number][] = [];
+      worker.on('message', (message) => checkpoints.push(message as PublishRequest['checkpoints'][number]));
+      const [, signal] = await once(worker, 'exit');
+      equal(signal, 'SIGKILL', gap);
+      equal((await network.creates(asked.targetId)).length, posts, gap);
+      const boundary = checkpoints.find(({ step }) => step === 'boundary');
+      if (boundary !== undefined) {
+        equal((await network.reconcile(asked, boundary)).kind, posts === 1 ? 'present' : 'absent', gap);
+      }
+      const next = await publish({ ...asked, attempt: 2, checkpoints });
+      equal(next.outcome.kind, 'published', gap);
+      const created = (await network.creates(asked.targetId)).filter(({ outcome }) => outcome === 'created');
+      equal(created.length, 1, gap);
+    }
+  });
+});
