@@ -1,0 +1,59 @@
+/** Lookups by key that share queries: those who ask while a query is out are answered by the next one, together. */
+
+const mostKeys = 64;
+/** Queries out at once: one that is slow does not hold up all others. */
+const mostOut = 2;
+
+interface Asked<Value> {
+  readonly key: string;
+  readonly found: (value: Value | null) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Batches<Value> {
+  readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
+  #waiting: Asked<Value>[] = [];
+  #out = 0;
+
+  /** @param load one query for several different keys; what it does not find is not in its answer. */
+  constructor(load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>) {
+    this.#load = load;
+  }
+
+  /** Null when there is none. Its query begins after the call, so it sees all that was committed before. */
+  get(key: string): Promise<Value | null> {
+    return new Promise((found, failed) => {
+      this.#waiting.push({ key, found, failed });
+      if (this.#out === mostOut) return;
+      this.#out += 1;
+      void this.#ask();
+    });
+  }
+
+  async #ask(): Promise<void> {
+    // Who asks in the same turn belongs to the same query.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, mostKeys);
+      try {
+        const values = await this.#load([...new Set(batch.map(({ key }) => key))]);
+        for (const { key, found } of batch) found(values.get(key) ?? null);
+      } catch (error) {
+        for (const { failed } of batch) failed(error);
+      }
+    }
+    this.#out -= 1;
+  }
+}
+
+/** One set of batches for each source (a pool), made when it is first asked. */
+export const batchesOf = <Source extends object, Value>(
+  load: (source: Source, keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+): ((source: Source, key: string) => Promise<Value | null>) => {
+  const known = new WeakMap<Source, Batches<Value>>();
+  return (source, key) => {
+    const batches = known.get(source) ?? new Batches((keys) => load(source, keys));
+    known.set(source, batches);
+    return batches.get(key);
+  };
+};

@@ -1,0 +1,138 @@
+import { EventMetadata } from '#schemas/common.ts';
+import { type EventCatalogue, type EventDefinition, eventCatalogue } from '#schemas/events.ts';
+import { kindOf } from '#schemas/topics.ts';
+import { issuesOf } from '#schemas/validator.ts';
+import type { DataKeys } from './data-keys.ts';
+import { openPersonal, personalMembers, sealPersonal } from './personal.ts';
+
+/**
+ * Between events as the domain has them and bytes as the store has them: validated both ways, personal members
+ * encrypted, older versions upcast on reading. What it refuses is never written, and never applied.
+ */
+
+export interface DecodedEvent {
+  readonly stream: string;
+  readonly id: string;
+  readonly type: string;
+  readonly data: Record<string, unknown>;
+  readonly metadata: EventMetadata;
+  readonly revision: number;
+  readonly position: bigint;
+}
+
+/** The stored form, as the store's port and the log's port both show it. */
+export interface StoredBytes {
+  readonly stream: string;
+  readonly id: string;
+  readonly type: string;
+  readonly revision: bigint;
+  readonly position: bigint;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+}
+
+/** An event that does not fit its schema, or is of no known type. Nothing may be concluded from it. */
+export class InvalidEvent extends Error {
+  constructor(stream: string, type: string, why: string) {
+    super(`${type} in ${stream}: ${why}`);
+    this.name = 'InvalidEvent';
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws InvalidEvent without the parser's own words: they quote the text, which may be personal. */
+const parse = (stream: string, type: string, bytes: Uint8Array): Record<string, unknown> => {
+  let value: unknown;
+  try {
+    value = JSON.parse(decoder.decode(bytes));
+  } catch {
+    throw new InvalidEvent(stream, type, 'is not JSON');
+  }
+  if (typeof value !== 'object' || value === null) throw new InvalidEvent(stream, type, 'is not a JSON object');
+  return value as Record<string, unknown>;
+};
+
+export class EventCodec {
+  readonly #keys: DataKeys;
+  readonly #catalogue: EventCatalogue;
+  readonly #metadata = new WeakMap<object, { readonly version: number; readonly bytes: Uint8Array }>();
+
+  constructor(keys: DataKeys, catalogue: EventCatalogue = eventCatalogue) {
+    this.#keys = keys;
+    this.#catalogue = catalogue;
+  }
+
+  #definition(stream: string, type: string): EventDefinition {
+    const definition = this.#catalogue[kindOf(stream)]?.[type];
+    if (definition === undefined) throw new InvalidEvent(stream, type, 'is not in the catalogue');
+    return definition;
+  }
+
+  /** The version of this event that we write. */
+  versionOf(stream: string, type: string): number {
+    return this.#definition(stream, type).version;
+  }
+
+  /** Serialised once: the same bytes go into every repeat of the append. */
+  async encode(
+    stream: string,
+    event: { readonly type: string; readonly data: unknown },
+    metadata: Omit<EventMetadata, 'schemaVersion'>,
+  ): Promise<{ readonly data: Uint8Array; readonly metadata: Uint8Array }> {
+    const { schema, version } = this.#definition(stream, event.type);
+    this.#check(stream, event.type, schema, event.data);
+    const members = personalMembers(schema);
+    const data = event.data as Record<string, unknown>;
+    const sealed = members.length === 0 ? data : await sealPersonal(this.#keys, stream, event.type, members, data);
+    return {
+      data: Buffer.from(JSON.stringify(sealed)),
+      metadata: this.#encodeMetadata(stream, event.type, version, metadata),
+    };
+  }
+
+  /** A fan-out appends many events with one metadata object: it is checked and serialised once. */
+  #encodeMetadata(
+    stream: string,
+    type: string,
+    version: number,
+    metadata: Omit<EventMetadata, 'schemaVersion'>,
+  ): Uint8Array {
+    const known = this.#metadata.get(metadata);
+    if (known?.version === version) return known.bytes;
+    const full: EventMetadata = { ...metadata, schemaVersion: version };
+    this.#check(stream, type, EventMetadata, full);
+    const bytes = Buffer.from(JSON.stringify(full));
+    this.#metadata.set(metadata, { version, bytes });
+    return bytes;
+  }
+
+  async decode(stored: StoredBytes): Promise<DecodedEvent> {
+    const { stream, id, type, position } = stored;
+    const { schema, version, upcasts } = this.#definition(stream, type);
+    const parsed = parse(stream, type, stored.metadata);
+    this.#check(stream, type, EventMetadata, parsed);
+    const metadata = parsed as EventMetadata;
+    if (metadata.schemaVersion > version) {
+      throw new InvalidEvent(stream, type, `has version ${metadata.schemaVersion}, we know up to ${version}`);
+    }
+    let data = parse(stream, type, stored.data);
+    const members = personalMembers(schema);
+    if (members.length > 0) data = await openPersonal(this.#keys, stream, type, members, data);
+    for (const upcast of upcasts.slice(metadata.schemaVersion - 1)) data = upcast(data);
+    this.#check(stream, type, schema, data);
+    return { stream, id, type, data, metadata, revision: Number(stored.revision), position };
+  }
+
+  async decodeAll(stored: readonly StoredBytes[]): Promise<DecodedEvent[]> {
+    const decoded: DecodedEvent[] = [];
+    for (const one of stored) decoded.push(await this.decode(one));
+    return decoded;
+  }
+
+  #check(stream: string, type: string, schema: EventDefinition['schema'], value: unknown): void {
+    const [issue] = issuesOf(schema, value);
+    // The message names the place, never the value: it may be personal.
+    if (issue !== undefined) throw new InvalidEvent(stream, type, `${issue.path || '/'} ${issue.message}`);
+  }
+}

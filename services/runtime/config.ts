@@ -1,0 +1,255 @@
+/**
+ * The one reader of the environment. `variables` is the whole list, with defaults and meaning; `--help` prints it and a
+ * wrong value is an error that names the variable.
+ */
+
+import { Secrets } from './secrets.ts';
+
+type Reader<T> = (text: string) => T;
+
+interface Variable<T> {
+  readonly name: string;
+  readonly read: Reader<T>;
+  readonly fallback: T;
+  readonly help: string;
+}
+
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+const text: Reader<string> = (value) => value;
+const integer =
+  (min: number, max: number): Reader<number> =>
+  (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max)
+      throw new Error(`must be a whole number from ${min} to ${max}`);
+    return number;
+  };
+const url =
+  (...protocols: readonly string[]): Reader<string> =>
+  (value) => {
+    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol) || !value.includes('://')) {
+      throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
+    }
+    return value.replace(/\/+$/, '');
+  };
+/** A cluster is named by several hosts, which is no URL. */
+const eventStoreUrl: Reader<string> = (value) => {
+  if (!/^(esdb|esdb\+discover|kurrentdb):\/\/[^\s/?]/.test(value))
+    throw new Error('must begin with esdb:// and a host');
+  return value;
+};
+const list: Reader<readonly string[]> = (value) =>
+  value
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+const brokers: Reader<readonly string[]> = (value) => {
+  const all = list(value);
+  if (!all.every((one) => /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`))) {
+    throw new Error('must be a list like host:9092,other:9092');
+  }
+  return all;
+};
+const topicPrefix: Reader<string> = (value) => {
+  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value)) throw new Error('must be of letters, digits, dot, underscore and dash');
+  return value;
+};
+/** Read again where it is used; here only so that a wrong one ends the start with the other errors of its kind. */
+const secretKeys: Reader<string> = (value) => {
+  new Secrets(value);
+  return value;
+};
+const oneOf =
+  <T extends string>(...values: readonly T[]): Reader<T> =>
+  (value) => {
+    const known = values.find((one) => one === value);
+    if (known === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return known;
+  };
+const durations: Reader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
+const optional =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (value) =>
+    value === '' ? null : read(value);
+
+const variable = <T>(name: string, read: Reader<T>, fallback: T, help: string): Variable<T> => ({
+  name,
+  read,
+  fallback,
+  help,
+});
+
+const variables = {
+  databaseUrl: variable(
+    'DATABASE_URL',
+    optional(url('postgres:', 'postgresql:')),
+    null as string | null,
+    'Postgres for read models and operational tables. Standalone: none = an embedded server under the data folder',
+  ),
+  eventStoreUrl: variable(
+    'EVENTSTORE_URL',
+    optional(eventStoreUrl),
+    null as string | null,
+    'EventStoreDB; none = the Postgres event store',
+  ),
+  kafkaBrokers: variable(
+    'KAFKA_BROKERS',
+    brokers,
+    [] as readonly string[],
+    'host:port list; none = the embedded log over the Postgres event table',
+  ),
+  kafkaPrefix: variable('KAFKA_TOPIC_PREFIX', topicPrefix, '', 'put before every topic name'),
+  partitions: variable(
+    'LOG_PARTITIONS',
+    integer(1, 1024),
+    12,
+    'partitions of each topic, stored at creation; a mismatch refuses to start',
+  ),
+  secretKey: variable(
+    'SECRET_KEY',
+    optional(secretKeys),
+    null as string | null,
+    'v2:<base64 of 32 bytes>,v1:…; the first is current. Standalone makes one under the data folder',
+  ),
+  host: variable('HOST', text, '127.0.0.1', 'address the api listens on'),
+  port: variable('PORT', integer(0, 65_535), 8080, 'port the api listens on; 0 = any free one'),
+  opsPort: variable(
+    'OPS_PORT',
+    integer(0, 65_535),
+    0,
+    'port of /livez, /readyz and /metrics of a worker process; 0 = any free one',
+  ),
+  baseUrl: variable(
+    'BASE_URL',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'REST root as callers see it, with /v1; none = made from HOST and PORT',
+  ),
+  consoleUrl: variable(
+    'CONSOLE_URL',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'host of the invite page; none = the api itself',
+  ),
+  dataDir: variable('DATA_DIR', text, './data', 'folder of the embedded parts'),
+  logLevel: variable(
+    'LOG_LEVEL',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info' as const,
+    'pino level',
+  ),
+  logFile: variable(
+    'LOG_FILE',
+    optional(text),
+    null as string | null,
+    'file the log is appended to; none = standard output',
+  ),
+  poolSize: variable('DATABASE_POOL', integer(2, 200), 10, 'Postgres connections per process or thread'),
+  ratePerMinute: variable(
+    'RATE_LIMIT_PER_MINUTE',
+    integer(1, 1_000_000),
+    600,
+    'requests a minute per credential and process',
+  ),
+  rateBurst: variable('RATE_LIMIT_BURST', integer(1, 1_000_000), 100, 'requests a credential may make at once'),
+  projections: variable(
+    'PROJECTIONS',
+    list,
+    [] as readonly string[],
+    'names of the projections this process runs; none = all',
+  ),
+  leaseTtlMs: variable('LEASE_TTL_MS', integer(300, 600_000), 15_000, 'a lease that is not renewed lapses after this'),
+  boundaryDeadlineMs: variable(
+    'BOUNDARY_DEADLINE_MS',
+    optional(integer(100, 600_000)),
+    null as number | null,
+    'time the boundary call may take; none = the adapter’s own (30 s, sandbox 3 s)',
+  ),
+  settleWindowMs: variable(
+    'SETTLE_WINDOW_MS',
+    optional(integer(0, 7 * 86_400_000)),
+    null as number | null,
+    'how long after the deadline “absent” stays unknown; none = the adapter’s own (≥ 10 min, sandbox 10 s)',
+  ),
+  reconcileDelaysMs: variable(
+    'RECONCILE_DELAYS_MS',
+    durations,
+    [0, 5_000, 30_000, 120_000, 600_000] as readonly number[],
+    'waits between reconciles of an unknown outcome; then hourly for 72 h',
+  ),
+  deferDelaysMs: variable(
+    'DEFER_DELAYS_MS',
+    durations,
+    [30_000, 120_000, 600_000] as readonly number[],
+    'waits after transient failures before the call; then the target fails',
+  ),
+  maxRateLimits: variable('MAX_RATE_LIMITS', integer(0, 1_000), 10, 'automatic retries after a rate limit'),
+  sweepIntervalMs: variable(
+    'SWEEP_INTERVAL_MS',
+    integer(100, 3_600_000),
+    30_000,
+    'how often the sweeper looks for plans that were not carried out',
+  ),
+  publishConcurrency: variable(
+    'PUBLISH_CONCURRENCY',
+    integer(1, 10_000),
+    2_048,
+    'targets one publisher works on at once; more that are due wait for one to end',
+  ),
+} as const;
+
+type Variables = typeof variables;
+export type Config = { readonly [K in keyof Variables]: Variables[K] extends Variable<infer T> ? T : never };
+
+/** Values that may hold a password or a key: an error does not show them. */
+const hidden = ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL'];
+
+/** @throws ConfigError that names the variable. */
+export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
+  const read = Object.entries(variables).map(([key, { name, read: reader, fallback }]): [string, unknown] => {
+    const value = env[name];
+    if (value === undefined) return [key, fallback];
+    try {
+      return [key, reader(value)];
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'is not valid';
+      const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
+      throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
+    }
+  });
+  return Object.fromEntries(read) as Config;
+};
+
+/** What a process cannot do without. @throws ConfigError that names every variable missing, and what it is for. */
+export const requireSet = (config: Config, keys: readonly (keyof Config)[]): void => {
+  const missing = keys.filter(
+    (key) => config[key] === null || (Array.isArray(config[key]) && config[key].length === 0),
+  );
+  if (missing.length === 0) return;
+  throw new ConfigError(missing.map((key) => `${variables[key].name} is required: ${variables[key].help}`).join('\n'));
+};
+
+/** What `--help` of a process prints under its own words. */
+export const configHelp = (): string =>
+  Object.values(variables)
+    .map(({ name, fallback, help }) => {
+      const shown = fallback === null || String(fallback) === '' ? 'none' : String(fallback);
+      return `  ${name.padEnd(24)} ${help} [${shown}]`;
+    })
+    .join('\n');
+
+/** Where a test has a process die or stop; see fault-point.ts. Never set in production. */
+export const readFaults = (env: Readonly<Record<string, string | undefined>>) => ({
+  at: env.POSTLINE_FAULT ?? null,
+  onceFile: env.POSTLINE_FAULT_ONCE ?? null,
+  signal: env.POSTLINE_FAULT_SIGNAL === 'SIGSTOP' ? ('SIGSTOP' as const) : ('SIGKILL' as const),
+});
+
+/** The environment of this process, read here and nowhere else. */
+export const processEnv = (): Readonly<Record<string, string | undefined>> => process.env;

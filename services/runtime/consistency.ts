@@ -1,0 +1,49 @@
+import type { Positions } from './domain-store.ts';
+import type { Secrets } from './secrets.ts';
+
+/** What a caller must have seen projected to read back its own writes: `topic-partition` → commit position. */
+
+export const encodeToken = (secrets: Secrets, positions: Positions): string =>
+  secrets.seal('consistency', [...positions].map(([lane, position]) => `${lane}=${position}`).join(','));
+
+/** Null when the token is not ours or was altered: it is then ignored, as no token promises less than an old one. */
+export const decodeToken = (secrets: Secrets, token: string): Positions | null => {
+  const payload = secrets.open('consistency', token);
+  if (payload === null) return null;
+  const entries = payload.split(',').flatMap((pair): [string, bigint][] => {
+    const [lane, position] = pair.split('=');
+    return lane === undefined || position === undefined || !/^\d+$/.test(position) ? [] : [[lane, BigInt(position)]];
+  });
+  return new Map(entries);
+};
+
+export const mergePositions = (into: Positions, from: Positions): void => {
+  for (const [lane, position] of from) {
+    const known = into.get(lane);
+    if (known === undefined || known < position) into.set(lane, position);
+  }
+};
+
+/** Remembers what each credential wrote through this instance. Bounded: the longest unused credential is forgotten. */
+export class RecentWrites {
+  readonly #byCredential = new Map<string, Positions>();
+  readonly #most: number;
+
+  constructor(most = 10_000) {
+    this.#most = most;
+  }
+
+  remember(credential: string, positions: Positions): void {
+    if (positions.size === 0) return;
+    const known = this.#byCredential.get(credential) ?? new Map<string, bigint>();
+    this.#byCredential.delete(credential);
+    mergePositions(known, positions);
+    this.#byCredential.set(credential, known);
+    const [oldest] = this.#byCredential.keys();
+    if (this.#byCredential.size > this.#most && oldest !== undefined) this.#byCredential.delete(oldest);
+  }
+
+  of(credential: string): Positions {
+    return this.#byCredential.get(credential) ?? new Map();
+  }
+}

@@ -1,0 +1,507 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseError, type Pool, type PoolClient } from 'pg';
+import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
+import {
+  type Lane,
+  type LaneBatch,
+  type LanePosition,
+  type Log,
+  LogError,
+  type LogRecord,
+} from '#contracts/ports/log.ts';
+import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
+import type { DecodedEvent, EventCodec, StoredBytes } from './codec.ts';
+import { Unavailable } from './domain-store.ts';
+import { faultPoint } from './fault-point.ts';
+import { withMigrationLock } from './migrate.ts';
+import type { Logger } from './telemetry.ts';
+
+/**
+ * A consumer of the log. Its law: the position moves in the transaction of the effect, behind an epoch that every
+ * assignment bumps. So a death in between leaves neither, a repeat finds both, and a former owner writes nothing.
+ */
+
+/**
+ * What to do about an event that cannot be applied. `stop`: the lane rests until the next start. `park`: it is set
+ * aside with all later events of its stream, whose order would be broken. `skip`: it is left out. `retry`: again soon.
+ */
+export interface Verdict {
+  readonly action: 'retry' | 'park' | 'skip' | 'stop';
+  readonly eventId: string;
+  readonly reason: string;
+}
+
+export interface ConsumeMetrics {
+  applied(group: string, lane: Lane, events: number, milliseconds: number): void;
+  bad(group: string, lane: Lane, action: Verdict['action']): void;
+}
+
+export interface LaneStatus {
+  readonly state: 'running' | 'retrying' | 'stopped';
+  /** Why it does not run; null when it does. */
+  readonly reason: string | null;
+  /** Commit position of the last record applied. */
+  readonly position: bigint | null;
+}
+
+export interface ConsumeOptions {
+  readonly log: Log;
+  /** Read on from here where the log lost records. Without it such a lane stops. */
+  readonly store?: EventStore;
+  readonly pool: Pool;
+  readonly group: string;
+  readonly topics: readonly string[];
+  /** Stream kinds to hand over; others of the topics are passed over undecoded. Default: all. */
+  readonly kinds?: readonly string[];
+  /** Event types to hand over; others are passed over undecoded. Default: all. */
+  readonly types?: readonly string[];
+  readonly codec: EventCodec;
+  /** Effects of these events, on `tx` alone. A verdict rolls them back. Throwing: transient = again, else stop. */
+  apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | null>;
+  /** For an event that does not decode. Default: stop. */
+  readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
+  /**
+   * The commit does not wait for the disk: a Postgres that crashes may lose the newest effects, and their position with
+   * them, so they are applied again. For effects that are made from the log alone and leave the database nowhere.
+   */
+  readonly relaxed?: boolean;
+  /** `never`: its effects leave this database, so records at or before the lane's position are dropped. */
+  readonly replay?: 'never';
+  readonly signal: AbortSignal;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly metrics?: ConsumeMetrics;
+  readonly maxBatch?: number;
+}
+
+export interface Consumer {
+  /** Resolves when the signal ended it; rejects with what the log could not recover from. */
+  readonly done: Promise<void>;
+  readonly group: string;
+  /** Lanes held now or stopped here. */
+  status(): ReadonlyMap<Lane, LaneStatus>;
+}
+
+/** This member no longer owns the lane. The log ends its hold. */
+export class Fenced extends Error {
+  readonly code = 'fenced';
+  constructor(group: string, lane: Lane) {
+    super(`${group} on ${lane} belongs to another member`);
+    this.name = 'Fenced';
+  }
+}
+
+export const migrate = async (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.consumer_positions (
+        consumer_group text not null,
+        lane text not null,
+        next_offset int8,
+        position int8,
+        epoch int8 not null default 0,
+        updated_at timestamptz not null default now(),
+        primary key (consumer_group, lane)
+      ) with (fillfactor = 50);
+      create table if not exists ops.parked_events (
+        consumer_group text not null,
+        stream text not null,
+        revision int8 not null,
+        event_id uuid not null,
+        type text not null,
+        position int8 not null,
+        reason text not null,
+        parked_at timestamptz not null default now(),
+        primary key (consumer_group, stream, revision)
+      )`);
+  });
+
+/** Bumps the epoch of a group's lanes: whoever holds them writes nothing more. */
+export const fence = async (tx: PoolClient, group: string): Promise<void> => {
+  await tx.query('update ops.consumer_positions set epoch = epoch + 1 where consumer_group = $1', [group]);
+};
+
+/** Connection lost, server stopping, deadlock, store or log away: the same again can succeed. */
+export const isTransient = (error: unknown): boolean => {
+  if (error instanceof Unavailable) return true;
+  if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
+  if (error instanceof LogError) return error.code === 'unavailable';
+  if (error instanceof DatabaseError) {
+    return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
+  }
+  // A TypeError and its like are faults of ours, whatever their words.
+  if (!(error instanceof Error) || error.name !== 'Error') return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return (
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_)/.test(code) ||
+    /connection|timeout exceeded/i.test(error.message)
+  );
+};
+
+/**
+ * Runs work in a transaction of its own and commits when it says so. The connection may die at any moment, also between
+ * two statements: without a listener that would end the process.
+ */
+export const inTransaction = async <T>(
+  pool: Pool,
+  work: (tx: PoolClient) => Promise<{ readonly commit: boolean; readonly result: T }>,
+  begin = 'begin',
+): Promise<T> => {
+  const tx = await pool.connect();
+  let broken: Error | undefined;
+  const died = (error: Error): void => {
+    broken = error;
+  };
+  tx.on('error', died);
+  try {
+    await tx.query(begin);
+    const { commit, result } = await work(tx);
+    await tx.query(commit ? 'commit' : 'rollback');
+    return result;
+  } catch (error) {
+    await tx.query('rollback').catch(died);
+    throw error;
+  } finally {
+    tx.off('error', died);
+    // A connection that is broken, or whose state is not known, is not given back.
+    tx.release(broken);
+  }
+};
+
+const asPosition = (row: { lane: string; next_offset: string | null; position: string | null }): LanePosition => ({
+  lane: row.lane,
+  nextOffset: row.next_offset === null ? null : BigInt(row.next_offset),
+  position: row.position === null ? null : BigInt(row.position),
+});
+
+const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
+
+interface Held {
+  readonly epoch: string;
+  position: bigint | null;
+  /** Whether the group has parked events: only then are they looked for. */
+  parks: boolean;
+  state: LaneStatus['state'];
+  reason: string | null;
+}
+
+class Member implements Consumer {
+  readonly group: string;
+  readonly done: Promise<void>;
+  readonly #options: ConsumeOptions;
+  readonly #kinds: ReadonlySet<string> | null;
+  readonly #types: ReadonlySet<string> | null;
+  readonly #held = new Map<Lane, Held>();
+
+  constructor(options: ConsumeOptions) {
+    this.#options = options;
+    this.group = options.group;
+    this.#kinds = options.kinds === undefined ? null : new Set(options.kinds);
+    this.#types = options.types === undefined ? null : new Set(options.types);
+    const { store } = options;
+    const subscription = options.log.subscribe({
+      group: options.group,
+      topics: options.topics,
+      signal: options.signal,
+      ...(options.maxBatch === undefined ? {} : { maxBatch: options.maxBatch }),
+      handlers: {
+        assigned: (lanes) => this.#assigned(lanes),
+        batch: (batch) => this.#batch(batch),
+        ...(store === undefined
+          ? {}
+          : {
+              outOfRange: (lane: Lane, from: LanePosition, first: bigint) => this.#outOfRange(store, lane, from, first),
+            }),
+      },
+    });
+    this.done = subscription.done.catch((error: unknown) => {
+      if (!options.signal.aborted) throw error;
+    });
+    this.done.catch(() => undefined);
+  }
+
+  status(): ReadonlyMap<Lane, LaneStatus> {
+    return new Map([...this.#held].map(([lane, { state, reason, position }]) => [lane, { state, reason, position }]));
+  }
+
+  async #assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]> {
+    const rows = await this.#insisting(null, async () => {
+      const result = await this.#options.pool.query(
+        `insert into ops.consumer_positions (consumer_group, lane, epoch)
+         select $1, lane, 1 from unnest($2::text[]) as lane order by lane
+         on conflict (consumer_group, lane) do update set epoch = consumer_positions.epoch + 1
+         returning lane, next_offset, position, epoch,
+           exists (select 1 from ops.parked_events p where p.consumer_group = $1) as parks`,
+        [this.group, lanes],
+      );
+      return result.rows;
+    });
+    for (const lane of this.#held.keys()) if (!lanes.includes(lane)) this.#held.delete(lane);
+    for (const row of rows) {
+      const before = this.#held.get(row.lane);
+      const { position } = asPosition(row);
+      // A lane that rests here goes on resting, unless somebody got past the event: it would stop at the same one.
+      const rests = before?.state === 'stopped' && before.position === position;
+      this.#held.set(row.lane, {
+        epoch: row.epoch,
+        position,
+        parks: row.parks,
+        state: rests ? 'stopped' : 'running',
+        reason: rests ? before.reason : null,
+      });
+    }
+    return rows.map(asPosition);
+  }
+
+  async #batch(batch: LaneBatch): Promise<void> {
+    const held = this.#held.get(batch.lane);
+    if (held === undefined) throw new Fenced(this.group, batch.lane);
+    const { records, nextOffset, position } = batch;
+    await this.#handle(batch.lane, held, records.map(asStored), nextOffset, position);
+  }
+
+  /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
+  async #handle(
+    lane: Lane,
+    held: Held,
+    all: readonly StoredBytes[],
+    nextOffset: bigint | null,
+    position: bigint | null,
+  ): Promise<void> {
+    const { replay, metrics, logger, signal } = this.#options;
+    const known = held.position;
+    const records = all.filter(
+      (one) =>
+        (this.#kinds === null || this.#kinds.has(kindOf(one.stream))) &&
+        (this.#types === null || this.#types.has(one.type)) &&
+        (replay !== 'never' || known === null || one.position > known),
+    );
+    const left = new Map<string, Verdict>();
+    const began = performance.now();
+    for (let tries = 0; held.state !== 'stopped'; tries += 1) {
+      let applied = 0;
+      const attempt = async (): Promise<Verdict | null> => {
+        const events = await this.#decode(records.filter((one) => !left.has(one.id)));
+        if (!Array.isArray(events)) return events;
+        applied = events.length;
+        return this.#transaction(lane, held, records, events, left, nextOffset, position);
+      };
+      try {
+        const verdict = await this.#insisting(held, attempt);
+        if (verdict === null) {
+          held.position = newest(known, position);
+          metrics?.applied(this.group, lane, applied, performance.now() - began);
+          return;
+        }
+        await this.#judge(lane, held, verdict, records, left, tries);
+      } catch (error) {
+        if (error instanceof Fenced || signal.aborted) throw error;
+        // Nobody judged it: a fault of ours, or of the database. The lane rests, so that it is seen, and nothing is lost.
+        const reason = error instanceof Error ? error.message : String(error);
+        Object.assign(held, { state: 'stopped', reason });
+        metrics?.bad(this.group, lane, 'stop');
+        logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
+      }
+    }
+  }
+
+  async #decode(records: readonly StoredBytes[]): Promise<DecodedEvent[] | Verdict> {
+    const { codec, invalid } = this.#options;
+    const decoded: DecodedEvent[] = [];
+    for (const one of records) {
+      try {
+        decoded.push(await codec.decode(one));
+      } catch (error) {
+        if (!(error instanceof Error) || isTransient(error)) throw error;
+        return { action: invalid?.(one, error) ?? 'stop', eventId: one.id, reason: error.message };
+      }
+    }
+    return decoded;
+  }
+
+  async #judge(
+    lane: Lane,
+    held: Held,
+    verdict: Verdict,
+    records: readonly StoredBytes[],
+    left: Map<string, Verdict>,
+    tries: number,
+  ): Promise<void> {
+    const { logger, metrics, signal } = this.#options;
+    const { action, eventId, reason } = verdict;
+    metrics?.bad(this.group, lane, action);
+    const record = records.find((one) => one.id === eventId);
+    const where = { group: this.group, lane, eventId, stream: record?.stream, type: record?.type, reason };
+    if (action === 'retry') {
+      Object.assign(held, { state: 'retrying', reason });
+      await delay(backoffMs(tries), undefined, { signal });
+      held.state = 'running';
+    } else if (action === 'stop' || record === undefined) {
+      Object.assign(held, { state: 'stopped', reason });
+      logger.error(where, 'lane stopped at an event that cannot be applied');
+    } else {
+      left.set(eventId, verdict);
+      logger.warn(where, action === 'park' ? 'event parked' : 'event skipped');
+    }
+  }
+
+  /** Position first: it takes the row's lock, so a later owner waits for us and an earlier one is found out at once. */
+  async #transaction(
+    lane: Lane,
+    held: Held,
+    records: readonly StoredBytes[],
+    decoded: readonly DecodedEvent[],
+    left: ReadonlyMap<string, Verdict>,
+    nextOffset: bigint | null,
+    position: bigint | null,
+  ): Promise<Verdict | null> {
+    if (records.length === 0) {
+      // Nothing to apply: the position alone is one statement, and a transaction by itself.
+      await this.#move(this.#options.pool, lane, held, nextOffset, position);
+      return null;
+    }
+    const verdict = await inTransaction(
+      this.#options.pool,
+      async (tx) => {
+        if (!(await this.#move(tx, lane, held, nextOffset, position))) return { commit: false, result: null };
+        const parked = await this.#park(tx, held, records, left);
+        const events = parked.size === 0 ? decoded : decoded.filter((one) => !parked.has(one.id));
+        const verdict = events.length === 0 ? null : await this.#options.apply(tx, events);
+        if (verdict === null) faultPoint('consume:before-commit');
+        return { commit: verdict === null, result: verdict };
+      },
+      this.#options.relaxed === true ? 'begin; set local synchronous_commit = off' : 'begin',
+    );
+    faultPoint('consume:after-commit');
+    return verdict;
+  }
+
+  /** False when the lane is there already: a commit whose answer was lost. @throws Fenced */
+  async #move(
+    tx: Pick<PoolClient, 'query'>,
+    lane: Lane,
+    held: Held,
+    nextOffset: bigint | null,
+    position: bigint | null,
+  ): Promise<boolean> {
+    // A log that repeats older records takes no position back.
+    const moved = await tx.query({
+      name: 'consume-move',
+      text: `
+        update ops.consumer_positions
+        set next_offset = $4::int8, position = greatest(position, $5::int8), updated_at = now()
+        where consumer_group = $1 and lane = $2 and epoch = $3::int8
+          and (next_offset, position) is distinct from ($4::int8, $5::int8)`,
+      values: [this.group, lane, held.epoch, nextOffset, position],
+    });
+    if (moved.rowCount === 1) return true;
+    const { rowCount } = await tx.query(
+      'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
+      [this.group, lane, held.epoch],
+    );
+    if (rowCount === 0) throw new Fenced(this.group, lane);
+    return false;
+  }
+
+  /** Sets aside what was judged so, and every later event of a stream that has one set aside. Returns their ids. */
+  async #park(
+    tx: PoolClient,
+    held: Held,
+    records: readonly StoredBytes[],
+    left: ReadonlyMap<string, Verdict>,
+  ): Promise<ReadonlySet<string>> {
+    const parked = new Set<string>();
+    const judged = [...left.values()].some((one) => one.action === 'park');
+    if (!held.parks && !judged) return parked;
+    const known = await tx.query(
+      `select stream, min(revision) as revision from ops.parked_events
+       where consumer_group = $1 and stream = any($2::text[]) group by stream`,
+      [this.group, [...new Set(records.map((one) => one.stream))]],
+    );
+    const first = new Map<string, bigint>(known.rows.map((row) => [row.stream, BigInt(row.revision)]));
+    for (const { id, stream, revision, type, position } of records) {
+      const verdict = left.get(id);
+      const behind = first.get(stream);
+      if (verdict?.action === 'skip' || (verdict === undefined && (behind === undefined || revision < behind)))
+        continue;
+      if (behind === undefined) first.set(stream, revision);
+      parked.add(id);
+      await tx.query(
+        `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason)
+         values ($1, $2, $3::int8, $4, $5, $6::int8, $7) on conflict do nothing`,
+        [
+          this.group,
+          stream,
+          revision,
+          id,
+          type,
+          position,
+          verdict?.reason ?? 'an earlier event of its stream is parked',
+        ],
+      );
+    }
+    if (judged) held.parks = true;
+    return parked;
+  }
+
+  /** Reads the store from the lane's position to a head taken now, then goes on in the log at its first offset. */
+  async #outOfRange(store: EventStore, lane: Lane, from: LanePosition, first: bigint): Promise<LanePosition> {
+    const { log, topics, logger } = this.#options;
+    const held = this.#held.get(lane);
+    if (held === undefined) throw new Fenced(this.group, lane);
+    logger.warn({ group: this.group, lane, from, first }, 'the log lost what this lane reads next: reading the store');
+    const head = await this.#insisting(held, () => store.head());
+    let after = from.position;
+    for (;;) {
+      const page = await this.#insisting(held, () => store.readAll({ after, limit: 500 }));
+      const mine = page.filter((one) => {
+        const topic = topicOf(one.stream);
+        if (topic === null || !topics.includes(topic) || (head !== null && one.position > head)) return false;
+        return log.laneOf(topic, partitionOf(partitionKeyOf(one), log.partitions)) === lane;
+      });
+      after = page.at(-1)?.position ?? after;
+      const last = page.length === 0 || head === null || (after !== null && after >= head);
+      const position = mine.at(-1)?.position ?? held.position;
+      if (mine.length > 0 || last) await this.#handle(lane, held, mine, last ? first : from.nextOffset, position);
+      if (last) return { lane, nextOffset: first, position: held.position };
+    }
+  }
+
+  /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
+  async #insisting<T>(held: Held | null, attempt: () => Promise<T>): Promise<T> {
+    const { logger, signal } = this.#options;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const result = await attempt();
+        if (held?.state === 'retrying') Object.assign(held, { state: 'running', reason: null });
+        return result;
+      } catch (error) {
+        if (error instanceof Fenced || signal.aborted) throw error;
+        if (!isTransient(error)) throw error;
+        const reason = error instanceof Error ? error.message : String(error);
+        if (held !== null) Object.assign(held, { state: 'retrying', reason });
+        if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
+        await delay(backoffMs(failures), undefined, { signal });
+      }
+    }
+  }
+}
+
+const asStored = ({ stream, id, type, revision, position, value, metadata }: LogRecord): StoredBytes => ({
+  stream,
+  id,
+  type,
+  revision,
+  position,
+  data: value,
+  metadata,
+});
+
+const newest = (a: bigint | null, b: bigint | null): bigint | null => (a === null || (b !== null && b > a) ? b : a);
+
+const text = new TextDecoder();
+const partitionKeyOf = (event: RecordedEvent): string =>
+  (JSON.parse(text.decode(event.metadata)) as { partitionKey: string }).partitionKey;
+
+/** Starts consuming; see `ConsumeOptions`. */
+export const consume = (options: ConsumeOptions): Consumer => new Member(options);

@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type EventStore,
+  EventStoreError,
+  type EventToAppend,
+  type ExpectedRevision,
+} from '#contracts/ports/event-store.ts';
+import { type Decider, type Fact, fold } from '#domain/decider.ts';
+import { causedIdOf } from '#domain/ids.ts';
+import type { Actor, EventMetadata } from '#schemas/common.ts';
+import { partitionOf, topicOf } from '#schemas/topics.ts';
+import type { DecodedEvent, EventCodec } from './codec.ts';
+
+/** Streams as deciders see them: load and fold, append what was decided. */
+
+/** Who asks for what: it ends up in the metadata of every event the command makes. */
+export interface CommandContext {
+  readonly workspaceId: string;
+  readonly actor: Actor;
+  readonly correlationId: string;
+  /** Id of what caused the command: an event, or the request itself. */
+  readonly causationId: string;
+  /** Same for all effects of one accepted request; folds remember it to tell a repeat. */
+  readonly commandId: string;
+  /** Instant of the decision, ISO 8601. */
+  readonly now: string;
+  /** Set where the append follows from a stored event alone: event ids are then derived from it. */
+  readonly causeEventId?: string;
+  readonly keyHmac?: string;
+  readonly fingerprint?: string;
+}
+
+/** Highest commit position stored by a call, per `topic-partition`: what a reader must have seen to read it back. */
+export type Positions = Map<string, bigint>;
+
+/** The store did not answer, or not in time. Nothing is known to be wrong: repeat with the same key. */
+export class Unavailable extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'Unavailable';
+  }
+}
+
+export interface Loaded<State> {
+  readonly state: State;
+  /** Revision of the last event, −1 when there is none. */
+  readonly revision: number;
+  readonly events: readonly DecodedEvent[];
+}
+
+/** Time-ordered random UUID (RFC 9562 version 7). */
+export const uuidv7 = (): string => {
+  const time = Date.now().toString(16).padStart(12, '0');
+  // A version 4 one holds the random bits of the rest, and Node draws those in bulk.
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+};
+
+const factOf = (event: DecodedEvent): Fact => ({
+  eventId: event.id,
+  revision: event.revision,
+  commandId: event.metadata.commandId,
+  occurredAt: event.metadata.occurredAt,
+});
+
+/** Decoded events as a decider takes them. The codec has validated them against the same schemas. */
+export const asFacts = <Event extends { readonly type: string }>(
+  events: readonly DecodedEvent[],
+): { readonly event: Event; readonly fact: Fact }[] =>
+  events.map((one) => ({ event: { type: one.type, data: one.data } as unknown as Event, fact: factOf(one) }));
+
+export const foldEvents = <State, Command, Event extends { readonly type: string }>(
+  decider: Decider<State, Command, Event>,
+  events: readonly DecodedEvent[],
+): State => fold(decider, asFacts<Event>(events));
+
+/**
+ * Key of order in the log: the post's id for a post, so that it shares its targets' partition; else the stream's name.
+ * A target's key is its post, which the stream's name does not tell: its writers say it.
+ */
+export const partitionKeyOf = (kind: string, id: string): string => {
+  if (kind === 'target') throw new Error('a target is ordered by its post: pass partitionKey');
+  return kind === 'post' ? id : `${kind}-${id}`;
+};
+
+/** Waits before the repeats of an append whose outcome is not known, milliseconds. */
+const repeatDelays = [20, 100, 500, 1_000, 2_000];
+
+export class DomainStore {
+  readonly #store: EventStore;
+  readonly #codec: EventCodec;
+  readonly #partitions: number;
+  readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
+
+  constructor(store: EventStore, codec: EventCodec, partitions: number) {
+    this.#store = store;
+    this.#codec = codec;
+    this.#partitions = partitions;
+  }
+
+  async load<State, Command, Event extends { readonly type: string }>(
+    decider: Decider<State, Command, Event>,
+    id: string,
+    upTo?: number,
+  ): Promise<Loaded<State>> {
+    const events = await this.readStream(`${decider.kind}-${id}`, upTo);
+    return { state: foldEvents(decider, events), revision: events.at(-1)?.revision ?? -1, events };
+  }
+
+  async readStream(stream: string, upTo?: number): Promise<readonly DecodedEvent[]> {
+    const limit = upTo === undefined ? {} : { limit: upTo + 1 };
+    const stored = await this.#asking(() => this.#store.read(stream, limit));
+    return this.#codec.decodeAll(stored.filter((one) => upTo === undefined || one.revision <= BigInt(upTo)));
+  }
+
+  /**
+   * Appends at exactly this revision (−1 = the stream must not exist).
+   * An outcome that is not known is asked for by repeating the same ids and bytes; the exact expectation makes that safe.
+   * @throws EventStoreError `wrong_expected_revision` when somebody else wrote; Unavailable when the store stays away.
+   */
+  async append(
+    stream: string,
+    expected: number,
+    events: readonly { readonly type: string; readonly data: unknown }[],
+    context: CommandContext,
+    partitionKey: string,
+    positions?: Positions,
+  ): Promise<readonly DecodedEvent[]> {
+    const metadata = this.#metadataOf(context, partitionKey);
+    const toAppend: EventToAppend[] = [];
+    for (const [index, event] of events.entries()) {
+      // Several events of one cause in one stream need several ids.
+      const caused = context.causeEventId === undefined ? null : index === 0 ? stream : `${stream}#${index}`;
+      const id =
+        caused === null || context.causeEventId === undefined ? uuidv7() : causedIdOf(context.causeEventId, caused);
+      const bytes = await this.#codec.encode(stream, event, metadata);
+      toAppend.push({ id, type: event.type, ...bytes, partitionKey });
+    }
+    const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);
+    const result = await this.#appendUntilKnown(stream, expectation, toAppend);
+    const position =
+      result.position ?? (topicOf(stream) === null ? null : await this.#positionOf(stream, result.revision));
+    if (position !== null && positions !== undefined) this.#raise(positions, stream, partitionKey, position);
+    return toAppend.map((one, index) => ({
+      stream,
+      id: one.id,
+      type: one.type,
+      data: events[index]?.data as Record<string, unknown>,
+      metadata: { ...metadata, schemaVersion: this.#codec.versionOf(stream, one.type) },
+      revision: Number(result.revision) - (toAppend.length - 1) + index,
+      position: position ?? 0n,
+    }));
+  }
+
+  /** What an earlier call stored, as if this one had: the answer of a repeat promises what the first answer did. */
+  note(events: readonly DecodedEvent[], positions: Positions): void {
+    for (const { stream, metadata, position } of events) {
+      this.#raise(positions, stream, metadata.partitionKey, position);
+    }
+  }
+
+  #raise(positions: Positions, stream: string, partitionKey: string, position: bigint): void {
+    const topic = topicOf(stream);
+    if (topic === null) return;
+    const lane = `${topic}-${partitionOf(partitionKey, this.#partitions)}`;
+    const known = positions.get(lane);
+    if (known === undefined || known < position) positions.set(lane, position);
+  }
+
+  /** The same object for the same context and key. */
+  #metadataOf(context: CommandContext, partitionKey: string): Omit<EventMetadata, 'schemaVersion'> {
+    const known = this.#metadata.get(context);
+    if (known?.partitionKey === partitionKey) return known;
+    const made = {
+      workspaceId: context.workspaceId,
+      partitionKey,
+      actor: context.actor,
+      $correlationId: context.correlationId,
+      $causationId: context.causationId,
+      commandId: context.commandId,
+      occurredAt: context.now,
+      ...(context.keyHmac === undefined ? {} : { keyHmac: context.keyHmac }),
+      ...(context.fingerprint === undefined ? {} : { fingerprint: context.fingerprint }),
+    };
+    this.#metadata.set(context, made);
+    return made;
+  }
+
+  async #appendUntilKnown(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]) {
+    for (const pause of [...repeatDelays, null]) {
+      try {
+        return await this.#store.append(stream, expected, events);
+      } catch (error) {
+        const open =
+          error instanceof EventStoreError && (error.code === 'outcome_unknown' || error.code === 'unavailable');
+        if (!open) throw error;
+        if (pause === null) throw new Unavailable('The event store does not answer.', { cause: error });
+        await delay(pause);
+      }
+    }
+    throw new Unavailable('The event store does not answer.');
+  }
+
+  /** Where a repeat was stored the first time. Null when it cannot be read now: the append stands all the same. */
+  async #positionOf(stream: string, revision: bigint): Promise<bigint | null> {
+    const [event] = await this.#store.read(stream, { from: revision, limit: 1 }).catch(() => []);
+    return event?.position ?? null;
+  }
+
+  async #asking<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof EventStoreError && (error.code === 'unavailable' || error.code === 'outcome_unknown')) {
+        throw new Unavailable('The event store does not answer.', { cause: error });
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Pool } from 'pg';
+import { withMigrationLock } from './migrate.ts';
+
+/**
+ * Who works on what, for a while: rows on database time. A lease only keeps workers out of each other's way; what
+ * makes a sleeper harmless is the revision of the stream it appends to. If a holder dies its rows lapse by themselves.
+ */
+
+export const migrateLeases = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create sequence if not exists ops.work_lease_epochs;
+      create table if not exists ops.work_leases (
+        kind text not null,
+        id text not null,
+        holder text not null,
+        -- From one sequence for all rows, so that an epoch never comes twice, also when a row was deleted in between.
+        epoch bigint not null,
+        until timestamptz not null,
+        -- Nobody may take it before this instant; null = as soon as it lapses.
+        not_before timestamptz,
+        primary key (kind, id)
+      ) with (fillfactor = 50)`);
+  });
+
+const acquireSql = `
+insert into ops.work_leases (kind, id, holder, epoch, until)
+select $1, id, $2, nextval('ops.work_lease_epochs'), now() + $3 * interval '1 millisecond'
+from unnest($4::text[]) as id order by id
+on conflict (kind, id) do update
+  set holder = excluded.holder, epoch = excluded.epoch, until = excluded.until, not_before = null
+  where work_leases.until <= now() and (work_leases.not_before is null or work_leases.not_before <= now())
+returning id, epoch::text`;
+
+/** Rows are locked in the order of their ids by every statement here, so that two of them never wait for each other. */
+const renewSql = `
+with mine as (
+  select l.id from ops.work_leases l join unnest($2::text[], $3::bigint[]) as held (id, epoch) using (id, epoch)
+  where l.kind = $1 order by l.id for update of l
+)
+update ops.work_leases l set until = now() + $4 * interval '1 millisecond'
+from mine where l.kind = $1 and l.id = mine.id returning l.epoch::text`;
+
+const releaseSql = `
+with gone as (
+  select l.id, left_at.wait from ops.work_leases l
+  join unnest($2::text[], $3::bigint[], $4::float8[]) as left_at (id, epoch, wait) using (id, epoch)
+  where l.kind = $1 order by l.id for update of l
+), parked as (
+  update ops.work_leases l set until = now(), not_before = now() + gone.wait * interval '1 millisecond'
+  from gone where gone.wait is not null and l.kind = $1 and l.id = gone.id
+)
+delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1 and l.id = gone.id`;
+
+const cleanSql = `
+delete from ops.work_leases l using (
+  select id from ops.work_leases
+  where kind = $1 and until < now() - interval '1 hour' and (not_before is null or not_before < now())
+  order by id limit 1000 for update skip locked
+) old where l.kind = $1 and l.id = old.id`;
+
+const cleanEveryMs = 60_000;
+/** Milliseconds in which releases are gathered into one statement. */
+const gatherMs = 10;
+
+export interface Lease {
+  readonly id: string;
+  readonly epoch: bigint;
+  /** Aborts when the lease is lost: not renewed in time, or taken by another. */
+  readonly signal: AbortSignal;
+  /** Asked right before an effect: true only while nobody else can have taken it. Monotonic, so right after a sleep too. */
+  isHeld(): boolean;
+  /** Gives it back. `notBeforeMs`: milliseconds from now in which nobody is to take it. May be called again. */
+  release(options?: { readonly notBeforeMs?: number }): void;
+}
+
+interface Held {
+  readonly id: string;
+  readonly epoch: bigint;
+  readonly lost: AbortController;
+  /** Monotonic milliseconds, counted from before the statement was sent: never later than the row's own `until`. */
+  deadline: number;
+}
+
+export interface LeasesOptions {
+  readonly pool: Pool;
+  readonly kind: string;
+  /** Milliseconds. Renewed every third of it. */
+  readonly ttlMs: number;
+  /** Told when a renewal fails; the leases go on until they lapse. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export class LeaseLost extends Error {
+  constructor(id: string) {
+    super(`the lease of ${id} was lost`);
+    this.name = 'LeaseLost';
+  }
+}
+
+export class Leases {
+  readonly holder = `${hostname()}:${process.pid}:${randomUUID()}`;
+  readonly #options: LeasesOptions;
+  readonly #held = new Map<bigint, Held>();
+  #leaving: { readonly held: Held; readonly waitMs: number | null }[] = [];
+  #flushing: Promise<void> = Promise.resolve();
+  #gathering: NodeJS.Timeout | null = null;
+  #renewing: NodeJS.Timeout | null = null;
+  #watching: NodeJS.Timeout | null = null;
+  #renewal: Promise<void> | null = null;
+  #cleanedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Takes those that are free, all in one statement; what is missing in the answer belongs to somebody else. */
+  async acquire(ids: readonly string[]): Promise<readonly Lease[]> {
+    if (ids.length === 0) return [];
+    const { kind, ttlMs } = this.#options;
+    const deadline = performance.now() + ttlMs;
+    const rows = await this.#query<{ id: string; epoch: string }>(acquireSql, [
+      kind,
+      this.holder,
+      ttlMs,
+      [...new Set(ids)],
+    ]);
+    this.#watch();
+    return rows.map(({ id, epoch }) => {
+      const held: Held = { id, epoch: BigInt(epoch), lost: new AbortController(), deadline };
+      this.#held.set(held.epoch, held);
+      return this.#leaseOf(held);
+    });
+  }
+
+  /** Gives back all that is held and stops. Holders see their signals abort. */
+  async close(): Promise<void> {
+    for (const held of [...this.#held.values()]) {
+      this.#leave(held, null);
+      held.lost.abort(new LeaseLost(held.id));
+    }
+    if (this.#renewing !== null) clearInterval(this.#renewing);
+    if (this.#watching !== null) clearInterval(this.#watching);
+    this.#renewing = null;
+    this.#watching = null;
+    await this.#renewal;
+    await this.flush();
+  }
+
+  /** Writes the releases gathered so far. */
+  async flush(): Promise<void> {
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering = null;
+    const leaving = this.#leaving;
+    this.#leaving = [];
+    if (leaving.length > 0) this.#flushing = this.#flushing.then(() => this.#write(leaving));
+    await this.#flushing;
+  }
+
+  #leaseOf(held: Held): Lease {
+    return {
+      id: held.id,
+      epoch: held.epoch,
+      signal: held.lost.signal,
+      isHeld: () => this.#held.has(held.epoch) && performance.now() < held.deadline,
+      release: ({ notBeforeMs } = {}) => this.#leave(held, notBeforeMs ?? null),
+    };
+  }
+
+  #leave(held: Held, waitMs: number | null): void {
+    if (!this.#held.delete(held.epoch)) return;
+    this.#leaving.push({ held, waitMs });
+    this.#gathering ??= setTimeout(() => void this.flush(), gatherMs);
+  }
+
+  async #write(leaving: readonly { readonly held: Held; readonly waitMs: number | null }[]): Promise<void> {
+    try {
+      await this.#query(releaseSql, [
+        this.#options.kind,
+        leaving.map(({ held }) => held.id),
+        leaving.map(({ held }) => held.epoch),
+        leaving.map(({ waitMs }) => waitMs),
+      ]);
+    } catch (error) {
+      // They lapse by themselves.
+      this.#options.onError?.(error);
+    }
+  }
+
+  #watch(): void {
+    const { ttlMs } = this.#options;
+    this.#renewing ??= setInterval(() => this.#renew(), ttlMs / 3);
+    this.#watching ??= setInterval(() => this.#dropLapsed(), Math.max(10, ttlMs / 50));
+  }
+
+  #dropLapsed(): void {
+    const now = performance.now();
+    for (const held of this.#held.values()) if (now >= held.deadline) this.#lose(held);
+  }
+
+  #lose(held: Held): void {
+    if (this.#held.delete(held.epoch)) held.lost.abort(new LeaseLost(held.id));
+  }
+
+  #renew(): void {
+    if (this.#renewal !== null) return;
+    this.#renewal = this.#renewAll()
+      .catch((error: unknown) => this.#options.onError?.(error))
+      .finally(() => {
+        this.#renewal = null;
+      });
+  }
+
+  async #renewAll(): Promise<void> {
+    const { kind, ttlMs } = this.#options;
+    this.#dropLapsed();
+    const all = [...this.#held.values()];
+    if (all.length > 0) {
+      const deadline = performance.now() + ttlMs;
+      const rows = await this.#query<{ epoch: string }>(renewSql, [
+        kind,
+        all.map((held) => held.id),
+        all.map((held) => held.epoch),
+        ttlMs,
+      ]);
+      const renewed = new Set(rows.map(({ epoch }) => BigInt(epoch)));
+      for (const held of all) {
+        if (renewed.has(held.epoch)) held.deadline = deadline;
+        else this.#lose(held);
+      }
+    }
+    if (performance.now() - this.#cleanedAt < cleanEveryMs) return;
+    this.#cleanedAt = performance.now();
+    await this.#query(cleanSql, [kind]);
+  }
+
+  async #query<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    // A connection that hangs must not hold up the next renewal. pg takes the limit per query; its types do not say so.
+    const limited = { text, values: [...values], query_timeout: Math.max(250, this.#options.ttlMs / 3) };
+    return (await this.#options.pool.query(limited)).rows as Row[];
+  }
+}

@@ -1,0 +1,171 @@
+import { isMainThread, parentPort } from 'node:worker_threads';
+import type { Registry } from 'prom-client';
+import { type Config, ConfigError, configHelp, processEnv, readConfig, requireSet } from './config.ts';
+import {
+  type Check,
+  createLogger,
+  createRegistry,
+  type Logger,
+  type MetricsJson,
+  Readiness,
+  type SelfReport,
+  serveOps,
+} from './telemetry.ts';
+
+/**
+ * How a process lives: read the config, start, say that it is ready, and on one signal leave by emptying its loops.
+ * As a thread of standalone it does the same, told by its parent instead of by a signal.
+ */
+
+export interface ProcessContext {
+  readonly name: string;
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly readiness: Readiness;
+  readonly report: SelfReport;
+  /** Aborts once, when the process is to drain. */
+  readonly signal: AbortSignal;
+  /** Says that the process does its work now; `details` is logged. */
+  ready(details?: Readonly<Record<string, unknown>>): void;
+  /** Runs when `main` has returned, last added first. */
+  onClose(close: () => Promise<void>): void;
+}
+
+/** What a thread and its parent say to each other. */
+export type ToThread = { readonly type: 'drain' } | { readonly type: 'report'; readonly id: number };
+export type FromThread =
+  | { readonly type: 'ready'; readonly process: string; readonly details: Readonly<Record<string, unknown>> }
+  | { readonly type: 'failed'; readonly process: string }
+  | {
+      readonly type: 'report';
+      readonly process: string;
+      readonly id: number;
+      readonly checks: readonly Check[];
+      readonly metrics: readonly MetricsJson[];
+    };
+
+export interface ProcessOptions {
+  readonly name: string;
+  readonly summary: string;
+  /** Serves /livez, /readyz and /metrics on OPS_PORT; the api answers them itself. */
+  readonly ops?: boolean;
+  /** What must be configured; else it ends with exit code 2 and says so. Default: the database and the secret key. */
+  readonly requires?: readonly (keyof Config)[];
+  /** Default: that of the process. Standalone adds what it has found out. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Runs until `context.signal` aborts and what was begun is finished. */
+  main(context: ProcessContext): Promise<void>;
+}
+
+export const runProcess = async ({
+  name,
+  summary,
+  ops = true,
+  requires = ['databaseUrl', 'secretKey'],
+  env = processEnv(),
+  main,
+}: ProcessOptions): Promise<void> => {
+  if (isMainThread && process.argv.includes('--help')) {
+    process.stdout.write(`${name}: ${summary}\n\nEnvironment:\n${configHelp()}\n`);
+    return;
+  }
+  let config: Config;
+  try {
+    config = readConfig(env);
+    requireSet(config, requires);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${name}: ${error.message}\nSee --help for all variables.\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const logger = createLogger(name, config.logLevel, config.logFile);
+  const registry = createRegistry(name);
+  const readiness = new Readiness();
+  const report: SelfReport = {
+    checks: () => readiness.ask(),
+    metrics: async () => [await registry.getMetricsAsJSON()],
+  };
+  const draining = new AbortController();
+  const closers: (() => Promise<void>)[] = [];
+  const undoDrain = listenForDrain(name, draining, logger, report);
+  const context: ProcessContext = {
+    name,
+    config,
+    logger,
+    registry,
+    readiness,
+    report,
+    signal: draining.signal,
+    ready: (details = {}) => {
+      logger.info(details, 'ready');
+      tellParent({ type: 'ready', process: name, details });
+    },
+    onClose: (close) => void closers.unshift(close),
+  };
+  try {
+    if (ops && isMainThread) {
+      const { port, server } = await serveOps(config.host, config.opsPort, report);
+      logger.info({ opsPort: port }, 'serving /livez, /readyz and /metrics');
+      context.onClose(async () => void server.close());
+    }
+    await main(context);
+  } catch (error) {
+    logger.fatal({ err: error }, 'stopped by an error');
+    process.exitCode = 1;
+    tellParent({ type: 'failed', process: name });
+  } finally {
+    for (const close of closers)
+      await close().catch((error: unknown) => logger.error({ err: error }, 'closing failed'));
+    undoDrain();
+    logger.info('stopped');
+    logger.flush();
+  }
+};
+
+const tellParent = (message: FromThread): void => {
+  if (!isMainThread) parentPort?.postMessage(message);
+};
+
+/**
+ * One SIGTERM or SIGINT drains; a second one ends the process at once. One Ctrl-C under `npm start` arrives up to three
+ * times (from the terminal, npm and bootstrap.mjs), so what comes within a second of the first is the first.
+ */
+const listenForDrain = (name: string, draining: AbortController, logger: Logger, report: SelfReport): (() => void) => {
+  if (!isMainThread) {
+    const heed = (message: ToThread): void => {
+      if (message.type === 'drain') draining.abort();
+      else void answerReport(name, message.id, report);
+    };
+    parentPort?.on('message', heed);
+    return () => parentPort?.off('message', heed);
+  }
+  let since = 0;
+  const drain = (signal: NodeJS.Signals): void => {
+    if (draining.signal.aborted) {
+      if (performance.now() - since > 1_000) process.exit(130);
+      return;
+    }
+    since = performance.now();
+    logger.info({ signal }, 'draining');
+    draining.abort();
+  };
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
+  return () => {
+    process.off('SIGTERM', drain);
+    process.off('SIGINT', drain);
+  };
+};
+
+const answerReport = async (name: string, id: number, report: SelfReport): Promise<void> => {
+  tellParent({ type: 'report', process: name, id, checks: await report.checks(), metrics: await report.metrics() });
+};
+
+/** Resolves when the signal aborts. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

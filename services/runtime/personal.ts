@@ -1,0 +1,87 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { TSchema } from 'typebox';
+import type { DataKeys } from './data-keys.ts';
+
+/**
+ * Personal members are encrypted at the store's edge with the data key of the event's client. In the stored JSON such a
+ * member is `{"$sealed": "<base64 of iv, tag, ciphertext>"}`; null stays null; after the key's destruction it reads as null.
+ */
+
+interface Sealed {
+  readonly $sealed: string;
+}
+
+const isSealed = (value: unknown): value is Sealed =>
+  typeof value === 'object' && value !== null && typeof (value as Sealed).$sealed === 'string';
+
+const found = new WeakMap<TSchema, readonly string[]>();
+
+/** Names of the personal members at the top of an event's data. */
+export const personalMembers = (schema: TSchema): readonly string[] => {
+  const known = found.get(schema);
+  if (known !== undefined) return known;
+  const properties = (schema as { properties?: Record<string, { personal?: boolean }> }).properties ?? {};
+  const names = Object.entries(properties).flatMap(([name, member]) => (member.personal === true ? [name] : []));
+  found.set(schema, names);
+  return names;
+};
+
+type Data = Record<string, unknown>;
+
+const clientOf = (data: Data): string => {
+  if (typeof data.clientId !== 'string') throw new Error('an event with personal members must name its clientId');
+  return data.clientId;
+};
+
+/** The member's place is bound into the ciphertext, so that it cannot be moved to another event or member. */
+const place = (stream: string, type: string, member: string): Buffer => Buffer.from(`${stream}\n${type}\n${member}`);
+
+export const sealPersonal = async (
+  keys: DataKeys,
+  stream: string,
+  type: string,
+  members: readonly string[],
+  data: Data,
+): Promise<Data> => {
+  if (members.every((member) => data[member] === null || data[member] === undefined)) return data;
+  const key = await keys.forWriting(clientOf(data));
+  const sealed: Data = { ...data };
+  for (const member of members) {
+    const value = data[member];
+    if (value === null || value === undefined) continue;
+    if (key === null) {
+      sealed[member] = null;
+      continue;
+    }
+    const iv = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(place(stream, type, member));
+    const text = Buffer.concat([cipher.update(String(value), 'utf8'), cipher.final()]);
+    sealed[member] = { $sealed: Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64') };
+  }
+  return sealed;
+};
+
+export const openPersonal = async (
+  keys: DataKeys,
+  stream: string,
+  type: string,
+  members: readonly string[],
+  data: Data,
+): Promise<Data> => {
+  if (!members.some((member) => isSealed(data[member]))) return data;
+  const key = await keys.forReading(clientOf(data));
+  const opened: Data = { ...data };
+  for (const member of members) {
+    const value = data[member];
+    if (!isSealed(value)) continue;
+    if (key === null) {
+      opened[member] = null;
+      continue;
+    }
+    const bytes = Buffer.from(value.$sealed, 'base64');
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(place(stream, type, member));
+    decipher.setAuthTag(bytes.subarray(12, 28));
+    opened[member] = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+  }
+  return opened;
+};

@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { apikey } from '#domain/apikey.ts';
+import { Rejection } from '#domain/decider.ts';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type WorkspaceState, workspace } from '#domain/workspace.ts';
+import { isTimezone } from '#domain/zones.ts';
+import type { Actor, Mode } from '#schemas/common.ts';
+import { type CommandContext, type DomainStore, type Positions, uuidv7 } from './domain-store.ts';
+import { execute } from './execute.ts';
+
+/** Workspaces, members and keys as an operator makes them, until the console exists. */
+
+export interface Operator {
+  readonly store: DomainStore;
+  readonly actor: Actor;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly positions: Positions;
+}
+
+export const contextOf = ({ actor, clock }: Operator, workspaceId: string): CommandContext => {
+  const id = uuidv7();
+  return {
+    workspaceId,
+    actor,
+    correlationId: id,
+    causationId: id,
+    commandId: id,
+    now: new Date(clock()).toISOString(),
+  };
+};
+
+export interface NewWorkspace {
+  readonly name: string;
+  readonly timezone: string;
+  readonly ownerName: string;
+}
+
+/**
+ * A workspace with its Owner and its sandbox twin. If we die between the two the twin is missing: `ensureTwin` makes it
+ * whenever a test key is made. @throws Rejection validation_failed for a zone that is none.
+ */
+export const createWorkspace = async (
+  operator: Operator,
+  { name, timezone, ownerName }: NewWorkspace,
+): Promise<{ readonly workspaceId: string; readonly memberId: string }> => {
+  if (!isTimezone(timezone)) {
+    throw new Rejection('validation_failed', 'A workspace needs a zone of the IANA database.', {
+      errors: [{ path: '/timezone', message: 'must be an IANA timezone' }],
+    });
+  }
+  const workspaceId = uuidv7();
+  const memberId = uuidv7();
+  const command = { type: 'Create', name, timezone, owner: { memberId, name: ownerName } } as const;
+  const { positions, store } = operator;
+  await execute(store, workspace, workspaceId, command, contextOf(operator, workspaceId), { positions });
+  await ensureTwin(operator, workspaceId);
+  return { workspaceId, memberId };
+};
+
+type Created = Extract<WorkspaceState, { status: 'created' }>;
+
+/** @throws Rejection not_found */
+export const loadWorkspace = async ({ store }: Operator, workspaceId: string): Promise<Created> => {
+  const { state } = await store.load(workspace, workspaceId);
+  if (state.status === 'none' || state.twinOf !== null) throw new Rejection('not_found', 'There is no such workspace.');
+  return state;
+};
+
+const ensureTwin = async (operator: Operator, workspaceId: string): Promise<void> => {
+  const { name, timezone } = await loadWorkspace(operator, workspaceId);
+  const twinId = testTwinIdOf(workspaceId);
+  const command = { type: 'CreateTwin', name, timezone, twinOf: workspaceId } as const;
+  const { positions, store } = operator;
+  await execute(store, workspace, twinId, command, contextOf(operator, twinId), { positions });
+};
+
+export interface MintedKey {
+  /** Shown once and kept nowhere. */
+  readonly secret: string;
+  readonly hash: string;
+  readonly prefix: string;
+}
+
+/** 256 random bits; only the SHA-256 is kept. */
+export const mintKey = (mode: Mode): MintedKey => {
+  const secret = `sk_${mode}_${randomBytes(32).toString('base64url')}`;
+  return { secret, hash: hashKey(secret), prefix: secret.slice(0, `sk_${mode}_`.length + 4) };
+};
+
+export const hashKey = (secret: string): string => createHash('sha256').update(secret, 'utf8').digest('hex');
+
+export interface NewKey {
+  readonly workspaceId: string;
+  readonly memberId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly mode: Mode;
+  /** ISO 8601 instant. */
+  readonly expiresAt: string;
+}
+
+export const createApiKey = async (
+  operator: Operator,
+  input: NewKey,
+): Promise<{ readonly id: string; readonly secret: string }> => {
+  const { members } = await loadWorkspace(operator, input.workspaceId);
+  if (members[input.memberId] === undefined) throw new Rejection('not_found', 'There is no such member.');
+  if (input.mode === 'test') await ensureTwin(operator, input.workspaceId);
+  const id = uuidv7();
+  const { secret, hash, prefix } = mintKey(input.mode);
+  const { workspaceId: _workspace, ...key } = input;
+  const context = contextOf(operator, input.workspaceId);
+  const command = { type: 'Create', now: context.now, ...key, hash, prefix } as const;
+  await execute(operator.store, apikey, id, command, context, { positions: operator.positions });
+  return { id, secret };
+};
+
+const ofWorkspace =
+  (workspaceId: string) =>
+  (loaded: { readonly events: readonly { readonly metadata: { readonly workspaceId: string } }[] }) => {
+    if (loaded.events[0]?.metadata.workspaceId !== workspaceId)
+      throw new Rejection('not_found', 'There is no such key.');
+  };
+
+/** The former secret works 24 hours more, at most to the key's own expiry. */
+export const rotateApiKey = async (
+  operator: Operator,
+  workspaceId: string,
+  id: string,
+): Promise<{ readonly secret: string }> => {
+  const { state } = await operator.store.load(apikey, id);
+  if (state.status === 'none') throw new Rejection('not_found', 'There is no such key.');
+  const { secret, hash, prefix } = mintKey(state.mode);
+  const context = contextOf(operator, workspaceId);
+  await execute(operator.store, apikey, id, { type: 'Rotate', now: context.now, hash, prefix }, context, {
+    positions: operator.positions,
+    guard: ofWorkspace(workspaceId),
+  });
+  return { secret };
+};
+
+export const revokeApiKey = async (operator: Operator, workspaceId: string, id: string): Promise<void> => {
+  await execute(operator.store, apikey, id, { type: 'Revoke' }, contextOf(operator, workspaceId), {
+    positions: operator.positions,
+    guard: ofWorkspace(workspaceId),
+  });
+};

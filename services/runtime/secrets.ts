@@ -1,0 +1,83 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
+
+/**
+ * The secret keys of the installation, newest first, and what is derived from them. Nothing derived is ever stored:
+ * what needs a key later stores the *version* that made it.
+ */
+
+/** Each purpose has its own sub-key, so that a leak in one place opens no other. */
+export type Purpose = 'secrets' | 'cursors' | 'blob-urls' | 'fingerprints' | 'wrapping' | 'consistency' | 'sessions';
+
+export class Secrets {
+  readonly #keys: ReadonlyMap<string, Buffer>;
+  readonly #derived = new Map<string, Buffer>();
+  /** The same as key objects: a Buffer would be made into one for every HMAC, which costs more than the HMAC. */
+  readonly #macKeys = new Map<string, KeyObject>();
+  readonly current: string;
+
+  /** @param list `v2:<base64, 32 bytes>,v1:…`; the first is current. */
+  constructor(list: string) {
+    const keys = list.split(',').map((part): [string, Buffer] => {
+      const [version, text, ...rest] = part.trim().split(':');
+      const key = Buffer.from(text ?? '', 'base64');
+      if (version === undefined || !/^v\d+$/.test(version) || rest.length > 0 || key.length !== 32) {
+        throw new Error('SECRET_KEY must be a list like v2:<base64 of 32 bytes>,v1:<base64 of 32 bytes>');
+      }
+      return [version, key];
+    });
+    this.#keys = new Map(keys);
+    // Which of two keys made what is stored under their version could not be told.
+    if (this.#keys.size < keys.length) throw new Error('SECRET_KEY names a version twice');
+    this.current = keys[0]?.[0] ?? '';
+  }
+
+  versions(): readonly string[] {
+    return [...this.#keys.keys()];
+  }
+
+  /** The last of the list: for what must not change when a new key is put first. */
+  get oldest(): string {
+    return this.versions().at(-1) ?? this.current;
+  }
+
+  has(version: string): boolean {
+    return this.#keys.has(version);
+  }
+
+  /** 32 bytes. @throws when the version is not in the list: a key in use was taken away. */
+  subKey(purpose: Purpose, version: string = this.current): Buffer {
+    const name = `${version}/${purpose}`;
+    const known = this.#derived.get(name);
+    if (known !== undefined) return known;
+    const key = this.#keys.get(version);
+    if (key === undefined) throw new Error(`SECRET_KEY lacks version ${version}, which is still in use`);
+    const derived = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `postline/${purpose}`, 32));
+    this.#derived.set(name, derived);
+    return derived;
+  }
+
+  /** HMAC-SHA256 under a purpose's sub-key. */
+  mac(purpose: Purpose, text: string, version: string = this.current): Buffer {
+    const name = `${version}/${purpose}`;
+    const key = this.#macKeys.get(name) ?? createSecretKey(this.subKey(purpose, version));
+    this.#macKeys.set(name, key);
+    return createHmac('sha256', key).update(text, 'utf8').digest();
+  }
+
+  /** `<version>.<payload>.<mac>`, all base64url: what a caller may carry and not alter. */
+  seal(purpose: Purpose, payload: string): string {
+    const body = Buffer.from(payload, 'utf8').toString('base64url');
+    return `${this.current}.${body}.${this.mac(purpose, body).toString('base64url')}`;
+  }
+
+  /** The payload, or null when it was altered, is malformed, or its key is gone. */
+  open(purpose: Purpose, sealed: string): string | null {
+    const [version, body, mac, ...rest] = sealed.split('.');
+    if (version === undefined || body === undefined || mac === undefined || rest.length > 0 || !this.has(version))
+      return null;
+    const given = Buffer.from(mac, 'base64url');
+    const expected = this.mac(purpose, body, version);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
+    return Buffer.from(body, 'base64url').toString('utf8');
+  }
+}

@@ -1,0 +1,44 @@
+import { Rejection } from '#domain/decider.ts';
+import { workspace } from '#domain/workspace.ts';
+import { type DomainStore, uuidv7 } from './domain-store.ts';
+import type { Secrets } from './secrets.ts';
+
+/**
+ * First-party sessions: sealed, so that no table holds them. A session says who its member is, never what the member may
+ * do: that is the role at the time of each call.
+ */
+
+export interface Session {
+  readonly id: string;
+  readonly memberId: string;
+  /** The live workspace. */
+  readonly workspaceId: string;
+  /** ISO 8601 instant. */
+  readonly expiresAt: string;
+}
+
+const prefix = 'sess_';
+export const sessionMs = 15 * 60_000;
+
+export const isSessionToken = (token: string): boolean => token.startsWith(prefix);
+
+/** @throws Rejection not_found where the workspace or the member is not there. */
+export const mintSession = async (
+  { store, secrets, clock }: { readonly store: DomainStore; readonly secrets: Secrets; readonly clock: () => number },
+  { workspaceId, memberId }: Pick<Session, 'workspaceId' | 'memberId'>,
+): Promise<{ readonly token: string; readonly expiresAt: string }> => {
+  const { state } = await store.load(workspace, workspaceId);
+  if (state.status === 'none' || state.members[memberId] === undefined) {
+    throw new Rejection('not_found', 'There is no such member.');
+  }
+  const expiresAt = new Date(clock() + sessionMs).toISOString();
+  const session: Session = { id: uuidv7(), memberId, workspaceId, expiresAt };
+  return { token: `${prefix}${secrets.seal('sessions', JSON.stringify(session))}`, expiresAt };
+};
+
+/** Who the token is for, expired or not; null when it was not sealed by us. */
+export const openSession = (secrets: Secrets, token: string): Session | null => {
+  if (!isSessionToken(token)) return null;
+  const payload = secrets.open('sessions', token.slice(prefix.length));
+  return payload === null ? null : (JSON.parse(payload) as Session);
+};

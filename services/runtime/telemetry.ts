@@ -1,0 +1,159 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Logger, pino } from 'pino';
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
+
+/** What a process says about itself: logs, metrics, and whether it is alive and ready. */
+
+export type { Logger };
+
+const couldBeSecret =
+  /^(authorization|key|apikey|secretkey|credentials|cookie|setcookie|databaseurl|eventstoreurl)$|(token|secret|password)$/;
+const judged = new Map<string, boolean>();
+const isSecretName = (name: string): boolean => {
+  const known = judged.get(name);
+  if (known !== undefined) return known;
+  const secret = couldBeSecret.test(name.replaceAll(/[-_]/g, '').toLowerCase());
+  if (judged.size < 10_000) judged.set(name, secret);
+  return secret;
+};
+
+const deepest = 8;
+
+/**
+ * Members that could hold a secret are cut out wherever they stand, in errors too; tokens in texts and paths are masked
+ * by who logs them. NOTE: pino's own `redact` takes ten times as long and reaches only the depths it is told.
+ */
+const cut = (value: unknown, depth = 0): unknown => {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > deepest) return '…';
+  if (Array.isArray(value)) return value.map((one) => cut(one, depth + 1));
+  const source = value instanceof Error ? pino.stdSerializers.err(value) : value;
+  if ('toJSON' in source && typeof source.toJSON === 'function') return cut(source.toJSON(), depth + 1);
+  return Object.fromEntries(
+    Object.entries(source).map(([name, one]) => [name, isSecretName(name) ? '…' : cut(one, depth + 1)]),
+  );
+};
+const cutMembers = (members: object) => cut(members) as Record<string, unknown>;
+
+/** Bytes that are gathered before a log file is written to, and the longest they wait for company, milliseconds. */
+const gathered = 8_192;
+const lingerMs = 250;
+
+/** A line a request must not cost a write a request. What a kill -9 loses is the last lines; an orderly end flushes. */
+const openFile = (file: string) => {
+  const destination = pino.destination({ dest: file, sync: true, minLength: gathered, append: true, mkdir: true });
+  setInterval(() => destination.flush(), lingerMs).unref();
+  return destination;
+};
+
+/** @param file where the log goes; null = standard output. Several threads may share one: lines are written whole. */
+export const createLogger = (name: string, level: string, file: string | null = null): Logger => {
+  const formatters = { log: cutMembers };
+  const options = { name, level, formatters, base: { name }, timestamp: pino.stdTimeFunctions.isoTime };
+  const logger = file === null ? pino(options) : pino(options, openFile(file));
+  // What a child is bound to passes by the formatters.
+  const { child } = logger;
+  logger.child = function (this: Logger, bindings: object, more?: object) {
+    return child.call(this, cutMembers(bindings), more);
+  } as typeof child;
+  return logger;
+};
+
+export const createRegistry = (thread: string): Registry => {
+  const registry = new Registry();
+  registry.setDefaultLabels({ thread });
+  // Includes nodejs_eventloop_lag_*: leases and heartbeats must not share a thread with work over 50 ms.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 10 });
+  return registry;
+};
+
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** Why not, in words; also figures such as a lag. */
+  readonly detail?: string;
+}
+
+/** The parts a process needs, each asked when somebody wants to know. */
+export class Readiness {
+  readonly #checks = new Map<string, () => Promise<string | null>>();
+
+  /** `check` resolves to a detail (or null) when the part is well and rejects when it is not. */
+  add(name: string, check: () => Promise<string | null>): void {
+    this.#checks.set(name, check);
+  }
+
+  async ask(): Promise<readonly Check[]> {
+    return Promise.all(
+      [...this.#checks].map(async ([name, check]): Promise<Check> => {
+        try {
+          const detail = await within(2_000, check());
+          return detail === null ? { name, ok: true } : { name, ok: true, detail };
+        } catch (error) {
+          return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
+        }
+      }),
+    );
+  }
+}
+
+const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+export interface SelfReport {
+  checks(): Promise<readonly Check[]>;
+  metrics(): Promise<readonly MetricsJson[]>;
+}
+
+export interface OpsAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Answers /livez, /readyz and /metrics; null for any other path. */
+export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAnswer | null> => {
+  if (path === '/livez') return { status: 200, contentType: 'application/json', body: '{"status":"alive"}' };
+  if (path === '/readyz') {
+    const checks = await report.checks();
+    const ready = checks.every((one) => one.ok);
+    const body = JSON.stringify({ status: ready ? 'ready' : 'not_ready', checks });
+    return { status: ready ? 200 : 503, contentType: 'application/json', body };
+  }
+  if (path !== '/metrics') return null;
+  const merged = AggregatorRegistry.aggregate([...(await report.metrics())]);
+  return { status: 200, contentType: merged.contentType, body: await merged.metrics() };
+};
+
+/** The small server of a process that has no other. Listens on loopback unless told otherwise. */
+export const serveOps = async (
+  host: string,
+  port: number,
+  report: SelfReport,
+): Promise<{ readonly port: number; readonly server: Server }> => {
+  const server = createServer((incoming, outgoing) => {
+    opsAnswer(new URL(incoming.url ?? '/', 'http://ops').pathname, report)
+      .then((answer) => answer ?? { status: 404, contentType: 'text/plain', body: 'not found' })
+      .catch(() => ({ status: 500, contentType: 'text/plain', body: 'failed' }))
+      .then(({ status, contentType, body }) =>
+        outgoing.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body),
+      );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, server };
+};

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { Batches, batchesOf } from '#runtime/batches.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('batches', (t) => {
+  t('answers those who ask in one turn with one query, each key once', async () => {
+    const asked: (readonly string[])[] = [];
+    const batches = new Batches(async (keys) => {
+      asked.push(keys);
+      return new Map(keys.map((key) => [key, key.toUpperCase()]));
+    });
+    assert.deepEqual(await Promise.all(['a', 'b', 'a'].map((key) => batches.get(key))), ['A', 'B', 'A']);
+    assert.deepEqual(asked, [['a', 'b']]);
+  });
+
+  t('what is not found is null', async () => {
+    assert.equal(await new Batches(async () => new Map()).get('a'), null);
+  });
+
+  t('never answers from a query that began before the question', async () => {
+    let stored = 'old';
+    const gates: (() => void)[] = [];
+    const batches = new Batches(async (keys) => {
+      const seen = stored;
+      await new Promise<void>((resolve) => gates.push(resolve));
+      return new Map(keys.map((key) => [key, seen]));
+    });
+    const open = async (count: number) => {
+      while (gates.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const first = batches.get('a');
+    await open(1);
+    stored = 'new';
+    const second = batches.get('a');
+    await open(2);
+    for (const gate of gates) gate();
+    assert.deepEqual(await Promise.all([first, second]), ['old', 'new']);
+  });
+
+  t('has two queries out at most, and none is forgotten', async () => {
+    let out = 0;
+    let most = 0;
+    const batches = new Batches(async (keys) => {
+      out += 1;
+      most = Math.max(most, out);
+      await new Promise((resolve) => setImmediate(resolve));
+      out -= 1;
+      return new Map(keys.map((key) => [key, key]));
+    });
+    const keys = Array.from({ length: 500 }, (_, n) => String(n));
+    const answers: Promise<string | null>[] = [];
+    for (const key of keys) {
+      answers.push(batches.get(key));
+      if (Number(key) % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.deepEqual(await Promise.all(answers), keys);
+    assert.ok(most <= 2, `${most} at once`);
+  });
+
+  t('a query that fails fails those who asked it, and nobody after', async () => {
+    let fails = true;
+    const batches = new Batches(async (keys) => {
+      if (fails) throw new Error('away');
+      return new Map(keys.map((key) => [key, 1]));
+    });
+    await assert.rejects(batches.get('a'), /away/);
+    fails = false;
+    assert.equal(await batches.get('a'), 1);
+  });
+
+  t('sources do not share', async () => {
+    const of = batchesOf(async (source: { name: string }, keys) => new Map(keys.map((key) => [key, source.name])));
+    assert.deepEqual(await Promise.all([of({ name: 'x' }, 'a'), of({ name: 'y' }, 'a')]), ['x', 'y']);
+  });
+});

@@ -1,0 +1,105 @@
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
+import { ConfigError, configHelp, readConfig, readFaults } from '#runtime/config.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import { secretKey } from '#test/support/domain.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Every variable, with a value that is right and values that are wrong. Free texts have no wrong ones. */
+const table: Readonly<Record<string, { readonly right: string; readonly wrong: readonly string[] }>> = {
+  DATABASE_URL: { right: 'postgres://u:p@host/db', wrong: ['mysql://host/db', 'host:5432', 'postgres:'] },
+  EVENTSTORE_URL: { right: 'esdb://one:2113,two:2113?tls=false', wrong: ['http://host:2113', 'host:2113', 'esdb://'] },
+  KAFKA_BROKERS: { right: 'a:9092, [::1]:9092', wrong: ['a', 'a:b', 'http://a:9092', 'a:99999'] },
+  KAFKA_TOPIC_PREFIX: { right: 'blue.', wrong: ['blue/', 'a b'] },
+  LOG_PARTITIONS: { right: '24', wrong: ['0', '1025', '1.5', 'twelve', '', ' ', '0x10', '1e2', '-1'] },
+  SECRET_KEY: { right: `${secretKey(2)},${secretKey(1)}`, wrong: ['secret', 'v1:c2hvcnQ='] },
+  HOST: { right: '0.0.0.0', wrong: [] },
+  PORT: { right: '0', wrong: ['65536', '', '-1'] },
+  OPS_PORT: { right: '9090', wrong: ['65536', 'http'] },
+  BASE_URL: { right: 'https://api.example.com/v1/', wrong: ['api.example.com', 'ftp://example.com'] },
+  CONSOLE_URL: { right: 'https://console.example.com', wrong: ['//example.com'] },
+  DATA_DIR: { right: '/tmp/data', wrong: [] },
+  LOG_FILE: { right: '/tmp/log', wrong: [] },
+  LOG_LEVEL: { right: 'debug', wrong: ['verbose', 'INFO', ''] },
+  DATABASE_POOL: { right: '2', wrong: ['1', '201', ''] },
+  RATE_LIMIT_PER_MINUTE: { right: '1', wrong: ['0', 'none'] },
+  RATE_LIMIT_BURST: { right: '1', wrong: ['0'] },
+  PROJECTIONS: { right: 'posts,clients', wrong: [] },
+  LEASE_TTL_MS: { right: '300', wrong: ['299', '600001'] },
+  BOUNDARY_DEADLINE_MS: { right: '100', wrong: ['99', '1s'] },
+  SETTLE_WINDOW_MS: { right: '0', wrong: ['-1'] },
+  RECONCILE_DELAYS_MS: { right: '0, 100', wrong: ['0,soon', '604800001'] },
+  DEFER_DELAYS_MS: { right: '1', wrong: ['-1'] },
+  MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
+  SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
+  PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
+};
+
+const help = configHelp();
+const names = [...help.matchAll(/^ {2}([A-Z][A-Z0-9_]*)/gm)].map(([, name]) => name ?? '');
+
+suite('config', (t) => {
+  t('needs nothing: every variable has a default', () => {
+    const config = readConfig({});
+    equal(config.databaseUrl, null);
+    deepEqual(config.kafkaBrokers, []);
+    equal(config.partitions, defaultPartitions);
+    equal(config.host, '127.0.0.1');
+    deepEqual(readConfig({ UNRELATED: 'x', HOST: undefined }), config);
+  });
+
+  t('is the table of this test', () => deepEqual(names.sort(), Object.keys(table).sort()));
+
+  t('reads a right value of each', () => {
+    const config = readConfig(Object.fromEntries(Object.entries(table).map(([name, { right }]) => [name, right])));
+    deepEqual(config.kafkaBrokers, ['a:9092', '[::1]:9092']);
+    deepEqual(config.reconcileDelaysMs, [0, 100]);
+    deepEqual(config.projections, ['posts', 'clients']);
+    equal(config.partitions, 24);
+    equal(config.port, 0);
+    equal(config.baseUrl, 'https://api.example.com/v1');
+    equal(config.settleWindowMs, 0);
+  });
+
+  for (const [name, { wrong }] of Object.entries(table)) {
+    if (wrong.length === 0) continue;
+    t(`names ${name} when it is wrong`, () => {
+      for (const value of wrong) {
+        throws(
+          () => readConfig({ [name]: value }),
+          (error) =>
+            error instanceof ConfigError && error.message.startsWith(`${name} `) && / must /.test(error.message),
+          `${name}=${JSON.stringify(value)}`,
+        );
+      }
+    });
+  }
+
+  t('takes an empty text as "none" where none is possible', () => {
+    const empty = { DATABASE_URL: '', EVENTSTORE_URL: '', KAFKA_BROKERS: '', SECRET_KEY: '', BASE_URL: '' };
+    deepEqual(readConfig(empty), readConfig({}));
+  });
+
+  t('shows the value that is wrong, unless it may hold a secret', () => {
+    throws(() => readConfig({ PORT: 'eighty' }), /it is "eighty"/);
+    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL']) {
+      throws(
+        () => readConfig({ [name]: 'wrong://user:canary-4711@host' }),
+        (error: Error) => !error.message.includes('canary'),
+        name,
+      );
+    }
+  });
+
+  t('is explained: name, meaning and default of each', () => {
+    for (const name of names) match(help, new RegExp(`^ {2}${name} +\\S.*\\[.+\\]$`, 'm'));
+    match(help, /PORT .*\[8080\]/);
+    match(help, /DATABASE_URL .*\[none\]/);
+    match(help, /DEFER_DELAYS_MS .*\[30000,120000,600000\]/);
+    ok(!help.includes('undefined') && !help.includes('POSTLINE_FAULT'));
+  });
+
+  t('has no fault point unless a test names one', () => {
+    deepEqual(readFaults({}), { at: null, onceFile: null, signal: 'SIGKILL' });
+    equal(readFaults({ POSTLINE_FAULT: 'a:b', POSTLINE_FAULT_SIGNAL: 'SIGSTOP' }).signal, 'SIGSTOP');
+  });
+});

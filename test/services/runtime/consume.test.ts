@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Lane, LaneBatch, LanePosition, Log, LogRecord, SubscribeOptions } from '#contracts/ports/log.ts';
+import { type ConsumeOptions, type Consumer, consume, Fenced, isTransient, type Verdict } from '#runtime/consume.ts';
+import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
+import type { Given } from '#test/support/projecting.ts';
+import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { clientFields } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** A log in the test's hands: it gives lanes and batches when the test says so. */
+class HandLog implements Log {
+  readonly partitions = 4;
+  #subscribed: SubscribeOptions | undefined;
+  get handlers(): SubscribeOptions['handlers'] {
+    assert.ok(this.#subscribed !== undefined);
+    return this.#subscribed.handlers;
+  }
+  subscribe(options: SubscribeOptions) {
+    this.#subscribed = options;
+    const done = new Promise<void>((resolve) => options.signal.addEventListener('abort', () => resolve()));
+    return { done, lanes: () => [] };
+  }
+  laneOf(topic: string, partition: number): Lane {
+    return `${topic}-${partition}`;
+  }
+  async ends(): Promise<readonly LanePosition[]> {
+    return [];
+  }
+  async ping(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+const recordOf = (event: RecordedEvent): LogRecord => {
+  const topic = topicOf(event.stream) ?? '';
+  const { stream, id, type, revision, position, data, metadata } = event;
+  const partition = partitionOf(stream, 4);
+  const time = event.created.toISOString();
+  return { topic, partition, key: stream, stream, id, type, revision, position, time, value: data, metadata };
+};
+
+suite('consume', { timeoutMs: 120_000 }, (t) => {
+  let world: ProjectionWorld;
+  const stops: AbortController[] = [];
+  const consumers: Consumer[] = [];
+  t.before(async () => {
+    world = await projectionWorld();
+    await createEffects(world.pool);
+  });
+  t.after(async () => {
+    for (const stop of stops) stop.abort();
+    await Promise.allSettled(consumers.map((one) => one.done));
+    await world?.close();
+  });
+
+  /** One client's life: created, then renamed. */
+  const client = (changes: number, id = randomUUID()): Given[] => [
+    { stream: `client-${id}`, type: 'ClientCreated', data: clientFields },
+    ...Array.from({ length: changes }, (_, i) => ({
+      stream: `client-${id}`,
+      type: 'ClientUpdated',
+      data: { name: `Name ${i}` },
+    })),
+  ];
+
+  /** Appends and returns the records of the streams as a log would carry them. */
+  const records = async (...lives: readonly Given[][]): Promise<LogRecord[]> => {
+    await world.append(lives.flat());
+    const streams = [...new Set(lives.flat().map((one) => one.stream))];
+    const read = await Promise.all(streams.map((stream) => world.store.read(stream)));
+    return read
+      .flat()
+      .sort((a, b) => Number(a.position - b.position))
+      .map(recordOf);
+  };
+
+  const start = (over: Partial<ConsumeOptions> = {}) => {
+    const log = new HandLog();
+    const group = over.group ?? `g-${randomUUID()}`;
+    const stop = new AbortController();
+    stops.push(stop);
+    const consumer = consume({
+      log,
+      pool: world.pool,
+      group,
+      topics: ['workspace'],
+      codec: world.codec,
+      apply: effectsOf(group),
+      signal: stop.signal,
+      logger: world.logger,
+      ...over,
+    });
+    consumers.push(consumer);
+    let next = 0n;
+    return {
+      log,
+      group,
+      consumer,
+      stop,
+      assigned: (lanes: readonly Lane[] = ['w-0']) => log.handlers.assigned(lanes),
+      give: (list: readonly LogRecord[], batch: Partial<LaneBatch> = {}) => {
+        next = batch.nextOffset ?? next + BigInt(list.length);
+        const position = list.at(-1)?.position ?? null;
+        return log.handlers.batch({ lane: 'w-0', records: list, position, ...batch, nextOffset: next });
+      },
+    };
+  };
+
+  const stored = async (group: string, lane = 'w-0') => {
+    const { rows } = await world.pool.query(
+      `select next_offset::int as next, position::text as position from ops.consumer_positions
+       where consumer_group = $1 and lane = $2`,
+      [group, lane],
+    );
+    return rows[0];
+  };
+  const seen = async (group: string) => (await effects(world.pool, group)).map((one) => one.revision);
+
+  t('position and effect move together, and a restart reads on from there', async () => {
+    const list = await records(client(4));
+    const one = start();
+    assert.deepEqual(await one.assigned(), [{ lane: 'w-0', nextOffset: null, position: null }]);
+    await one.give(list.slice(0, 2));
+    assert.deepEqual(await stored(one.group), { next: 2, position: String(list[1]?.position) });
+    const two = start({ group: one.group });
+    assert.deepEqual(await two.assigned(), [{ lane: 'w-0', nextOffset: 2n, position: list[1]?.position }]);
+    await two.give(list.slice(2), { nextOffset: 5n });
+    assert.deepEqual(await seen(one.group), [0, 1, 2, 3, 4]);
+  });
+
+  t('a former owner is fenced and leaves nothing', async () => {
+    const list = await records(client(3));
+    const old = start();
+    await old.assigned();
+    await old.give(list.slice(0, 1));
+    const now = start({ group: old.group });
+    await now.assigned();
+    await assert.rejects(old.give(list.slice(1)), Fenced);
+    assert.deepEqual(await stored(old.group), { next: 1, position: String(list[0]?.position) });
+    assert.deepEqual(await seen(old.group), [0]);
+    await now.give(list.slice(1), { nextOffset: 4n });
+    assert.deepEqual(await seen(old.group), [0, 1, 2, 3]);
+  });
+
+  t('a new owner waits for the batch of the old one that is on its way', async () => {
+    const list = await records(client(1));
+    const gate = Promise.withResolvers<void>();
+    const inside = Promise.withResolvers<void>();
+    const group = `g-${randomUUID()}`;
+    const old = start({
+      group,
+      apply: async (tx, events) => {
+        inside.resolve();
+        await gate.promise;
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await old.assigned();
+    const giving = old.give(list);
+    await inside.promise;
+    const assigning = start({ group }).assigned();
+    gate.resolve();
+    await giving;
+    assert.equal((await assigning)[0]?.nextOffset, 2n, 'it sees where the old one got to');
+    assert.deepEqual(await seen(group), [0, 1]);
+  });
+
+  t('a lost answer to the commit does not apply the batch twice', async () => {
+    const list = await records(client(2));
+    const one = start();
+    await one.assigned();
+    await one.give(list);
+    await one.give(list, { nextOffset: 3n });
+    assert.deepEqual(await seen(one.group), [0, 1, 2]);
+  });
+
+  t('repeated older records take no position back, and replay never passes them over', async () => {
+    const list = await records(client(3));
+    const one = start({ replay: 'never' });
+    await one.assigned();
+    await one.give(list);
+    await one.give(list.slice(0, 2), { nextOffset: 6n });
+    assert.deepEqual(await stored(one.group), { next: 6, position: String(list[3]?.position) });
+    assert.deepEqual(await seen(one.group), [0, 1, 2, 3]);
+    const again = start({ group: one.group, replay: 'never' });
+    await again.assigned();
+    await again.give(list.slice(0, 2), { nextOffset: 8n });
+    assert.deepEqual(await seen(one.group), [0, 1, 2, 3]);
+  });
+
+  t('kinds that nobody asked for are passed over undecoded', async () => {
+    const [first] = await records(client(0));
+    assert.ok(first !== undefined);
+    const bad = { ...first, stream: `quota-${randomUUID()}`, type: 'Unheard', id: randomUUID() };
+    const one = start({ kinds: ['client'] });
+    await one.assigned();
+    await one.give([bad, first]);
+    assert.deepEqual(await seen(one.group), [0]);
+  });
+
+  /** Refuses the client's second event in the given way, `times` times. */
+  const refusing = (action: Verdict['action'], group: string, times = Infinity): ConsumeOptions['apply'] => {
+    let left = times;
+    return async (tx, events) => {
+      const bad = events.find((one) => one.revision === 1);
+      if (bad !== undefined && left > 0) {
+        left -= 1;
+        return { action, eventId: bad.id, reason: 'second' };
+      }
+      return effectsOf(group)(tx, events);
+    };
+  };
+
+  t('stop: the lane rests, says why, moves nothing, and other lanes go on', async () => {
+    const list = await records(client(2));
+    const group = `g-${randomUUID()}`;
+    const bad: string[] = [];
+    const one = start({
+      group,
+      apply: refusing('stop', group),
+      metrics: { applied: () => undefined, bad: (_g, lane, action) => bad.push(`${lane} ${action}`) },
+    });
+    await one.assigned(['w-0', 'w-1']);
+    await one.give(list.slice(0, 1));
+    await one.give(list.slice(1));
+    await one.give(await records(client(0)));
+    assert.deepEqual(await seen(group), [0]);
+    assert.equal((await stored(group)).next, 1);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped');
+    assert.equal(one.consumer.status().get('w-0')?.reason, 'second');
+    assert.deepEqual(bad, ['w-0 stop']);
+    const [other] = await records(client(0));
+    assert.ok(other !== undefined);
+    await one.log.handlers.batch({ lane: 'w-1', records: [other], nextOffset: 1n, position: other.position });
+    assert.deepEqual(await seen(group), [0, 0]);
+    await one.assigned(['w-0', 'w-1']);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped', 'it goes on resting after a new assignment');
+    const fixed = start({ group });
+    await fixed.assigned();
+    await fixed.give(list.slice(1), { nextOffset: 3n });
+    assert.deepEqual(await seen(group), [0, 0, 1, 2]);
+  });
+
+  t('skip: that event alone is left out', async () => {
+    const group = `g-${randomUUID()}`;
+    const one = start({ group, apply: refusing('skip', group) });
+    await one.assigned();
+    await one.give(await records(client(2)));
+    assert.deepEqual(await seen(group), [0, 2]);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+  });
+
+  t('park: it and the rest of its stream are set aside, also in later batches; others go on', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(3), client(0));
+    const one = start({ group, apply: refusing('park', group) });
+    await one.assigned();
+    const sick = list[0]?.stream;
+    const mine = list.filter((record) => record.stream === sick);
+    const others = list.filter((record) => record.stream !== sick);
+    await one.give([...mine.slice(0, 3), ...others]);
+    const next = start({ group, apply: refusing('park', group) });
+    await next.assigned();
+    await next.give(mine.slice(3), { nextOffset: 5n });
+    assert.deepEqual(await seen(group), [0, 0]);
+    const { rows } = await world.pool.query(
+      'select revision::int, reason from ops.parked_events where consumer_group = $1 order by revision',
+      [group],
+    );
+    assert.deepEqual(rows, [
+      { revision: 1, reason: 'second' },
+      { revision: 2, reason: 'an earlier event of its stream is parked' },
+      { revision: 3, reason: 'an earlier event of its stream is parked' },
+    ]);
+  });
+
+  t('retry: again until it works', async () => {
+    const group = `g-${randomUUID()}`;
+    const one = start({ group, apply: refusing('retry', group, 3) });
+    await one.assigned();
+    await one.give(await records(client(2)));
+    assert.deepEqual(await seen(group), [0, 1, 2]);
+  });
+
+  t('an event that does not decode stops its lane unless somebody says otherwise', async () => {
+    const list = await records(client(2));
+    const broken = list.map((one, i) => (i === 1 ? { ...one, value: new TextEncoder().encode('{"name": 7}') } : one));
+    const one = start();
+    await one.assigned();
+    await one.give(broken);
+    assert.deepEqual(await seen(one.group), []);
+    assert.match(one.consumer.status().get('w-0')?.reason ?? '', /ClientUpdated.*\/name/);
+    const two = start({ invalid: () => 'skip' });
+    await two.assigned();
+    await two.give(broken);
+    assert.deepEqual(await seen(two.group), [0, 2]);
+  });
+
+  t('a fault of ours stops the lane and is not swallowed', async () => {
+    const one = start({
+      apply: async () => {
+        throw new TypeError('undefined is not a function');
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(0)));
+    assert.equal(one.consumer.status().get('w-0')?.reason, 'undefined is not a function');
+    assert.equal((await stored(one.group)).next, null);
+  });
+
+  t('a connection that dies in the middle is waited out', async () => {
+    let killed = false;
+    const group = `g-${randomUUID()}`;
+    const one = start({
+      group,
+      apply: async (tx, events) => {
+        if (!killed) {
+          killed = true;
+          const { rows } = await tx.query('select pg_backend_pid() as pid');
+          await world.pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
+        }
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(2)));
+    assert.deepEqual(await seen(group), [0, 1, 2]);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+    assert.equal(isTransient(new TypeError('x')), false);
+  });
+
+  t('out of range: what the log lost is read from the store, of this lane alone', async () => {
+    const lives = Array.from({ length: 12 }, () => client(1));
+    const list = await records(...lives);
+    const lane = `workspace-${list[0]?.partition}`;
+    const mine = list.filter((one) => `workspace-${one.partition}` === lane);
+    const one = start({ store: world.store });
+    await one.assigned([lane]);
+    const [first] = mine;
+    assert.ok(first !== undefined);
+    await one.log.handlers.batch({ lane, records: [first], nextOffset: 1n, position: first.position });
+    const from = { lane, nextOffset: 1n, position: first.position };
+    const moved = await one.log.handlers.outOfRange?.(lane, from, 40n);
+    assert.equal(moved?.nextOffset, 40n);
+    assert.deepEqual(
+      (await effects(world.pool, one.group)).map(({ stream, revision }) => `${stream} ${revision}`),
+      mine.map(({ stream, revision }) => `${stream} ${revision}`),
+    );
+    assert.deepEqual(await stored(one.group, lane), { next: 40, position: String(mine.at(-1)?.position) });
+  });
+
+  for (const point of ['consume:before-commit', 'consume:after-commit']) {
+    t(`killed at ${point}: the next process applies every event once`, async () => {
+      const group = `g-${randomUUID()}`;
+      const child = (fault?: string) =>
+        spawn(
+          process.execPath,
+          [fileURLToPath(import.meta.resolve('#test/support/consumer-child.ts')), world.url, group],
+          {
+            env: { ...process.env, ...(fault === undefined ? {} : { POSTLINE_FAULT: fault }) },
+            stdio: ['ignore', 'pipe', 'inherit'],
+          },
+        );
+      const head = await world.append(client(5));
+      const dying = child(point);
+      const [, signal] = await once(dying, 'exit');
+      assert.equal(signal, 'SIGKILL');
+      const before = (await effects(world.pool, group)).length;
+      assert.equal(before === 0, point === 'consume:before-commit' && (await stored(group, '*'))?.next == null);
+      const next = child();
+      try {
+        await until('all is applied', async () => BigInt((await stored(group, '*'))?.position ?? -1) >= head);
+      } finally {
+        next.kill('SIGTERM');
+        await once(next, 'exit');
+      }
+      const got = await effects(world.pool, group);
+      const { rows } = await world.pool.query(`select count(*)::int as n from es.events where topic = 'workspace'`);
+      assert.equal(got.length, rows[0].n, 'every event, none twice');
+      assert.equal(new Set(got.map((one) => `${one.stream} ${one.revision}`)).size, got.length);
+    });
+  }
+});

@@ -1,0 +1,115 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
+import { keyedIdOf, targetIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import { target } from '#domain/target.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { fanOut } from '#runtime/fan-out.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const main = path.join(import.meta.dirname, 'caller.ts');
+
+interface Ended {
+  readonly signal: string | null;
+  readonly answer: string;
+}
+
+suite('a process killed with -9 between two durable effects', (t) => {
+  let events: PostgresEventStore;
+  let store: DomainStore;
+  let url: string;
+  t.before(async () => {
+    url = (await testDatabase()).url;
+    events = await PostgresEventStore.open({ url });
+    store = new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions);
+  });
+  t.after(() => events?.close());
+
+  const run = (order: Readonly<Record<string, string>>, fault = ''): Promise<Ended> =>
+    new Promise((resolve, reject) => {
+      const env = { ...process.env, CALLER: JSON.stringify({ url, ...order }), POSTLINE_FAULT: fault };
+      execFile(process.execPath, [main], { env, timeout: 30_000 }, (error, answer, errors) => {
+        if (error === null || error.signal === 'SIGKILL') resolve({ signal: error?.signal ?? null, answer });
+        else reject(new Error(errors, { cause: error }));
+      });
+    });
+  const dies = async (order: Readonly<Record<string, string>>, fault: string) =>
+    deepEqual(await run(order, fault), { signal: 'SIGKILL', answer: '' });
+
+  const scheduledPost = async (size: number) => {
+    const postId = randomUUID();
+    const clientId = randomUUID();
+    const targets = Array.from({ length: size }, () => {
+      const accountId = randomUUID();
+      return planned({ targetId: targetIdOf(postId, accountId, 1), accountId, clientId });
+    });
+    const plan = { number: 1, targets };
+    const createdBy = { type: 'member', id: 'ann' };
+    const context = commandContext();
+    const { commandId } = context;
+    await execute(
+      store,
+      post,
+      postId,
+      { type: 'Schedule', commandId, clientId, createdBy, body: postBody(), plan },
+      context,
+    );
+    const ids = targets.map(({ targetId }) => targetId);
+    const types = async () =>
+      (await Promise.all(ids.map((id) => store.readStream(`target-${id}`)))).map((one) => one.map(({ type }) => type));
+    return { postId, ids, types };
+  };
+
+  t('between two targets: whoever comes next completes the plan, and nothing is there twice', async () => {
+    const { postId, types } = await scheduledPost(60);
+    await dies({ call: 'fanOut', postId }, 'fanout:between-targets');
+    const left = (await types()).filter((one) => one.length > 0).length;
+    process.stdout.write(`died with ${left} of 60 targets written\n`);
+    ok(left >= 1 && left < 60, `${left} targets`);
+    equal((await run({ call: 'fanOut', postId })).answer, '60');
+    deepEqual(await types(), Array(60).fill(['TargetScheduled']));
+  });
+
+  t('between two targets that an intent is for', async () => {
+    const { postId, ids, types } = await scheduledPost(60);
+    await fanOut(store, postId, commandContext());
+    const cancel = { type: 'CancelTargets', targetIds: ids, reason: 'post_canceled' } as const;
+    await execute(store, post, postId, cancel, commandContext());
+    await dies({ call: 'fanOut', postId }, 'fanout:between-intents');
+    equal((await run({ call: 'fanOut', postId })).answer, '60');
+    deepEqual(await types(), Array(60).fill(['TargetScheduled', 'TargetCanceled']));
+  });
+
+  for (const [fault, before] of [
+    ['request:after-accept', ['TargetScheduled']],
+    ['request:after-effects', ['TargetScheduled', 'TargetRescheduled']],
+  ] as const) {
+    t(`${fault}: a repeat carries out what was accepted, once`, async () => {
+      const { postId, ids, types } = await scheduledPost(1);
+      await fanOut(store, postId, commandContext());
+      const [targetId = ''] = ids;
+      const request = `request-${keyedIdOf(commandContext().workspaceId, 'reschedulePostTarget', fault)}`;
+      const order = { call: 'reschedule', postId, targetId, key: fault };
+      await dies({ ...order, dueAt: '2027-01-01T00:00:00.000Z' }, fault);
+      deepEqual(await types(), [before]);
+      const again = await run({ ...order, dueAt: '2028-01-01T00:00:00.000Z' });
+      deepEqual(JSON.parse(again.answer), { result: 1, replayed: true });
+      const { state } = await store.load(target, targetId);
+      equal(state.status === 'pending' && state.dueAt, '2027-01-01T00:00:00.000Z');
+      deepEqual(await types(), [['TargetScheduled', 'TargetRescheduled']]);
+      deepEqual(
+        (await store.readStream(request)).map(({ type }) => type),
+        ['RequestAccepted', 'RequestCompleted'],
+      );
+    });
+  }
+});

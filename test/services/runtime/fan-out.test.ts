@@ -1,0 +1,222 @@
+import { deepEqual, equal, notEqual } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { targetIdOf } from '#domain/ids.ts';
+import { post } from '#domain/post.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { eventsOf, fanOut } from '#runtime/fan-out.ts';
+import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
+import { commandContext, openDomain } from '#test/support/domain.ts';
+import { failure, planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const due = '2026-01-01T00:00:00.000Z';
+
+const scheduled = async (size: number, { store, ...domain } = openDomain()) => {
+  const postId = randomUUID();
+  const clientId = randomUUID();
+  const targets = Array.from({ length: size }, () => {
+    const accountId = randomUUID();
+    return planned({ targetId: targetIdOf(postId, accountId, 1), accountId, clientId, dueAt: due });
+  });
+  const context = commandContext();
+  const createdBy = { type: 'member', id: 'ann' };
+  const command = {
+    type: 'Schedule',
+    commandId: context.commandId,
+    clientId,
+    createdBy,
+    body: postBody(),
+    plan: { number: 1, targets },
+  } as const;
+  const loaded = await execute(store, post, postId, command, context);
+  const ids = targets.map(({ targetId }) => targetId);
+  const statuses = () =>
+    Promise.all(ids.map(async (id) => (await store.load(target, id)).state.status)) as Promise<string[]>;
+  const all = () => domain.events.readAll({ after: null, limit: 10_000 });
+  const on = (id: string, ...commands: readonly TargetCommand[]) =>
+    commands.reduce(
+      (before, one) =>
+        before.then(
+          async () => void (await execute(store, target, id, one, commandContext(), { partitionKey: postId })),
+        ),
+      Promise.resolve(),
+    );
+  const cancel = (targetIds: readonly string[]) =>
+    execute(store, post, postId, { type: 'CancelTargets', targetIds, reason: 'post_canceled' }, commandContext());
+  return { ...domain, store, postId, ids, loaded, context, statuses, all, on, cancel };
+};
+
+const start: TargetCommand = { type: 'Start', now: due };
+const claim = { attempt: 1, takeover: 0 };
+const published: TargetCommand = {
+  type: 'RecordPublished',
+  ...claim,
+  externalId: '1',
+  permalink: null,
+  publishedAt: due,
+};
+
+suite('fan-out', (t) => {
+  t('brings each target of the plan to life, ordered by its post', async () => {
+    const { store, postId, ids, context, loaded, statuses, all } = await scheduled(10);
+    const positions = new Map<string, bigint>();
+    const fanned = await fanOut(store, postId, context, { loaded, positions });
+    deepEqual(await statuses(), Array(10).fill('pending'));
+    deepEqual([...fanned.targets.keys()].sort(), [...ids].sort());
+    equal(eventsOf(fanned).length, 10);
+    equal(positions.get(`posts-${partitionOf(postId, defaultPartitions)}`), (await all()).at(-1)?.position);
+    for (const { metadata } of eventsOf(fanned)) equal(metadata.partitionKey, postId);
+    const [plan] = loaded.events;
+    for (const one of fanned.targets.values()) {
+      equal(one.events[0]?.metadata.$causationId, plan?.id);
+      deepEqual(one.state.status !== 'none' && [one.state.postId, one.state.postRevision], [postId, 0]);
+    }
+  });
+
+  t('twice is nothing new, whoever does it', async () => {
+    const { store, postId, context, loaded, all } = await scheduled(10);
+    await fanOut(store, postId, context, { loaded });
+    const before = await all();
+    await fanOut(store, postId, context, { loaded });
+    await fanOut(store, postId, commandContext());
+    deepEqual(await all(), before);
+  });
+
+  t('makes each target but once when twenty do it at once', async () => {
+    const { store, postId, loaded, all } = await scheduled(10);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => fanOut(store, postId, commandContext(), n % 2 ? { loaded } : {})),
+    );
+    equal((await all()).length, 11);
+  });
+
+  t('writes the same events whoever carries the plan out, and whenever', async () => {
+    const one = await scheduled(3);
+    await fanOut(one.store, one.postId, one.context, { loaded: one.loaded });
+    const written = (await one.all()).slice(1);
+    // The same post in another store, its targets made by the sweeper an hour later.
+    const other = openDomain();
+    const [plan] = await one.events.read(`post-${one.postId}`);
+    if (plan === undefined) throw new Error('no plan');
+    await other.events.append(`post-${one.postId}`, 'none', [{ ...plan, partitionKey: one.postId }]);
+    const sweeper = commandContext({ actor: { type: 'service', id: 'sweeper' }, now: '2026-01-01T01:00:00.000Z' });
+    await fanOut(new DomainStore(other.events, one.codec, defaultPartitions), one.postId, sweeper);
+    const swept = (await other.events.readAll({ after: null, limit: 100 })).slice(1);
+    const facts = (events: typeof written) =>
+      events.map(({ stream, id, data, metadata }) => [stream, id, String(data), String(Buffer.from(metadata))]).sort();
+    deepEqual(facts(swept), facts(written));
+  });
+
+  t('shows a target as it is by now, not as it was born', async () => {
+    const { store, postId, context, loaded, ids, on } = await scheduled(2);
+    await fanOut(store, postId, context, { loaded });
+    const [first = '', second = ''] = ids;
+    await on(first, start, published);
+    const { targets } = await fanOut(store, postId, commandContext());
+    equal(targets.get(first)?.state.status, 'published');
+    equal(targets.get(first)?.revision, 2);
+    equal(targets.get(first)?.events.length, 3);
+    equal(targets.get(second)?.state.status, 'pending');
+  });
+
+  t('completes what somebody died over', async () => {
+    const { store, postId, ids, context, loaded, statuses, events, all } = await scheduled(5);
+    for (let n = 0; n < 5 * 6; n += 1) events.failNext('unavailable');
+    await fanOut(store, postId, context, { loaded }).catch(() => undefined);
+    equal((await all()).length, 1);
+    const again = await fanOut(store, postId, commandContext());
+    equal(again.targets.size, ids.length);
+    deepEqual(await statuses(), Array(5).fill('pending'));
+  });
+
+  t('does nothing for a draft or a post that never was', async () => {
+    const { store } = openDomain();
+    const { targets } = await fanOut(store, randomUUID(), commandContext());
+    equal(targets.size, 0);
+  });
+
+  t('takes a plan of five hundred targets', async () => {
+    const { store, postId, context, loaded, all } = await scheduled(500);
+    const started = performance.now();
+    const { targets } = await fanOut(store, postId, context, { loaded });
+    equal(targets.size, 500);
+    equal((await all()).length, 501);
+    await fanOut(store, postId, commandContext());
+    equal((await all()).length, 501);
+    process.stdout.write(`fan-out of 500 targets, twice: ${Math.round(performance.now() - started)} ms\n`);
+  });
+});
+
+suite('intents', (t) => {
+  t('are applied to the targets they name, once', async () => {
+    const { store, postId, ids, context, loaded, statuses, cancel, all } = await scheduled(4);
+    await fanOut(store, postId, context, { loaded });
+    const [first = '', second = ''] = ids;
+    const intent = await cancel([first, second]);
+    const { targets } = await fanOut(store, postId, commandContext());
+    deepEqual(await statuses(), ['canceled', 'canceled', 'pending', 'pending']);
+    const canceled = targets.get(first)?.events.at(-1);
+    deepEqual(canceled?.data, { reason: 'requested', postRevision: 1 });
+    equal(canceled?.metadata.$causationId, intent.appended[0]?.id);
+    const before = await all();
+    await fanOut(store, postId, commandContext());
+    deepEqual(await all(), before);
+  });
+
+  t('find targets that were not born yet', async () => {
+    const { store, postId, ids, statuses, cancel } = await scheduled(3);
+    await cancel(ids);
+    await fanOut(store, postId, commandContext());
+    deepEqual(await statuses(), ['canceled', 'canceled', 'canceled']);
+  });
+
+  t('are skipped by a target that is publishing or settled, and never applied to it later', async () => {
+    const { store, postId, ids, context, loaded, statuses, cancel, on, all } = await scheduled(4);
+    await fanOut(store, postId, context, { loaded });
+    const [publishing = '', settled = '', limited = '', canceled = ''] = ids;
+    await on(publishing, start);
+    await on(settled, start, published);
+    await on(limited, start, {
+      type: 'RecordRateLimited',
+      ...claim,
+      retryAt: due,
+      failure,
+      policy: { deferDelaysMs: [], maxRateLimits: 1, jitter: 0 },
+    });
+    await on(canceled, { type: 'Cancel', reason: 'requested', postRevision: null });
+    await cancel(ids);
+    await fanOut(store, postId, commandContext());
+    deepEqual(await statuses(), ['publishing', 'published', 'canceled', 'canceled']);
+    const { state, events } = await store.load(post, postId);
+    equal(events.at(-1)?.type, 'PostTargetsSkipped');
+    deepEqual(
+      state.status === 'live' && [...(state.intents[0]?.skipped ?? [])].sort(),
+      [publishing, settled, canceled].sort(),
+    );
+
+    // It fails and somebody retries it: open again, and what skipped it then does not reach it now.
+    await on(
+      publishing,
+      { type: 'RecordFailed', ...claim, failure },
+      { type: 'Retry', commandId: randomUUID(), now: due },
+    );
+    const before = await all();
+    await fanOut(store, postId, commandContext());
+    deepEqual(await all(), before);
+    deepEqual(await statuses(), ['pending', 'published', 'canceled', 'canceled']);
+  });
+
+  t('are skipped once when many carry them out at once', async () => {
+    const { store, postId, ids, context, loaded, cancel, on } = await scheduled(6);
+    await fanOut(store, postId, context, { loaded });
+    const [first = ''] = ids;
+    await on(first, start);
+    await cancel(ids);
+    await Promise.all(Array.from({ length: 10 }, () => fanOut(store, postId, commandContext())));
+    const types = (await store.readStream(`post-${postId}`)).map(({ type }) => type);
+    deepEqual(types, ['PostScheduled', 'PostTargetsChanged', 'PostTargetsSkipped']);
+    notEqual((await store.load(target, first)).state.status, 'canceled');
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { LeaseLost, Leases, migrateLeases } from '#runtime/leases.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const eventually = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
+  for (const until = performance.now() + 10_000; performance.now() < until; await delay(10)) if (await holds()) return;
+  throw new Error(`never came: ${what}`);
+};
+
+suite('leases', (t) => {
+  let pool: pg.Pool;
+  const open: Leases[] = [];
+  const leases = (ttlMs: number, kind = 'target', from = pool): Leases => {
+    const made = new Leases({ pool: from, kind, ttlMs });
+    open.push(made);
+    return made;
+  };
+  const ids = (one: readonly { readonly id: string }[]) => one.map(({ id }) => id).sort();
+
+  t.before(async () => {
+    const db = await testDatabase();
+    pool = new pg.Pool({ connectionString: db.url, max: 5 });
+    await migrateLeases(pool);
+    await migrateLeases(pool);
+  });
+  t.after.each(async () => {
+    for (const one of open.splice(0)) await one.close();
+    await pool.query('delete from ops.work_leases');
+  });
+  t.after(() => pool.end());
+
+  t('each row has one holder, whoever asks and for however many', async () => {
+    const [a, b] = [leases(5_000), leases(5_000)];
+    const all = Array.from({ length: 300 }, (_, at) => `id-${String(at).padStart(3, '0')}`);
+    const got = await Promise.all([a.acquire(all), b.acquire([...all].reverse()), a.acquire(all.slice(0, 50))]);
+    assert.deepEqual(ids(got.flat()), all);
+    assert.deepEqual(await b.acquire(all), []);
+    assert.ok(got.flat().every((one) => one.isHeld()));
+    assert.equal(new Set(got.flat().map((one) => one.epoch)).size, 300);
+  });
+
+  t('another kind is another row', async () => {
+    assert.equal((await leases(5_000, 'target').acquire(['x'])).length, 1);
+    assert.equal((await leases(5_000, 'sweep').acquire(['x'])).length, 1);
+  });
+
+  t('released it is free at once, with a rest it is free after the rest', async () => {
+    const [a, b] = [leases(5_000), leases(5_000)];
+    const got = await a.acquire(['now', 'later']);
+    const [first, second] = ['now', 'later'].map((id) => got.find((one) => one.id === id));
+    assert.ok(first && second);
+    first.release();
+    second.release({ notBeforeMs: 400 });
+    const from = performance.now();
+    assert.equal(first.isHeld(), false);
+    await a.flush();
+    assert.deepEqual(ids(await b.acquire(['now', 'later'])), ['now']);
+    await eventually('the rest is over', async () => (await b.acquire(['later'])).length === 1);
+    assert.ok(performance.now() - from >= 395, `taken after ${performance.now() - from} ms`);
+    first.release();
+    assert.equal(first.signal.aborted, false);
+  });
+
+  t('it outlives its time while it is renewed', async () => {
+    const [a, b] = [leases(300), leases(300)];
+    const [held] = await a.acquire(['x']);
+    for (const until = performance.now() + 1_000; performance.now() < until; await delay(50)) {
+      assert.deepEqual(await b.acquire(['x']), []);
+    }
+    assert.equal(held?.isHeld(), true);
+    assert.equal(held?.signal.aborted, false);
+  });
+
+  t('a holder whose renewals do not get through is told before anybody else can hold it', async () => {
+    const broken = new pg.Pool({ ...pool.options, max: 1 });
+    try {
+      const [a, b] = [leases(400, 'target', broken), leases(400)];
+      const [held] = await a.acquire(['x']);
+      assert.ok(held);
+      const blocker = await broken.connect();
+      let taken = false;
+      await eventually('another takes it', async () => {
+        taken = (await b.acquire(['x'])).length === 1;
+        assert.equal(taken && held.isHeld(), false, 'held by two');
+        return taken;
+      });
+      await eventually('the holder is aborted', () => held.signal.aborted);
+      assert.ok(held.signal.reason instanceof LeaseLost);
+      blocker.release();
+      held.release();
+      await a.close();
+      assert.deepEqual(await b.acquire(['x']), [], 'the old holder gave back what is not its own');
+    } finally {
+      await broken.end();
+    }
+  });
+
+  t('a row that another has taken is lost at the next renewal', async () => {
+    const a = leases(300);
+    const [held] = await a.acquire(['x']);
+    await pool.query(`update ops.work_leases set epoch = nextval('ops.work_lease_epochs'), holder = 'thief'`);
+    await eventually('the holder is aborted', () => held?.signal.aborted === true);
+    assert.equal(held?.isHeld(), false);
+  });
+
+  t('time that passed while the process stood still counts', async () => {
+    const a = leases(300);
+    const [held] = await a.acquire(['x']);
+    const until = performance.now() + 350;
+    while (performance.now() < until);
+    assert.equal(held?.isHeld(), false);
+    assert.equal(held?.signal.aborted, false, 'no timer has run yet, and still it is not held');
+  });
+
+  t('closing gives everything back', async () => {
+    const [a, b] = [leases(60_000), leases(60_000)];
+    const got = await a.acquire(['x', 'y']);
+    await a.close();
+    assert.ok(got.every((one) => one.signal.aborted && !one.isHeld()));
+    assert.deepEqual(ids(await b.acquire(['x', 'y'])), ['x', 'y']);
+  });
+
+  t('rows that lapsed long ago are cleaned up', async () => {
+    await pool.query(`insert into ops.work_leases (kind, id, holder, epoch, until, not_before) values
+      ('target', 'old', 'dead', 1, now() - interval '2 hours', null),
+      ('target', 'resting', 'dead', 2, now() - interval '2 hours', now() + interval '1 hour'),
+      ('target', 'young', 'dead', 3, now() - interval '1 minute', null)`);
+    await leases(300).acquire(['x']);
+    const left = async () => (await pool.query('select id from ops.work_leases order by id')).rows.map(({ id }) => id);
+    await eventually('old is gone', async () => !(await left()).includes('old'));
+    assert.deepEqual(await left(), ['resting', 'x', 'young']);
+  });
+});

@@ -1,0 +1,144 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { configHelp } from '#runtime/config.ts';
+import { suite } from '#test/support/suite.ts';
+
+const main = path.join(import.meta.dirname, '../../fixtures/process.ts');
+
+interface Line {
+  readonly msg: string;
+  readonly opsPort?: number;
+}
+
+suite('lifecycle', (t) => {
+  const running = new Set<ChildProcess>();
+  t.after(() => {
+    for (const child of running) child.kill('SIGKILL');
+  });
+
+  const start = (env: Readonly<Record<string, string>> = {}, ...args: string[]) => {
+    const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...env } });
+    running.add(child);
+    let out = '';
+    let errors = '';
+    child.stdout.on('data', (text) => {
+      out += text;
+    });
+    child.stderr.on('data', (text) => {
+      errors += text;
+    });
+    const ended = once(child, 'close').then(([code, signal]: unknown[]) => {
+      running.delete(child);
+      return { code, signal, out, errors };
+    });
+    const lines = (): Line[] =>
+      out
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line));
+    const said = async (msg: string): Promise<Line> => {
+      for (const until = performance.now() + 20_000; performance.now() < until; await delay(10)) {
+        const line = lines().find((one) => one.msg === msg);
+        if (line !== undefined) return line;
+        if (child.exitCode !== null) break;
+      }
+      throw new Error(`never said "${msg}": ${out}${errors}`);
+    };
+    return { child, ended, said, lines };
+  };
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    t(`one ${signal} drains: what was begun is finished, then everything is closed, last opened first`, async () => {
+      const { child, ended, said, lines } = start();
+      await said('ready');
+      child.kill(signal);
+      const { code } = await ended;
+      equal(code, 0);
+      const after = lines().map(({ msg }) => msg);
+      deepEqual(after.slice(after.indexOf('draining')), [
+        'draining',
+        'emptying',
+        'emptied',
+        'closed last',
+        'closed first',
+        'stopped',
+      ]);
+    });
+  }
+
+  t('the same signal again within a second is the same wish', async () => {
+    const { child, ended, said, lines } = start();
+    await said('ready');
+    child.kill('SIGINT');
+    child.kill('SIGINT');
+    child.kill('SIGTERM');
+    equal((await ended).code, 0);
+    equal(lines().filter(({ msg }) => msg === 'draining').length, 1);
+  });
+
+  t('a second signal, later, ends it at once', async () => {
+    const { child, ended, said } = start({ WORK: 'hang' });
+    await said('ready');
+    child.kill('SIGTERM');
+    await said('emptying');
+    const deadline = performance.now() + 10_000;
+    while (child.exitCode === null && performance.now() < deadline) {
+      await delay(200);
+      child.kill('SIGTERM');
+    }
+    equal((await ended).code, 130);
+  });
+
+  t('an error ends it with 1, after everything that was opened is closed', async () => {
+    const { code, out } = await start({ WORK: 'fail' }).ended;
+    equal(code, 1);
+    match(out, /stopped by an error.*cannot start|cannot start.*stopped by an error/);
+    ok(out.indexOf('closed last') < out.indexOf('closed first'));
+    match(out, /"stopped"/);
+  });
+
+  t('one part that cannot be closed keeps no other from it', async () => {
+    const { child, ended, said } = start({ WORK: 'close-fails' });
+    await said('ready');
+    child.kill('SIGTERM');
+    const { out } = await ended;
+    match(out, /closing failed/);
+    match(out, /closed first/);
+    match(out, /"stopped"/);
+  });
+
+  t('a wrong variable ends it with 2, named, before anything is opened', async () => {
+    const { code, out, errors } = await start({ LEASE_TTL_MS: 'long' }).ended;
+    equal(code, 2);
+    equal(out, '');
+    match(errors, /^fixture: LEASE_TTL_MS must be .*\nSee --help/);
+  });
+
+  t('what it cannot do without is named, all of it, before anything is opened', async () => {
+    const { code, out, errors } = await start({ WORK: 'needs', DATABASE_URL: '', KAFKA_BROKERS: '' }).ended;
+    equal(code, 2);
+    equal(out, '');
+    match(errors, /^fixture: DATABASE_URL is required: .*\nKAFKA_BROKERS is required: .*\nSee --help/);
+  });
+
+  t('--help says what it is and lists every variable', async () => {
+    const { code, out } = await start({ LEASE_TTL_MS: 'long' }, '--help').ended;
+    equal(code, 0);
+    match(out, /^fixture: waits for its signal\n/);
+    ok(out.includes(configHelp()));
+  });
+
+  t('answers for itself on OPS_PORT', async () => {
+    const { child, ended, said } = start();
+    const { opsPort } = await said('serving /livez, /readyz and /metrics');
+    await said('ready');
+    const ready = await fetch(`http://127.0.0.1:${opsPort}/readyz`);
+    deepEqual(await ready.json(), { status: 'ready', checks: [{ name: 'work', ok: true, detail: 'wait' }] });
+    // A connection kept alive does not keep the process alive.
+    child.kill('SIGTERM');
+    equal((await ended).code, 0);
+  });
+});

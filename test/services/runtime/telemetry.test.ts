@@ -1,0 +1,189 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
+import { suite } from '#test/support/suite.ts';
+
+const canary = 'canary-4711';
+
+suite('log', (t) => {
+  let dir = '';
+  t.before(() => {
+    dir = mkdtempSync(path.join(tmpdir(), 'postline-log-'));
+  });
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+
+  const logged = (write: (logger: ReturnType<typeof createLogger>) => void): Record<string, unknown>[] => {
+    const file = path.join(dir, `${Math.random()}.log`);
+    const logger = createLogger('api', 'info', file);
+    write(logger);
+    logger.flush();
+    const text = readFileSync(file, 'utf8');
+    return text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  };
+
+  t('is lines of JSON that say when, who and what', () => {
+    const at = new Date();
+    const [line] = logged((logger) => {
+      logger.debug('not this');
+      logger.info({ correlationId: 'c1', at, nothing: null, list: [1, { two: 2 }] }, 'ready');
+    });
+    match(String(line?.time), /^\d{4}-\d\d-\d\dT.*Z$/);
+    const { time: _time, level: _level, ...rest } = line ?? {};
+    deepEqual(rest, {
+      name: 'api',
+      correlationId: 'c1',
+      at: at.toISOString(),
+      nothing: null,
+      list: [1, { two: 2 }],
+      msg: 'ready',
+    });
+  });
+
+  t(
+    'shows no member that could hold a secret, at any depth, in any spelling, in lists, errors and their causes',
+    () => {
+      const names = [
+        'authorization',
+        'Authorization',
+        'token',
+        'accessToken',
+        'refresh_token',
+        'secret',
+        'webhookSecret',
+        'password',
+        'key',
+        'apiKey',
+        'api-key',
+        'secretKey',
+        'credentials',
+        'cookie',
+        'Set-Cookie',
+        'databaseUrl',
+      ];
+      const secrets = Object.fromEntries(names.map((name) => [name, canary]));
+      const error = Object.assign(new Error('refused'), { request: { headers: { ...secrets } }, ...secrets });
+      const lines = logged((logger) => {
+        logger.info(secrets, 'flat');
+        logger.info({ a: { b: { c: { d: { ...secrets } } } } }, 'deep');
+        logger.info({ list: [[{ ...secrets }]] }, 'list');
+        logger.info({ token: { inside: canary } }, 'whole');
+        logger.error({ err: error }, 'error');
+        logger.error(error);
+        logger.error({ err: new AggregateError([error], 'many', { cause: error }) }, 'many');
+        logger.child({ ...secrets, requestId: 'r' }).info('child');
+        logger.info({ config: { secretKey: `v1:${canary}` } }, 'config');
+      });
+      equal(lines.length, 9);
+      ok(!JSON.stringify(lines).includes(canary), JSON.stringify(lines, null, 1));
+      equal(lines[7]?.requestId, 'r');
+      const shown = lines[4]?.err as Record<string, unknown>;
+      equal(shown.message, 'refused');
+      match(String(shown.stack), /telemetry\.test\.ts/);
+    },
+  );
+
+  t('survives what refers to itself', () => {
+    const self: Record<string, unknown> = { name: 'loop' };
+    self.self = self;
+    equal(logged((logger) => logger.info({ self }, 'round'))[0]?.msg, 'round');
+  });
+});
+
+suite('readiness', (t) => {
+  t('asks every part when somebody wants to know', async () => {
+    const readiness = new Readiness();
+    deepEqual(await readiness.ask(), []);
+    let well = false;
+    readiness.add('store', async () => null);
+    readiness.add('log', async () => {
+      if (!well) throw new Error('no broker');
+      return 'lag 3';
+    });
+    deepEqual(await readiness.ask(), [
+      { name: 'store', ok: true },
+      { name: 'log', ok: false, detail: 'no broker' },
+    ]);
+    well = true;
+    deepEqual((await readiness.ask())[1], { name: 'log', ok: true, detail: 'lag 3' });
+  });
+
+  t('does not wait for a part that does not answer', async () => {
+    const readiness = new Readiness();
+    readiness.add('stuck', () => new Promise(() => {}));
+    const [check] = await readiness.ask();
+    equal(check?.ok, false);
+    match(check?.detail ?? '', /no answer within/);
+  });
+});
+
+suite('ops server', (t) => {
+  t('answers /livez, /readyz and /metrics, and nothing else', async () => {
+    const readiness = new Readiness();
+    let well = true;
+    readiness.add('store', async () => {
+      if (!well) throw new Error('away');
+      return null;
+    });
+    const registry = createRegistry('worker');
+    const report = { checks: () => readiness.ask(), metrics: async () => [await registry.getMetricsAsJSON()] };
+    const { port, server } = await serveOps('127.0.0.1', 0, report);
+    const get = async (url: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${url}`, { headers: { connection: 'close' } });
+      return { status: response.status, type: response.headers.get('content-type'), body: await response.text() };
+    };
+    try {
+      equal((await get('/livez')).status, 200);
+      const ready = await get('/readyz?verbose');
+      equal(ready.status, 200);
+      deepEqual(JSON.parse(ready.body), { status: 'ready', checks: [{ name: 'store', ok: true }] });
+      well = false;
+      const not = await get('/readyz');
+      equal(not.status, 503);
+      deepEqual(JSON.parse(not.body), {
+        status: 'not_ready',
+        checks: [{ name: 'store', ok: false, detail: 'away' }],
+      });
+      equal((await get('/livez')).status, 200);
+      const metrics = await get('/metrics');
+      match(metrics.type ?? '', /^text\/plain/);
+      match(metrics.body, /^nodejs_eventloop_lag_p99_seconds\{thread="worker"\}/m);
+      equal((await get('/')).status, 404);
+      equal((await get('/metrics/x')).status, 404);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+      registry.clear();
+    }
+  });
+
+  t('merges the metrics of several threads', async () => {
+    const registries = [createRegistry('one'), createRegistry('two')];
+    const answer = await opsAnswer('/metrics', {
+      checks: async () => [],
+      metrics: () => Promise.all(registries.map((one) => one.getMetricsAsJSON())),
+    });
+    match(answer?.body ?? '', /thread="one"/);
+    match(answer?.body ?? '', /thread="two"/);
+    for (const one of registries) one.clear();
+  });
+
+  t('says so when the report fails, and lives on', async () => {
+    const { port, server } = await serveOps('127.0.0.1', 0, {
+      checks: () => Promise.reject(new Error(canary)),
+      metrics: async () => [],
+    });
+    try {
+      const response = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { connection: 'close' } });
+      equal(response.status, 500);
+      equal(await response.text(), 'failed');
+      const live = await fetch(`http://127.0.0.1:${port}/livez`, { headers: { connection: 'close' } });
+      equal(live.status, 200);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});
