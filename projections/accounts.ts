@@ -1,0 +1,176 @@
+import type { Knex } from 'knex';
+import { capabilities } from '#domain/platforms/index.ts';
+import { batchesOf } from '#runtime/batches.ts';
+import type { AccountEvent } from '#schemas/account.ts';
+import type { Platform } from '#schemas/common.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
+
+/**
+ * Connected accounts. Personal members are null once the client was erased; see the client's recount in index.ts.
+ * Longer than most: the columns, their fold, what is shown and the queries change together.
+ */
+
+export type AccountStatus = 'connected' | 'reauth_required' | 'disconnected';
+
+interface Own {
+  readonly client_id: string;
+  readonly platform: Platform;
+  readonly external_id: string;
+  readonly username: string | null;
+  readonly display_name: string | null;
+  readonly avatar_url: string | null;
+  readonly timezone: string | null;
+  readonly status: AccountStatus;
+  readonly health_reason: string | null;
+  /** When its authorization was last found to work or to fail. */
+  readonly checked_at: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+  readonly network: 'live' | 'sandbox';
+}
+export type AccountRow = Row<Own>;
+
+export const accounts = defineModel<Own, AccountEvent>({
+  name: 'accounts',
+  kind: 'account',
+  columns: {
+    client_id: 'uuid',
+    platform: 'text',
+    external_id: 'text',
+    username: 'text',
+    display_name: 'text',
+    avatar_url: 'text',
+    timezone: 'text',
+    status: 'text',
+    health_reason: 'text',
+    checked_at: 'timestamptz',
+    scopes: 'text[]',
+    expires_at: 'timestamptz',
+    network: 'text',
+  },
+  indexes: [{ on: '(workspace_id, created_at, id)' }, { on: '(client_id, created_at, id)' }],
+  on: {
+    AccountConnected: (_row, data, event) => ({
+      client_id: data.clientId,
+      platform: data.platform,
+      external_id: data.externalId,
+      username: data.username,
+      display_name: data.displayName,
+      avatar_url: data.avatarUrl,
+      timezone: data.timezone,
+      status: 'connected',
+      health_reason: null,
+      checked_at: event.metadata.occurredAt,
+      scopes: data.scopes,
+      expires_at: data.expiresAt,
+      network: data.network,
+    }),
+    AccountReauthorized: change((row, data, event) => ({
+      ...row,
+      username: data.username,
+      display_name: data.displayName,
+      avatar_url: data.avatarUrl,
+      timezone: data.timezone,
+      status: 'connected',
+      health_reason: null,
+      checked_at: event.metadata.occurredAt,
+      scopes: data.scopes,
+      expires_at: data.expiresAt,
+    })),
+    AccountReauthRequired: change((row, { reason }, event) => ({
+      ...row,
+      status: 'reauth_required',
+      health_reason: reason,
+      checked_at: event.metadata.occurredAt,
+    })),
+    AccountDisconnected: change((row, { reason }, event) => ({
+      ...row,
+      status: 'disconnected',
+      health_reason: reason,
+      checked_at: event.metadata.occurredAt,
+    })),
+    AccountProfileChanged: change((row, { username, displayName, avatarUrl }) => ({
+      ...row,
+      username,
+      display_name: displayName,
+      avatar_url: avatarUrl,
+    })),
+  },
+});
+
+export const renderAccount = (row: AccountRow) => ({
+  id: row.id,
+  object: 'account' as const,
+  clientId: row.client_id,
+  platform: row.platform,
+  externalId: row.external_id,
+  username: row.username,
+  displayName: row.display_name,
+  avatarUrl: row.avatar_url,
+  timezone: row.timezone,
+  status: row.status,
+  health: {
+    state: row.status === 'connected' ? ('ok' as const) : row.status,
+    reason: row.health_reason,
+    checkedAt: row.checked_at,
+  },
+  scopes: row.scopes,
+  expiresAt: row.expires_at,
+  capabilities: capabilities(row.platform),
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  revision: row.revision,
+});
+
+export const getAccount = async (knex: Knex, workspaceId: string, id: string): Promise<AccountRow | null> => {
+  const row = await knex('read.accounts').where({ id, workspace_id: workspaceId }).first();
+  return row === undefined ? null : asRow(accounts, row);
+};
+
+/** Those of the ids that are the workspace's, by id. */
+export const accountsByIds = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<readonly AccountRow[]> => {
+  const rows: Record<string, unknown>[] = await knex('read.accounts')
+    .where({ workspace_id: workspaceId })
+    .whereRaw('id = any(?::uuid[])', [[...ids]])
+    .orderBy('id');
+  return rows.map((row) => asRow(accounts, row));
+};
+
+const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<ReadonlyMap<string, readonly AccountRow[]>> => {
+  const found = await knex
+    .raw(
+      `select * from read.accounts
+       where client_id = any(?::uuid[]) and status in ('connected', 'reauth_required') order by id`,
+      [[...clientIds]],
+    )
+    .options({ name: 'accounts-by-client' });
+  const rows: AccountRow[] = found.rows.map((row: Record<string, unknown>) => asRow(accounts, row));
+  return Map.groupBy(rows, (row) => row.client_id);
+});
+
+/** All accounts of a client that may receive posts (connected or waiting for a new authorization), by id. */
+export const groupOf = async (knex: Knex, workspaceId: string, clientId: string): Promise<readonly AccountRow[]> =>
+  (await groupsByClient(knex, clientId))?.filter((row) => row.workspace_id === workspaceId) ?? [];
+
+export interface AccountFilters {
+  readonly clientId?: string;
+  readonly platforms?: readonly Platform[];
+}
+
+/** Newest first. */
+export const listAccounts = async (
+  knex: Knex,
+  workspaceId: string,
+  filters: AccountFilters,
+  page: PageOf<NewestFirst>,
+): Promise<Page<AccountRow>> => {
+  const query = knex('read.accounts').where({ workspace_id: workspaceId });
+  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);
+  return newestFirst(query, accounts, page);
+};

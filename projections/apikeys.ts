@@ -1,0 +1,133 @@
+import type { Knex } from 'knex';
+import type { Pool } from 'pg';
+import type { ApiKeyEvent, Scope } from '#schemas/apikey.ts';
+import type { Mode, Role } from '#schemas/common.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { asRow, toIso } from './rows.ts';
+
+/**
+ * API keys. They stay with the live workspace, whichever mode they act in. A little longer than most: two queries by
+ * hash and by workspace stand beside the fold.
+ */
+
+interface Own {
+  readonly member_id: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly prefix: string;
+  readonly scopes: readonly Scope[];
+  readonly mode: Mode;
+  readonly expires_at: string;
+  readonly previous_hash: string | null;
+  readonly previous_until: string | null;
+  readonly revoked_at: string | null;
+}
+export type ApiKeyRow = Row<Own>;
+
+export const apiKeys = defineModel<Own, ApiKeyEvent>({
+  name: 'api_keys',
+  kind: 'apikey',
+  columns: {
+    member_id: 'uuid',
+    name: 'text',
+    hash: 'text',
+    prefix: 'text',
+    scopes: 'text[]',
+    mode: 'text',
+    expires_at: 'timestamptz',
+    previous_hash: 'text',
+    previous_until: 'timestamptz',
+    revoked_at: 'timestamptz',
+  },
+  indexes: [
+    { unique: true, on: '(hash)' },
+    { on: '(previous_hash) where previous_hash is not null' },
+    { on: '(workspace_id, created_at, id)' },
+  ],
+  on: {
+    ApiKeyCreated: (_row, { memberId, name, hash, prefix, scopes, mode, expiresAt }) => ({
+      member_id: memberId,
+      name,
+      hash,
+      prefix,
+      scopes,
+      mode,
+      expires_at: expiresAt,
+      previous_hash: null,
+      previous_until: null,
+      revoked_at: null,
+    }),
+    ApiKeyRotated: change((row, { hash, prefix, previousHash, previousUntil }) => ({
+      ...row,
+      hash,
+      prefix,
+      previous_hash: previousHash,
+      previous_until: previousUntil,
+    })),
+    ApiKeyRevoked: change((row, _data, event) => ({ ...row, revoked_at: event.metadata.occurredAt })),
+  },
+});
+
+/** All that a request's credential needs, in one query. */
+export interface FoundKey {
+  readonly keyId: string;
+  readonly memberId: string;
+  /** Null when the member was removed: the key then has no power. */
+  readonly role: Role | null;
+  readonly scopes: readonly Scope[];
+  readonly mode: Mode;
+  readonly expiresAt: string;
+  readonly revokedAt: string | null;
+  /** Set when the hash is the former one of a rotated key: it works until then. */
+  readonly previousUntil: string | null;
+  readonly workspaceId: string;
+  /** The sandbox twin, null while its row is not there yet. */
+  readonly twinId: string | null;
+}
+
+/**
+ * The keys with these SHA-256 (hex), by the hash asked for. Expiry, revocation and the grace period are the caller's to
+ * judge, by its own clock: an expired key and an unknown one are answered differently.
+ */
+export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
+  const { rows } = await pool.query({
+    name: 'find-keys',
+    text: `
+      select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
+        case when k.hash <> k.asked then k.previous_until end as previous_until,
+        k.workspace_id, w.members -> k.member_id::text ->> 'role' as role, t.id as twin_id
+      from (
+        select hash as asked, * from read.api_keys where hash = any($1::text[])
+        union all
+        select previous_hash as asked, * from read.api_keys where previous_hash = any($1::text[])
+      ) k
+      join read.workspaces w on w.id = k.workspace_id
+      left join read.workspaces t on t.twin_of = w.id`,
+    values: [hashes],
+  });
+  return new Map(
+    rows.map((row): [string, FoundKey] => [
+      row.asked,
+      {
+        keyId: row.id,
+        memberId: row.member_id,
+        role: row.role,
+        scopes: row.scopes,
+        mode: row.mode,
+        expiresAt: toIso(row.expires_at) ?? '',
+        revokedAt: toIso(row.revoked_at),
+        previousUntil: toIso(row.previous_until),
+        workspaceId: row.workspace_id,
+        twinId: row.twin_id,
+      },
+    ]),
+  );
+};
+
+/** Keys of a live workspace, oldest first. */
+export const listApiKeys = async (knex: Knex, workspaceId: string): Promise<readonly ApiKeyRow[]> => {
+  const rows: Record<string, unknown>[] = await knex('read.api_keys')
+    .where({ workspace_id: workspaceId })
+    .orderBy(['created_at', 'id']);
+  return rows.map((row) => asRow(apiKeys, row));
+};

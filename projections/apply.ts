@@ -1,0 +1,188 @@
+import type { PoolClient } from 'pg';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Verdict } from '#runtime/consume.ts';
+import { idOf, kindOf } from '#schemas/topics.ts';
+import type { Projection } from './index.ts';
+import { applyEvent, type Model, type Row } from './model.ts';
+import { asRow, rowTypes } from './rows.ts';
+import { tableOf } from './tables.ts';
+import { Upserts, type Written } from './upsert.ts';
+
+/**
+ * Applies a batch of events to the tables of one projection: load the rows that lack their past, fold in memory, write
+ * each table in one statement, then recount what the touched owners show of their children. An owner that is not there
+ * yet gets a hidden placeholder first, so that there is always a row to hold while its children are counted.
+ */
+
+type Folded = ReadonlyMap<string, Row<object>>;
+
+interface Changes {
+  readonly model: Model;
+  /** Rows that advanced, by id. */
+  readonly rows: Folded;
+  /** Those of them whose stream is in this batch from its first event on. */
+  readonly born: ReadonlySet<string>;
+}
+
+/** True when the batch holds the stream from its first event on without a gap: then no row is needed. */
+const isWhole = (events: readonly DecodedEvent[]): boolean => events.every((event, at) => event.revision === at);
+
+const columnsToLoad = (model: Model): string => {
+  const own = Object.keys(model.columns).filter((name) => model.counted[name] === undefined);
+  return [
+    'id',
+    'workspace_id',
+    'revision',
+    'created_at',
+    'updated_at',
+    ...own.filter((name) => !model.cold.includes(name)),
+  ].join(', ');
+};
+
+export class Projector {
+  readonly #projection: Projection;
+  readonly #generation: number;
+  readonly #upserts = new Upserts();
+
+  constructor(projection: Projection, generation: number) {
+    this.#projection = projection;
+    this.#generation = generation;
+  }
+
+  /** Kinds of streams whose events it wants. */
+  get kinds(): readonly string[] {
+    return this.#projection.models.map((model) => model.kind);
+  }
+
+  async apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | null> {
+    const changes: Changes[] = [];
+    for (const model of this.#projection.models) {
+      const streams = Map.groupBy(
+        events.filter((event) => kindOf(event.stream) === model.kind),
+        (event) => idOf(event.stream),
+      );
+      const loaded = await this.#load(tx, model, streams);
+      const rows = new Map<string, Row<object>>();
+      const born = new Set<string>();
+      for (const [id, own] of streams) {
+        const known = loaded.get(id) ?? null;
+        const folded = fold(model, id, known, own);
+        if ('action' in folded) return folded;
+        if (folded.row !== null && folded.row.revision > (known?.revision ?? -1)) rows.set(id, folded.row);
+        if (isWhole(own)) born.add(id);
+      }
+      changes.push({ model, rows, born });
+    }
+    const owners = this.#owners(changes);
+    for (const { model, rows } of changes) {
+      // What is new in all its parts is written once, counted: nobody else can have touched it.
+      const inserted = await this.#upserts.insert(tx, model, this.#generation, this.#counted(model, changes));
+      for (const id of inserted) owners.get(model.name)?.delete(id);
+      const placeholders = [...(owners.get(model.name) ?? [])].flatMap(([id, workspaceId]) =>
+        rows.has(id) ? [] : [placeholder(id, workspaceId)],
+      );
+      // Placeholders of owners that exist change nothing, but lock them: from here to the commit the owner is ours.
+      await this.#upserts.write(tx, model, this.#generation, [
+        ...([...rows.values()] as Written[]).filter(({ id }) => !inserted.has(id)),
+        ...placeholders,
+      ]);
+    }
+    await this.#recount(tx, owners);
+    return null;
+  }
+
+  async #load(tx: PoolClient, model: Model, streams: ReadonlyMap<string, readonly DecodedEvent[]>): Promise<Folded> {
+    const ids = [...streams].flatMap(([id, own]) => (isWhole(own) ? [] : [id]));
+    if (ids.length === 0) return new Map();
+    const { rows } = await tx.query({
+      name: `load-${model.name}-${this.#generation}`,
+      text: `select ${columnsToLoad(model)} from ${tableOf(model, this.#generation)}
+             where id = any($1::uuid[]) and revision >= 0`,
+      values: [ids],
+      types: rowTypes,
+    });
+    return new Map(rows.map((raw) => [raw.id, asRow(model, raw)]));
+  }
+
+  /** Owner ids to recount, by owner model: those that changed, and those of changed children. Id → workspace. */
+  #owners(changes: readonly Changes[]): ReadonlyMap<string, Map<string, string>> {
+    const rowsOf = (name: string): Iterable<Row<object>> =>
+      changes.find(({ model }) => model.name === name)?.rows.values() ?? [];
+    return new Map(
+      this.#projection.recounts.map((recount) => {
+        const ids = new Map<string, string>();
+        for (const row of rowsOf(recount.owner)) ids.set(row.id, row.workspace_id);
+        for (const { model, by } of recount.children) {
+          for (const row of rowsOf(model) as Iterable<Written>) ids.set(String(row[by]), row.workspace_id);
+        }
+        return [recount.owner, ids];
+      }),
+    );
+  }
+
+  /** Owners born in this batch, all of whose children in it are born in it too, with their counted columns. */
+  #counted(model: Model, changes: readonly Changes[]): readonly Written[] {
+    const recount = this.#projection.recounts.find((one) => one.owner === model.name && one.born !== undefined);
+    const own = changes.find((one) => one.model.name === model.name);
+    if (recount?.born === undefined || own === undefined || own.born.size === 0) return [];
+    const children = new Map<string, Row<object>[]>();
+    const older = new Set<string>();
+    for (const { model: name, by } of recount.children) {
+      const theirs = changes.find((one) => one.model.name === name);
+      for (const row of (theirs?.rows.values() ?? []) as Iterable<Row<object> & Written>) {
+        const owner = String(row[by]);
+        if (theirs?.born.has(row.id) !== true) older.add(owner);
+        else if (children.has(owner)) children.get(owner)?.push(row);
+        else children.set(owner, [row]);
+      }
+    }
+    const { born } = recount;
+    return [...own.born].flatMap((id) => {
+      const row = own.rows.get(id);
+      return row === undefined || older.has(id) ? [] : [born(row, children.get(id) ?? []) as Row<object> & Written];
+    });
+  }
+
+  /** A later statement than the one that locked the owners: it sees all that was committed before we got the lock. */
+  async #recount(tx: PoolClient, owners: ReadonlyMap<string, ReadonlyMap<string, string>>): Promise<void> {
+    for (const recount of this.#projection.recounts) {
+      const ids = [...(owners.get(recount.owner)?.keys() ?? [])];
+      if (ids.length === 0) continue;
+      const statements = recount.statements((name) => tableOf({ name }, this.#generation));
+      for (const [at, text] of statements.entries()) {
+        await tx.query({ name: `recount-${recount.owner}-${this.#generation}-${at}`, text, values: [ids.sort()] });
+      }
+    }
+  }
+}
+
+const placeholder = (id: string, workspaceId: string): Written => ({ id, workspace_id: workspaceId, revision: -1 });
+
+const stop = (event: DecodedEvent, reason: string): Verdict => ({ action: 'stop', eventId: event.id, reason });
+
+/** The revision guard: what the row has seen is passed over, what it cannot follow on is never guessed. */
+const fold = (
+  model: Model,
+  id: string,
+  known: Row<object> | null,
+  events: readonly DecodedEvent[],
+): { readonly row: Row<object> | null } | Verdict => {
+  let row = known;
+  for (const event of events) {
+    const at = row?.revision ?? -1;
+    if (event.revision <= at) continue;
+    if (row === null && model.unborn.includes(event.type)) continue;
+    // Where events may come before the birth no row tells how many did: only a birth is taken then, whatever its revision.
+    const mayFollow = event.revision === at + 1 || (row === null && model.unborn.length > 0);
+    if (!mayFollow) {
+      return stop(
+        event,
+        `${event.stream} is at revision ${at} and the next event is ${event.revision}: there is a gap`,
+      );
+    }
+    const next = applyEvent(model, id, row, event);
+    if (next === null) return stop(event, `${event.stream} does not begin with an event that gives birth to it`);
+    row = next;
+  }
+  return { row };
+};

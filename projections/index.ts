@@ -1,0 +1,46 @@
+import type { Topic } from '#schemas/topics.ts';
+import { accounts } from './accounts.ts';
+import { apiKeys } from './apikeys.ts';
+import { clients } from './clients.ts';
+import { invites } from './invites.ts';
+import type { Model } from './model.ts';
+import { posts } from './posts.ts';
+import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
+import { postTargets } from './targets.ts';
+import { workspaces } from './workspaces.ts';
+
+/** The table of projections: which models are written together, from which topics. */
+
+export interface Projection {
+  readonly name: string;
+  /** Raise it whenever a model's columns or folds change: the tables are then rebuilt beside the old ones. */
+  readonly shape: number;
+  readonly topics: readonly Topic[];
+  /** In the order they are written: owners before the rows they count. */
+  readonly models: readonly Model[];
+  readonly recounts: readonly Recount[];
+}
+
+export const projections: readonly Projection[] = [
+  { name: 'workspaces', shape: 1, topics: ['workspace'], models: [workspaces, apiKeys], recounts: [] },
+  {
+    name: 'clients',
+    shape: 1,
+    topics: ['workspace'],
+    models: [clients, invites, accounts],
+    recounts: [clientAccounts],
+  },
+  { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+];
+
+/** @throws when there is no projection of that name. */
+export const projectionOf = (name: string): Projection => {
+  const found = projections.find((one) => one.name === name);
+  if (found === undefined) {
+    throw new Error(`no projection is called ${name}; there are ${projections.map((one) => one.name).join(', ')}`);
+  }
+  return found;
+};
+
+/** Consumer group of a generation of a projection's tables. */
+export const groupOf = (name: string, generation: number): string => `projection-${name}-v${generation}`;

@@ -1,0 +1,118 @@
+import type { DecodedEvent } from '#runtime/codec.ts';
+
+/**
+ * What a read model is: a table whose rows are each owned by one stream, and the pure folds that make a row from that
+ * stream's events. The same folds answer a command from the events it just stored, so both always say the same.
+ */
+
+export type ColumnType = 'uuid' | 'text' | 'int4' | 'bool' | 'timestamptz' | 'jsonb' | 'text[]';
+
+/** Members of every row. Instants are ISO 8601 in UTC with milliseconds, in memory as in answers. */
+export interface Base {
+  readonly id: string;
+  readonly workspace_id: string;
+  /** Revision of the last event folded in. −1 marks a placeholder, which no view shows. */
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export type Row<Own> = Base & Own;
+
+type EventShape = { readonly type: string; readonly data: unknown };
+
+/** One handler per event type of the stream kind; tsc names the one that is missing. */
+export type Handlers<Own, Event extends EventShape> = {
+  readonly [T in Event['type']]: (
+    row: Own | null,
+    data: Extract<Event, { readonly type: T }>['data'],
+    event: DecodedEvent,
+  ) => Own | null;
+};
+
+export interface Model<Own extends object = object> {
+  /** Name of the view in schema `read`; the table is `<name>_v<N>`. */
+  readonly name: string;
+  /** Stream kind that owns the rows. */
+  readonly kind: string;
+  readonly columns: { readonly [C in keyof Own]: ColumnType };
+  /** Columns a fold never looks at and that may be large: not loaded, kept when the fold did not set them. */
+  readonly cold: readonly string[];
+  /** Columns that are counted from other rows: no fold sets them in the table. Name → SQL default. */
+  readonly counted: Readonly<Record<string, string>>;
+  /** Events that a stream may have before its birth (they fence one that is pending): they make no row. */
+  readonly unborn: readonly string[];
+  /** Further column definitions of the table that follow from others, e.g. `generated always as …`. */
+  readonly generated: readonly string[];
+  /** Index definitions behind `create index … on <table>`; a name is made for each. */
+  readonly indexes: readonly { readonly unique?: boolean; readonly on: string }[];
+  /** Total: null when the event does not fit (an event of a stream that was never born). */
+  fold(row: Own | null, event: DecodedEvent): Own | null;
+}
+
+export const defineModel = <Own extends object, Event extends EventShape>(definition: {
+  readonly name: string;
+  readonly kind: string;
+  readonly columns: { readonly [C in keyof Own]: ColumnType };
+  readonly cold?: readonly (keyof Own & string)[];
+  readonly counted?: { readonly [C in keyof Own]?: string };
+  readonly unborn?: readonly Event['type'][];
+  readonly generated?: readonly string[];
+  readonly indexes?: readonly { readonly unique?: boolean; readonly on: string }[];
+  readonly on: Handlers<Own, Event>;
+}): Model<Own> => {
+  const { on, name, kind, columns, cold = [], counted = {}, unborn = [], generated = [], indexes = [] } = definition;
+  type Handler = (row: Own | null, data: unknown, event: DecodedEvent) => Own | null;
+  // The codec has validated the data against the schema the handler's type was derived from.
+  const handlers = new Map(Object.entries(on) as unknown as readonly [string, Handler][]);
+  return {
+    name,
+    kind,
+    columns,
+    cold,
+    counted: counted as Readonly<Record<string, string>>,
+    unborn,
+    generated,
+    indexes,
+    fold: (row, event) => {
+      const handler = handlers.get(event.type);
+      return handler === undefined ? row : handler(row, event.data, event);
+    },
+  };
+};
+
+/** A handler that needs a row: before the birth there is none, and nothing comes of it. */
+export const change =
+  <Own, Data>(made: (row: Own, data: Data, event: DecodedEvent) => Own) =>
+  (row: Own | null, data: Data, event: DecodedEvent): Own | null =>
+    row === null ? null : made(row, data, event);
+
+/** An event that changes nothing but the revision. */
+export const unchanged = <Own>(row: Own | null): Own | null => row;
+
+/** The next row; null when the stream's first event gives birth to none. */
+export const applyEvent = <Own extends object>(
+  model: Model<Own>,
+  id: string,
+  row: Row<Own> | null,
+  event: DecodedEvent,
+): Row<Own> | null => {
+  const own = model.fold(row, event);
+  if (own === null) return null;
+  const { workspaceId, occurredAt } = event.metadata;
+  const base: Base = {
+    id,
+    workspace_id: row?.workspace_id ?? workspaceId,
+    revision: event.revision,
+    created_at: row?.created_at ?? occurredAt,
+    updated_at: occurredAt,
+  };
+  return { ...own, ...base };
+};
+
+/** The row that these events of one stream make, from its first event on; what an answer to a command is rendered from. */
+export const rowOf = <Own extends object>(model: Model<Own>, events: readonly DecodedEvent[]): Row<Own> | null => {
+  let row: Row<Own> | null = null;
+  for (const event of events) row = applyEvent(model, event.stream.slice(model.kind.length + 1), row, event);
+  return row;
+};

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Log } from '#contracts/ports/log.ts';
+import type { Positions } from '#runtime/domain-store.ts';
+import { projections } from './index.ts';
+
+/** How far the live generations have read, and waiting until they have read one's own writes. */
+
+/** Projection → lane → commit position of the last record applied. */
+export type Progress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+
+export const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progress> => {
+  const { rows } = await pool.query({
+    name: 'projection-progress',
+    text: `
+      select p.name, c.lane, c.position
+      from ops.projections p
+      join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
+      where p.name = any($1::text[]) and c.position is not null`,
+    values: [names],
+  });
+  const found = new Map<string, Map<string, bigint>>(names.map((name) => [name, new Map()]));
+  for (const { name, lane, position } of rows) found.get(name)?.set(lane, BigInt(position));
+  return found;
+};
+
+interface Waiter {
+  readonly names: readonly string[];
+  readonly wanted: Positions;
+  /** Resolves the wait when these have come far enough. */
+  seen(progress: Progress): boolean;
+  failed(error: unknown): void;
+}
+
+/** Between two looks, milliseconds. All waiters share one. */
+const lookMs = 5;
+
+const topicOfLane = (lane: string): string => lane.slice(0, lane.lastIndexOf('-'));
+
+/** Whether the projections have applied all that was written to the lanes of their topics. */
+export const hasReached = (log: Log, progress: Progress, names: readonly string[], wanted: Positions): boolean =>
+  names.every((name) => {
+    const topics: readonly string[] = projections.find((one) => one.name === name)?.topics ?? [];
+    const lanes = progress.get(name);
+    return [...wanted].every(([partition, position]) => {
+      const topic = topicOfLane(partition);
+      if (!topics.includes(topic)) return true;
+      const lane = log.laneOf(topic, Number(partition.slice(topic.length + 1)));
+      return (lanes?.get(lane) ?? -1n) >= position;
+    });
+  });
+
+/** Many waiters, one query at a time for all of them. */
+export class PositionWatch {
+  readonly #pool: Pool;
+  readonly #log: Log;
+  readonly #waiters = new Set<Waiter>();
+  #looking = false;
+
+  constructor(pool: Pool, log: Log) {
+    this.#pool = pool;
+    this.#log = log;
+  }
+
+  /**
+   * True once the named projections have applied everything at or before these positions (`topic-partition` → commit
+   * position; topics they do not read count as reached), false after `timeoutMs`. Rejects when the signal aborts or the
+   * database does not answer.
+   */
+  async waitFor(
+    names: readonly string[],
+    wanted: Positions,
+    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<boolean> {
+    if (hasReached(this.#log, new Map(), names, wanted)) return true;
+    signal?.throwIfAborted();
+    return new Promise<boolean>((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+        this.#waiters.delete(waiter);
+        settle();
+      };
+      const abort = (): void => end(() => reject(signal?.reason));
+      const timer = setTimeout(() => end(() => resolve(false)), timeoutMs);
+      const waiter: Waiter = {
+        names,
+        wanted,
+        seen: (progress) => {
+          if (!hasReached(this.#log, progress, names, wanted)) return false;
+          end(() => resolve(true));
+          return true;
+        },
+        failed: (error) => end(() => reject(error)),
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#waiters.add(waiter);
+      if (!this.#looking) void this.#look();
+    });
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true;
+    try {
+      while (this.#waiters.size > 0) {
+        // Only those who waited before the query began may conclude anything from it.
+        const asking = [...this.#waiters];
+        try {
+          const progress = await positionsOf(this.#pool, [...new Set(asking.flatMap((one) => one.names))]);
+          for (const waiter of asking) waiter.seen(progress);
+        } catch (error) {
+          for (const waiter of asking) waiter.failed(error);
+        }
+        if (this.#waiters.size > 0) await delay(lookMs);
+      }
+    } finally {
+      this.#looking = false;
+    }
+  }
+}
+
+/** Records that the live generation of a projection has not applied yet: the largest over its lanes, 0 when it is at the end. */
+export const lagOf = async (pool: Pool, log: Log, name: string): Promise<bigint> => {
+  const projection = projections.find((one) => one.name === name);
+  if (projection === undefined) return 0n;
+  const { rows } = await pool.query(
+    `select c.lane, c.next_offset from ops.projections p
+     join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
+     where p.name = $1`,
+    [name],
+  );
+  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+  const ends = await log.ends(projection.topics);
+  return ends.reduce((most, { lane, nextOffset }) => {
+    const behind = (nextOffset ?? 0n) - (read.get(lane) ?? 0n);
+    return behind > most ? behind : most;
+  }, 0n);
+};

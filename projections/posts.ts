@@ -1,0 +1,322 @@
+import type { Knex } from 'knex';
+import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
+import { batchesOf } from '#runtime/batches.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { asFacts } from '#runtime/domain-store.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
+import type { TargetStatus } from '#schemas/target.ts';
+import { defineModel, type Handlers, type Row } from './model.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
+import { postTargets, renderTarget, type TargetRow } from './targets.ts';
+
+/**
+ * Posts: what was composed, and what became of the whole. The status follows from the post's own events, by the
+ * decider's fold; `publishing` while a target is on its way is the one overlay, counted from the targets. Longer than
+ * most: the columns, their fold, what is shown and the queries change together, and a post has the most.
+ */
+
+type Standings = Readonly<
+  Record<
+    string,
+    { readonly revision: number; readonly outcome: TargetOutcome | null; readonly publishedAt: string | null }
+  >
+>;
+type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: number };
+
+interface Own {
+  readonly client_id: string;
+  readonly status: PostStatus;
+  /** Not set on rows that the projector loads: no fold looks at it. */
+  readonly body: PostBody;
+  readonly created_by: { readonly type: string; readonly id: string };
+  /** Revision of the event that holds the plan in force; null while there is none. */
+  readonly plan_revision: number | null;
+  readonly plans: number;
+  /** Targets of the plan in force. */
+  readonly planned: number;
+  readonly intents: readonly Intent[];
+  readonly standings: Standings;
+  readonly published_at: string | null;
+  readonly campaign_id: string | null;
+  // Counted from the targets of the plan in force:
+  readonly counts: Counts;
+  readonly publishing_count: number;
+  readonly scheduled_at: string | null;
+  readonly platforms: readonly Platform[];
+  readonly target_count: number;
+  /** True while the targets lack something that the plan or an intent says. */
+  readonly fan_out_behind: boolean;
+}
+export type PostRow = Row<Own>;
+
+const uncounted = {
+  counts: { total: 0 },
+  publishing_count: 0,
+  scheduled_at: null,
+  platforms: [],
+  target_count: 0,
+  fan_out_behind: false,
+} as const;
+
+/** The decider's state as far as the row keeps it: all that its fold and its status look at after the plan was made. */
+const stateOf = (row: Own | null): PostState => {
+  if (row === null) return { status: 'none' };
+  const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
+  if (planRevision === null) return { status: 'draft', clientId, createdBy, body, plans };
+  return {
+    status: 'live',
+    clientId,
+    createdBy,
+    body,
+    plan: { number: plans, targets: [] },
+    planRevision,
+    planEventId: '',
+    plannedBy: '',
+    plans,
+    intents,
+    targets: row.standings,
+    saidPartial: false,
+    saidCanceled: false,
+  };
+};
+
+const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | null => {
+  const [one] = asFacts<PostEvent>([stored]);
+  if (one === undefined) return row;
+  const state = post.evolve(stateOf(row), one.event, one.fact);
+  const status = statusOf(state);
+  if (state.status === 'none' || status === null) return row;
+  const live = state.status === 'live' ? state : null;
+  const written =
+    one.event.type === 'PostDrafted' || one.event.type === 'DraftReplaced' || one.event.type === 'PostScheduled';
+  const planned = one.event.type === 'PostScheduled' ? one.event.data.plan.targets.length : (row?.planned ?? 0);
+  return {
+    ...(row ?? uncounted),
+    client_id: state.clientId,
+    status,
+    body: state.body,
+    created_by: state.createdBy,
+    plan_revision: live?.planRevision ?? null,
+    plans: state.plans,
+    planned,
+    intents: live?.intents ?? [],
+    standings: live?.targets ?? {},
+    published_at: publishedAtOf(state),
+    campaign_id: written ? state.body.campaignId : (row?.campaign_id ?? null),
+  };
+};
+
+/** Every event of a post goes through the decider's fold; the table of types is there for tsc. */
+const on: Handlers<Own, PostEvent> = {
+  PostDrafted: folded,
+  DraftReplaced: folded,
+  PostScheduled: folded,
+  PostTargetsChanged: folded,
+  PostTargetsSkipped: folded,
+  PostTargetSettled: folded,
+  PostTargetReopened: folded,
+  PostPublished: folded,
+  PostPartiallyPublished: folded,
+  PostFailed: folded,
+  PostCanceled: folded,
+};
+
+/** Instant a post stands for in `from`/`to`: the earliest of its targets, a draft's creation. */
+const at = 'coalesce(scheduled_at, created_at)';
+
+export const posts = defineModel<Own, PostEvent>({
+  name: 'posts',
+  kind: 'post',
+  columns: {
+    client_id: 'uuid',
+    status: 'text',
+    body: 'jsonb',
+    created_by: 'jsonb',
+    plan_revision: 'int4',
+    plans: 'int4',
+    planned: 'int4',
+    intents: 'jsonb',
+    standings: 'jsonb',
+    published_at: 'timestamptz',
+    campaign_id: 'uuid',
+    counts: 'jsonb',
+    publishing_count: 'int4',
+    scheduled_at: 'timestamptz',
+    platforms: 'text[]',
+    target_count: 'int4',
+    fan_out_behind: 'bool',
+  },
+  cold: ['body'],
+  counted: {
+    counts: `'{"total": 0}'`,
+    publishing_count: '0',
+    scheduled_at: 'null',
+    platforms: `'{}'`,
+    target_count: '0',
+    fan_out_behind: 'false',
+  },
+  generated: [
+    `shown_status text generated always as
+      (case when status = 'scheduled' and publishing_count > 0 then 'publishing' else status end) stored`,
+  ],
+  indexes: [
+    { on: '(workspace_id, created_at, id)' },
+    { on: '(client_id, created_at, id)' },
+    { on: '(workspace_id, shown_status, created_at, id)' },
+    { on: `(workspace_id, (${at}))` },
+    { on: '(updated_at, id) where fan_out_behind' },
+  ],
+  on,
+});
+
+/** Statuses a many-target change may still alter; the target decider's `isOpen`. */
+export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
+
+const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
+  row.intents.some((intent) =>
+    targets.some(
+      (one) =>
+        intent.targetIds.includes(one.id) &&
+        !intent.skipped.includes(one.id) &&
+        openStatuses.includes(one.status) &&
+        one.applied_revision < intent.revision,
+    ),
+  );
+
+/**
+ * The row with its counted columns as these targets (all of the post) make them: what the projector's recount does in
+ * SQL, for answers that are rendered before any projection has seen the events.
+ */
+export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow => {
+  const { plan_revision: plan } = row;
+  const targets = plan === null ? [] : all.filter((one) => one.post_revision >= plan);
+  const counts: Record<string, number> = { total: targets.length };
+  for (const { status } of targets) counts[status] = (counts[status] ?? 0) + 1;
+  const dues = (some: readonly TargetRow[]): string[] => some.map((one) => one.due_at).sort();
+  const [scheduledAt = dues(targets)[0] ?? null] = dues(targets.filter((one) => one.status !== 'canceled'));
+  return {
+    ...row,
+    counts: counts as Counts,
+    publishing_count: counts.publishing ?? 0,
+    scheduled_at: scheduledAt,
+    platforms: [...new Set(targets.map((one) => one.platform))].sort(),
+    target_count: targets.length,
+    fan_out_behind: targets.length < row.planned || lacks(row, targets),
+  };
+};
+
+const shownStatus = (row: PostRow): PostStatus =>
+  row.status === 'scheduled' && row.publishing_count > 0 ? 'publishing' : row.status;
+
+/** A row of GET /posts: without `variants` and `targets`. */
+export const renderPostRow = (row: PostRow) => {
+  const { variants: _variants, campaignId: _campaign, ...body } = row.body;
+  return {
+    id: row.id,
+    object: 'post' as const,
+    clientId: row.client_id,
+    status: shownStatus(row),
+    ...body,
+    campaignId: row.campaign_id,
+    scheduledAt: row.scheduled_at,
+    publishedAt: row.published_at,
+    createdBy: row.created_by,
+    approvalId: null,
+    recycledFrom: null,
+    counts: row.counts,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    revision: row.revision,
+  };
+};
+
+const byDue = (a: TargetRow, b: TargetRow): number =>
+  a.due_at < b.due_at ? -1 : a.due_at > b.due_at ? 1 : a.id < b.id ? -1 : 1;
+
+/** The whole post. A draft's selection is resolved when it is published, so its `targets` is `[]`. */
+export const renderPost = (row: PostRow, all: readonly TargetRow[]) => {
+  const { plan_revision: plan } = row;
+  const targets = plan === null ? [] : all.filter((one) => one.post_revision >= plan).sort(byDue);
+  return {
+    ...renderPostRow(row),
+    variants: row.body.variants,
+    targets: targets.map((one) => renderTarget(one, row.body)),
+  };
+};
+
+export interface PostWithTargets {
+  readonly post: PostRow;
+  readonly targets: readonly TargetRow[];
+}
+
+/** One statement: the posts' rows, each with its targets as one json value. */
+const postsById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<string, PostWithTargets>> => {
+  const found = await knex
+    .raw(
+      `select p.*, (select json_agg(t) from read.post_targets t where t.post_id = p.id) as t
+       from read.posts p where p.id = any(?::uuid[])`,
+      [[...ids]],
+    )
+    .options({ name: 'posts-by-id' });
+  return new Map(
+    found.rows.map(({ t, ...row }: Record<string, unknown>) => {
+      const targets = (t ?? []) as Record<string, unknown>[];
+      return [row.id, { post: asRow(posts, row), targets: targets.map((one) => asRow(postTargets, one)) }];
+    }),
+  );
+});
+
+export const getPost = async (knex: Knex, workspaceId: string, id: string): Promise<PostWithTargets | null> => {
+  const found = await postsById(knex, id);
+  return found?.post.workspace_id === workspaceId ? found : null;
+};
+
+export interface PostFilters {
+  readonly statuses?: readonly PostStatus[];
+  readonly clientId?: string;
+  readonly platforms?: readonly Platform[];
+  readonly campaignId?: string;
+  /** Against the earliest due instant, a draft's creation: from inclusive, to exclusive. */
+  readonly from?: string;
+  readonly to?: string;
+  /** Part of the base content, case-insensitive. */
+  readonly search?: string;
+}
+
+/** Newest first. */
+export const listPosts = async (
+  knex: Knex,
+  workspaceId: string,
+  filters: PostFilters,
+  page: PageOf<NewestFirst>,
+): Promise<Page<PostRow>> => {
+  const query = knex('read.posts').where({ workspace_id: workspaceId });
+  const { statuses, platforms } = filters;
+  if (statuses?.length === 1) query.where({ shown_status: statuses[0] });
+  else if (statuses !== undefined) query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
+  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
+  if (filters.campaignId !== undefined) query.where({ campaign_id: filters.campaignId });
+  if (filters.from !== undefined) query.whereRaw(`${at} >= ?::timestamptz`, [filters.from]);
+  if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);
+  if (filters.search !== undefined) query.whereRaw(`body ->> 'content' ilike ?`, [substring(filters.search)]);
+  return newestFirst(query, posts, page);
+};
+
+/** Posts of a client that may still have open targets: what an archive has to cancel. By id, `limit` after `afterId`. */
+export const openPostsOf = async (
+  knex: Knex,
+  workspaceId: string,
+  clientId: string,
+  afterId: string | null,
+  limit: number,
+): Promise<readonly string[]> => {
+  const found = await knex.raw(
+    `select distinct post_id from read.post_targets
+     where workspace_id = ? and client_id = ? and status = any(?::text[]) and (?::uuid is null or post_id > ?::uuid)
+     order by post_id limit ?`,
+    [workspaceId, clientId, [...openStatuses], afterId, afterId, limit],
+  );
+  return found.rows.map((row: { post_id: string }) => row.post_id);
+};

@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Lane, Log } from '#contracts/ports/log.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import { consume, fence } from '#runtime/consume.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { withMigrationLock } from '#runtime/migrate.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { Projector } from './apply.ts';
+import { groupOf, type Projection, projectionOf } from './index.ts';
+import { replay } from './replay.ts';
+import { announcementSeconds, liveGeneration } from './run.ts';
+import { createTables, createViews, dropTables } from './tables.ts';
+
+/**
+ * Makes a projection's tables anew beside the ones that are read, while events go on: from the store up to a head taken
+ * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. Then the views change
+ * over in one transaction that fences the old generation. A rebuild that dies leaves tables nobody reads; the next one
+ * drops them.
+ */
+
+export interface RebuildOptions {
+  readonly pool: Pool;
+  readonly store: EventStore;
+  readonly log: Log;
+  readonly codec: EventCodec;
+  readonly name: string;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface Rebuilt {
+  readonly generation: number;
+  /** Events read from the store. */
+  readonly events: number;
+  /** Whether the old tables are gone; false while a process still announces that it reads them. */
+  readonly dropped: boolean;
+}
+
+export const rebuild = async (options: RebuildOptions): Promise<Rebuilt> => {
+  const { pool, name } = options;
+  const alone = await pool.connect();
+  try {
+    const { rows } = await alone.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
+      `rebuild ${name}`,
+    ]);
+    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running`);
+    return await rebuildAlone(options, projectionOf(name));
+  } finally {
+    // Ends the session, and with it the lock.
+    alone.release(true);
+  }
+};
+
+const rebuildAlone = async (options: RebuildOptions, projection: Projection): Promise<Rebuilt> => {
+  const { pool, store, log, codec, name, logger, signal } = options;
+  const { live: old } = await liveGeneration(pool, name);
+  const generation = await begin(pool, projection, old);
+  logger.info({ projection: name, from: old, to: generation }, 'rebuild: reading the store');
+
+  // The ends first: an event stored later than the head taken below lies behind them in the log.
+  const ends = await log.ends(projection.topics);
+  const upTo = await store.head();
+  const events = await replay({ pool, store, codec, projection, generation, upTo, signal });
+  await placePositions(pool, groupOf(name, generation), ends, upTo);
+  faultPoint('rebuild:before-consume');
+
+  const over = new AbortController();
+  const projector = new Projector(projection, generation);
+  const consumer = consume({
+    log,
+    store,
+    pool,
+    codec,
+    logger,
+    group: groupOf(name, generation),
+    topics: projection.topics,
+    kinds: projector.kinds,
+    apply: (tx, batch) => projector.apply(tx, batch),
+    signal: AbortSignal.any([signal, over.signal]),
+  });
+  const failed = (): string | undefined =>
+    [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
+  try {
+    // Under constant writing the very end is never reached: close enough is when a pass takes no longer than this.
+    for (let took = Infinity; took > nearMs; ) {
+      const began = performance.now();
+      const goal = await log.ends(projection.topics);
+      await until(signal, async () => {
+        const reason = failed();
+        if (reason !== undefined) throw new Error(`rebuild of ${name} cannot go on: ${reason}`);
+        return hasRead(pool, groupOf(name, generation), goal);
+      });
+      took = performance.now() - began;
+    }
+    faultPoint('rebuild:before-switch');
+    await withMigrationLock(pool, (tx) => switchTo(tx, projection, old, generation));
+    logger.info({ projection: name, generation, events }, 'rebuild: switched');
+    faultPoint('rebuild:before-drop');
+    // Ours goes on until those who follow the live generation have noticed, so that reads never stand still.
+    const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
+      () => false,
+    );
+    if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
+    return { generation, events, dropped: free };
+  } finally {
+    over.abort();
+    await consumer.done.catch(() => undefined);
+  }
+};
+
+const dropWaitMs = (announcementSeconds + 5) * 1_000;
+const nearMs = 500;
+
+type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
+
+/** Draws the next generation and makes its tables; what rebuilds that died left behind goes. */
+const begin = async (pool: Pool, projection: Projection, live: number): Promise<number> => {
+  let generation = 0;
+  await withMigrationLock(pool, async (tx) => {
+    const { rows } = await tx.query('update ops.projections set newest = newest + 1 where name = $1 returning newest', [
+      projection.name,
+    ]);
+    generation = rows[0].newest;
+    for (let left = live + 1; left < generation; left += 1) await dropTables(tx, projection, left);
+    await createTables(tx, projection, generation);
+  });
+  return generation;
+};
+
+const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
+  await pool.query(
+    `insert into ops.consumer_positions (consumer_group, lane, next_offset, position)
+     select $1, lane, next_offset, $4::int8 from unnest($2::text[], $3::int8[]) as r (lane, next_offset)
+     on conflict (consumer_group, lane) do update set next_offset = excluded.next_offset, position = excluded.position`,
+    [group, ends.map((one) => one.lane), ends.map((one) => one.nextOffset), position],
+  );
+};
+
+const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<boolean> => {
+  const { rows } = await pool.query('select lane, next_offset from ops.consumer_positions where consumer_group = $1', [
+    group,
+  ]);
+  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+  return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
+};
+
+/** The old generation first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
+const switchTo = async (tx: PoolClient, projection: Projection, old: number, generation: number): Promise<void> => {
+  await fence(tx, groupOf(projection.name, old));
+  await createViews(tx, projection, generation);
+  await tx.query('update ops.projections set live = $2, shape = $3 where name = $1', [
+    projection.name,
+    generation,
+    projection.shape,
+  ]);
+};
+
+const readersOf = async (pool: Pool, name: string, generation: number): Promise<number> => {
+  const { rows } = await pool.query(
+    'select count(*)::int as n from ops.projection_readers where name = $1 and generation = $2 and until > now()',
+    [name, generation],
+  );
+  return rows[0].n;
+};
+
+/** True when it holds, false after `limitMs`. */
+const until = async (signal: AbortSignal, holds: () => Promise<boolean>, limitMs = Infinity): Promise<boolean> => {
+  for (const end = performance.now() + limitMs; performance.now() < end; ) {
+    if (await holds()) return true;
+    await delay(20, undefined, { signal });
+  }
+  return false;
+};

@@ -1,0 +1,87 @@
+import type { Row } from './model.ts';
+import { type PostRow, withTargets } from './posts.ts';
+import type { TargetRow } from './targets.ts';
+
+/**
+ * What a row shows that is counted from rows of other streams. The owner's row is locked first (see apply.ts), so two
+ * transactions that touch children of one owner run these one after the other, and the later one sees both.
+ * `$1` are the owners' ids; `o` and `c` are the tables of owners and of children.
+ */
+
+export interface Recount {
+  /** Model that has the counted columns. */
+  readonly owner: string;
+  /** Models whose rows are counted; `by` is the column that names the owner. */
+  readonly children: readonly { readonly model: string; readonly by: string }[];
+  /**
+   * The owner with its counted columns as these children make them, where that needs no other row: of an owner and
+   * children that are all born in one batch nothing else can have been counted. Must say what the statements say.
+   */
+  readonly born?: (owner: Row<object>, children: readonly Row<object>[]) => Row<object>;
+  /** Statements in order. `table` gives the table of a model in the version that is written. */
+  readonly statements: (table: (model: string) => string) => readonly string[];
+}
+
+/**
+ * A client's accounts, and its erasure: accounts are other streams, on other partitions, so an account event that was
+ * decoded before the key was destroyed may be applied after ClientErased. Both sides hold the client's row when they
+ * get here, whoever comes second wipes, and a replay ends the same.
+ */
+export const clientAccounts: Recount = {
+  owner: 'clients',
+  children: [{ model: 'accounts', by: 'client_id' }],
+  statements: (table) => [
+    `update ${table('clients')} o set account_count = c.n
+     from (
+       select u.id, (
+         select count(*)::int from ${table('accounts')} a
+         where a.client_id = u.id and a.status in ('connected', 'reauth_required')) as n
+       from unnest($1::uuid[]) u(id)
+     ) c
+     where o.id = c.id and o.account_count <> c.n`,
+    `update ${table('accounts')} a set username = null, display_name = null, avatar_url = null
+     from ${table('clients')} o
+     where o.id = any($1::uuid[]) and o.erased and a.client_id = o.id
+       and (a.username is not null or a.display_name is not null or a.avatar_url is not null)`,
+  ],
+};
+
+/** Open targets that an intent names and that have not applied it. Only posts with an intent pay for it. */
+const intentLags = (targets: string): string => `
+  exists (
+    select 1
+    from jsonb_array_elements(o.intents) i
+    join ${targets} t on t.post_id = o.id and t.post_revision >= o.plan_revision
+      and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
+    where t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.applied_revision < (i ->> 'revision')::int)`;
+
+/** A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. */
+export const postTargetCounts: Recount = {
+  owner: 'posts',
+  children: [{ model: 'post_targets', by: 'post_id' }],
+  born: (owner, children) => withTargets(owner as PostRow, children as readonly TargetRow[]),
+  statements: (table) => [
+    `update ${table('posts')} o set
+       counts = c.counts, publishing_count = c.publishing, scheduled_at = c.due, platforms = c.platforms,
+       target_count = c.total,
+       fan_out_behind = c.total < o.planned or (o.intents <> '[]' and ${intentLags(table('post_targets'))})
+     from (
+       select id, coalesce(sum(n), 0)::int as total,
+         jsonb_build_object('total', coalesce(sum(n), 0)) || coalesce(jsonb_object_agg(status, n) filter (where n > 0), '{}')
+           as counts,
+         coalesce(sum(n) filter (where status = 'publishing'), 0)::int as publishing,
+         coalesce(min(due) filter (where status <> 'canceled'), min(due)) as due,
+         coalesce((select array_agg(distinct p order by p) from unnest(string_to_array(string_agg(platforms, ','), ',')) p),
+           '{}') as platforms
+       from (
+         select p.id, t.status, count(t.id) as n, min(t.due_at) as due, string_agg(distinct t.platform, ',') as platforms
+         from ${table('posts')} p
+         left join ${table('post_targets')} t on t.post_id = p.id and t.post_revision >= p.plan_revision
+         where p.id = any($1::uuid[])
+         group by p.id, t.status
+       ) by_status
+       group by id
+     ) c
+     where o.id = c.id and o.revision >= 0`,
+  ],
+};

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import { type ConsumeMetrics, type Consumer, consume, isTransient } from '#runtime/consume.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { Projector } from './apply.ts';
+import { groupOf, type Projection, projectionOf, projections } from './index.ts';
+
+/** Runs projections: one consumer each, on the generation that is live; when another one goes live it follows. */
+
+export interface RunOptions {
+  readonly log: Log;
+  readonly store: EventStore;
+  readonly pool: Pool;
+  readonly codec: EventCodec;
+  /** Projections to run; empty = all. */
+  readonly names: readonly string[];
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  readonly metrics?: ConsumeMetrics;
+}
+
+export interface ProjectionStatus {
+  readonly name: string;
+  /** Generation it consumes for; null while it waits for a rebuild. */
+  readonly generation: number | null;
+  /** Why it does not run as it should, null when it does. */
+  readonly reason: string | null;
+}
+
+export interface RunningProjections {
+  /** Resolves when the signal ended all of them; rejects with the first that could not go on. */
+  readonly done: Promise<void>;
+  status(): readonly ProjectionStatus[];
+  /** For /readyz: rejects with the reasons when one is stopped, waits for a part or for a rebuild. */
+  check(): Promise<string | null>;
+}
+
+/** How often a runner looks which generation is live, and announces the one it reads. Milliseconds. */
+const announceMs = 1_000;
+/** An announcement that is not renewed for so long is a dead process's. Seconds. */
+export const announcementSeconds = 15;
+
+export const liveGeneration = async (
+  pool: Pool,
+  name: string,
+): Promise<{ readonly live: number; readonly shape: number }> => {
+  const { rows } = await pool.query('select live, shape from ops.projections where name = $1', [name]);
+  const [row] = rows;
+  if (row === undefined) throw new Error(`projection ${name} has no tables: run migrations first`);
+  return row;
+};
+
+class Runner {
+  readonly #options: RunOptions;
+  readonly #projection: Projection;
+  readonly #instance = randomUUID();
+  #generation: number | null = null;
+  #consumer: Consumer | null = null;
+  #waits: string | null = 'starting';
+
+  constructor(options: RunOptions, projection: Projection) {
+    this.#options = options;
+    this.#projection = projection;
+  }
+
+  status(): ProjectionStatus {
+    const ill = [...(this.#consumer?.status() ?? [])].filter(([, lane]) => lane.state !== 'running');
+    const reasons = ill.map(([lane, { state, reason }]) => `${lane} ${state}: ${reason}`);
+    return {
+      name: this.#projection.name,
+      generation: this.#generation,
+      reason: this.#waits ?? (reasons.length === 0 ? null : reasons.join('; ')),
+    };
+  }
+
+  async run(): Promise<void> {
+    const { signal, pool } = this.#options;
+    try {
+      while (!signal.aborted) await this.#follow();
+    } finally {
+      await pool
+        .query('delete from ops.projection_readers where instance = $1', [this.#instance])
+        .catch(() => undefined);
+    }
+  }
+
+  /** Consumes for the generation that is live now, until another one is. */
+  async #follow(): Promise<void> {
+    const { signal, logger } = this.#options;
+    const { name } = this.#projection;
+    const live = await this.#live();
+    if (live === null) return;
+    this.#generation = live;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    const projector = new Projector(this.#projection, live);
+    const { log, store, pool, codec, metrics } = this.#options;
+    const consumer = consume({
+      log,
+      store,
+      pool,
+      codec,
+      logger,
+      group: groupOf(name, live),
+      topics: this.#projection.topics,
+      kinds: projector.kinds,
+      apply: (tx, events) => projector.apply(tx, events),
+      signal: either,
+      relaxed: true,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
+    this.#consumer = consumer;
+    logger.info({ projection: name, generation: live }, 'projecting');
+    const ended = consumer.done.finally(() => over.abort());
+    while (!either.aborted) {
+      await pause(announceMs, either);
+      // Fenced by a rebuild's switch, the old consumer can do no harm until it is noticed here.
+      const now = await this.#live();
+      if (now !== live) over.abort();
+    }
+    await ended;
+    this.#consumer = null;
+    this.#generation = null;
+  }
+
+  /** The live generation, announced as read by us; null while there is none that this code can write. */
+  async #live(): Promise<number | null> {
+    const { pool, signal, logger } = this.#options;
+    const { name, shape } = this.#projection;
+    try {
+      const found = await liveGeneration(pool, name);
+      if (found.shape !== shape) {
+        this.#waits = `tables of shape ${found.shape} are live, this code writes shape ${shape}: rebuild ${name}`;
+        logger.warn({ projection: name }, this.#waits);
+        await pause(announceMs, signal);
+        return null;
+      }
+      await pool.query(
+        `insert into ops.projection_readers (instance, name, generation, until)
+         values ($1, $2, $3, now() + make_interval(secs => $4))
+         on conflict (instance, name) do update set generation = excluded.generation, until = excluded.until`,
+        [this.#instance, name, found.live, announcementSeconds],
+      );
+      this.#waits = null;
+      return found.live;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      await pause(announceMs, signal);
+      // A consumer that is running waits for the database by itself.
+      return this.#generation;
+    }
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  delay(ms, undefined, { signal }).catch(() => undefined);
+
+export const runProjections = (options: RunOptions): RunningProjections => {
+  const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);
+  const runners = wanted.map((projection) => new Runner(options, projection));
+  const done = Promise.all(runners.map((runner) => runner.run())).then(() => undefined);
+  done.catch(() => undefined);
+  const status = (): readonly ProjectionStatus[] => runners.map((runner) => runner.status());
+  return {
+    done,
+    status,
+    check: async () => {
+      const ill = status().filter((one) => one.reason !== null);
+      if (ill.length > 0) throw new Error(ill.map(({ name, reason }) => `${name}: ${reason}`).join('; '));
+      return null;
+    },
+  };
+};

@@ -1,0 +1,143 @@
+import type { PoolClient } from 'pg';
+import type { Base, ColumnType, Model } from './model.ts';
+import { tableOf } from './tables.ts';
+
+/**
+ * All changed rows of a table in one statement: a column is one array parameter. Rows go in by id, so that two
+ * transactions that lock the same rows wait for each other and never in a ring.
+ */
+
+/** A row to write: a folded one, or a placeholder that has its base alone. */
+export type Written = Pick<Base, 'id' | 'workspace_id' | 'revision'> & { readonly [column: string]: unknown };
+
+interface Column {
+  readonly name: string;
+  /** Element type of the array parameter, and the cast from it where they differ. */
+  readonly element: string;
+  readonly cast: string;
+  readonly encode: (value: unknown) => string;
+}
+
+/** Postgres holds neither NUL nor lone surrogates: a read model shows U+FFFD for them. */
+const storable = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text);
+const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
+const storableJson = (json: string): string => (json.includes('\\u') ? json.replace(unstorable, '$1\\ufffd') : json);
+
+const quoted = (text: string): string => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
+const plain = (value: unknown): string => String(value);
+const text = (value: unknown): string => quoted(storable(String(value)));
+const json = (value: unknown): string => quoted(storableJson(JSON.stringify(value)));
+const list = (value: unknown): string => quoted(`{${(value as readonly unknown[]).map(text).join(',')}}`);
+
+const encodings: Readonly<Record<ColumnType, Omit<Column, 'name'>>> = {
+  uuid: { element: 'uuid', cast: '', encode: plain },
+  text: { element: 'text', cast: '', encode: text },
+  int4: { element: 'int4', cast: '', encode: plain },
+  bool: { element: 'bool', cast: '', encode: plain },
+  timestamptz: { element: 'timestamptz', cast: '', encode: plain },
+  jsonb: { element: 'text', cast: '::jsonb', encode: json },
+  'text[]': { element: 'text', cast: '::text[]', encode: list },
+};
+
+const base: readonly (readonly [string, ColumnType])[] = [
+  ['id', 'uuid'],
+  ['workspace_id', 'uuid'],
+  ['revision', 'int4'],
+  ['created_at', 'timestamptz'],
+  ['updated_at', 'timestamptz'],
+];
+
+const columnsOf = (model: Model, counted: boolean): readonly Column[] => {
+  const own = (Object.entries(model.columns) as [string, ColumnType][]).filter(
+    ([name]) => counted || model.counted[name] === undefined,
+  );
+  return [...base, ...own].map(([name, type]) => ({ name, ...encodings[type] }));
+};
+
+interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly columns: readonly Column[];
+}
+
+const build = (model: Model, generation: number): Statement => {
+  const columns = columnsOf(model, false);
+  const names = columns.map(({ name }) => name);
+  const kept = (name: string): string =>
+    model.cold.includes(name) ? `${name} = coalesce(excluded.${name}, t.${name})` : `${name} = excluded.${name}`;
+  return {
+    name: `upsert-${model.name}-${generation}`,
+    columns,
+    text: `
+      insert into ${tableOf(model, generation)} as t (${names.join(', ')})
+      select ${columns.map(({ name, cast }) => name + cast).join(', ')}
+      from unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as r (${names.join(', ')})
+      on conflict (id) do update set ${names
+        .filter((name) => name !== 'id')
+        .map(kept)
+        .join(', ')}
+      where excluded.revision > t.revision`,
+  };
+};
+
+/** New rows with their counted columns. One that is there, if only as a placeholder, is left to the others. */
+const buildBirth = (model: Model, generation: number): Statement => {
+  const columns = columnsOf(model, true);
+  const names = columns.map(({ name }) => name);
+  return {
+    name: `birth-${model.name}-${generation}`,
+    columns,
+    text: `
+      insert into ${tableOf(model, generation)} (${names.join(', ')})
+      select ${columns.map(({ name, cast }) => name + cast).join(', ')}
+      from unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as r (${names.join(', ')})
+      on conflict (id) do nothing
+      returning id`,
+  };
+};
+
+const byId = (a: Written, b: Written): number => (a.id < b.id ? -1 : 1);
+
+/** One array literal per column. */
+const valuesOf = (columns: readonly Column[], rows: readonly Written[]): string[] =>
+  columns.map(({ name, encode }) => {
+    let literal = '{';
+    for (const row of rows) {
+      const value = row[name];
+      if (literal.length > 1) literal += ',';
+      literal += value === null || value === undefined ? 'NULL' : encode(value);
+    }
+    return `${literal}}`;
+  });
+
+/** Statements are made once per table. */
+export class Upserts {
+  readonly #made = new Map<string, Statement>();
+  readonly #births = new Map<string, Statement>();
+
+  /** A row at or above the given revision stays; it is locked all the same. */
+  async write(tx: PoolClient, model: Model, generation: number, rows: readonly Written[]): Promise<void> {
+    if (rows.length === 0) return;
+    const key = `${model.name}/${generation}`;
+    const statement = this.#made.get(key) ?? build(model, generation);
+    this.#made.set(key, statement);
+    const values = valuesOf(statement.columns, [...rows].sort(byId));
+    await tx.query({ name: statement.name, text: statement.text, values });
+  }
+
+  /** Ids of the rows that were new; they are ours until the commit. */
+  async insert(
+    tx: PoolClient,
+    model: Model,
+    generation: number,
+    rows: readonly Written[],
+  ): Promise<ReadonlySet<string>> {
+    if (rows.length === 0) return new Set();
+    const key = `${model.name}/${generation}`;
+    const statement = this.#births.get(key) ?? buildBirth(model, generation);
+    this.#births.set(key, statement);
+    const values = valuesOf(statement.columns, [...rows].sort(byId));
+    const inserted = await tx.query({ name: statement.name, text: statement.text, values });
+    return new Set(inserted.rows.map((row: { readonly id: string }) => row.id));
+  }
+}

@@ -1,0 +1,80 @@
+import type { Knex } from 'knex';
+import type { Pool } from 'pg';
+import type { Mode, Role } from '#schemas/common.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { asRow } from './rows.ts';
+
+/** Agencies: their members and zone. The sandbox twin is a row of its own that names its live workspace. */
+
+interface Own {
+  readonly name: string;
+  readonly timezone: string;
+  readonly mode: Mode;
+  readonly twin_of: string | null;
+  readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+}
+export type WorkspaceRow = Row<Own>;
+
+export const workspaces = defineModel<Own, WorkspaceEvent>({
+  name: 'workspaces',
+  kind: 'workspace',
+  columns: { name: 'text', timezone: 'text', mode: 'text', twin_of: 'uuid', members: 'jsonb' },
+  indexes: [{ on: '(twin_of) where twin_of is not null' }],
+  on: {
+    WorkspaceCreated: (_row, { name, timezone, mode, twinOf }) => ({
+      name,
+      timezone,
+      mode,
+      twin_of: twinOf,
+      members: {},
+    }),
+    WorkspaceProfileChanged: change((row, { name, timezone }) => ({ ...row, name, timezone })),
+    MemberAdded: change((row, { memberId, name, role }) => ({
+      ...row,
+      members: { ...row.members, [memberId]: { name, role } },
+    })),
+    MemberRoleChanged: change((row, { memberId, role }) => {
+      const member = row.members[memberId];
+      return member === undefined ? row : { ...row, members: { ...row.members, [memberId]: { ...member, role } } };
+    }),
+    MemberRemoved: change((row, { memberId }) => {
+      const { [memberId]: _removed, ...members } = row.members;
+      return { ...row, members };
+    }),
+  },
+});
+
+/** The agency as the API shows it. Members of a sandbox twin are those of its live workspace: `members` is their count. */
+export const renderAgency = (row: WorkspaceRow, members: number, limits: Readonly<Record<string, unknown>>) => ({
+  id: row.id,
+  object: 'agency' as const,
+  name: row.name,
+  timezone: row.timezone,
+  mode: row.mode,
+  members,
+  limits,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  revision: row.revision,
+});
+
+export const getWorkspace = async (knex: Knex, id: string): Promise<WorkspaceRow | null> => {
+  const row = await knex('read.workspaces').where({ id }).first();
+  return row === undefined ? null : asRow(workspaces, row);
+};
+
+/** For the administrator only: it knows no tenant. Oldest first. */
+export const allWorkspaces = async (knex: Knex): Promise<readonly WorkspaceRow[]> => {
+  const rows: Record<string, unknown>[] = await knex('read.workspaces').orderBy(['created_at', 'id']);
+  return rows.map((row) => asRow(workspaces, row));
+};
+
+/** What a member is now; null when they left, or never were one. */
+export const roleOfMember = async (pool: Pool, workspaceId: string, memberId: string): Promise<Role | null> => {
+  const { rows } = await pool.query<{ role: Role | null }>(
+    `select members -> $2::text ->> 'role' as role from read.workspaces where id = $1`,
+    [workspaceId, memberId],
+  );
+  return rows[0]?.role ?? null;
+};

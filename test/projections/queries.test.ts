@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import knexOf, { type Knex } from 'knex';
+import { Pool } from 'pg';
+import { findKeys } from '#projections/apikeys.ts';
+import { getClient, listClients } from '#projections/clients.ts';
+import { projectionOf } from '#projections/index.ts';
+import { getPost, listPosts, renderPost } from '#projections/posts.ts';
+import { migrate } from '#projections/tables.ts';
+import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
+import { clientFields, planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+const many = 60_000;
+
+suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
+  let pool: Pool;
+  let knex: Knex;
+  const statements: { sql: string; bindings: readonly unknown[] }[] = [];
+  const big = randomUUID();
+  const bigClient = randomUUID();
+  const bigAccount = randomUUID();
+
+  t.before(async () => {
+    const { url } = await testDatabase();
+    pool = new Pool({ connectionString: url, max: 4 });
+    await migrate(pool);
+    knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });
+    knex.on('query', ({ sql, bindings }) => statements.push({ sql, bindings }));
+    // One big tenant; straight into the tables, for only the plans are looked at.
+    await pool.query(
+      `insert into read.posts_v1 (id, workspace_id, revision, created_at, updated_at, client_id, status, body, created_by,
+         plan_revision, plans, planned, intents, standings, scheduled_at, counts)
+       select gen_random_uuid(), $1, 0, '2026-01-01'::timestamptz + n * interval '1 second', now(),
+         case when n % 50 = 0 then $2::uuid else gen_random_uuid() end,
+         case when n % 20 = 0 then 'draft' else 'scheduled' end, '{"content": "text"}', '{}', 0, 1, 1, '[]', '{}',
+         '2026-02-01'::timestamptz + n * interval '1 second', '{"total": 1}'
+       from generate_series(1, ${many}) n`,
+      [big, bigClient],
+    );
+    await pool.query(
+      `insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, account_id,
+         platform, status, due_at, timezone, jitter_seconds, schedule_mode, attempts, takeover, post_revision,
+         applied_revision, next_action_at)
+       select gen_random_uuid(), $1, 0, now(), now(), p.id, p.client_id,
+         case when random() < 0.02 then $2::uuid else gen_random_uuid() end,
+         'x', 'pending', p.scheduled_at, 'UTC', 0, 'managed', 0, 0, 0, 0, p.scheduled_at
+       from read.posts_v1 p`,
+      [big, bigAccount],
+    );
+    await pool.query(
+      `insert into read.clients_v1 (id, workspace_id, revision, created_at, updated_at, name)
+       select gen_random_uuid(), $1, 0, '2026-01-01'::timestamptz + n * interval '1 second', now(), 'c' || n
+       from generate_series(1, ${many}) n`,
+      [big],
+    );
+    await pool.query('analyze');
+  });
+  t.after(async () => {
+    await knex?.destroy();
+    await pool?.end();
+  });
+
+  /** The plan of the first statement that `run` sends, its rows executed. */
+  const planOf = async (run: () => Promise<unknown>) => {
+    statements.length = 0;
+    await run();
+    const [first] = statements;
+    assert.ok(first !== undefined);
+    const found = await pool.query(`explain (analyze, buffers, format json) ${first.sql}`, [...first.bindings]);
+    const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
+    return { text: JSON.stringify(plan), buffers: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
+  };
+  const indexed = async (what: string, run: () => Promise<unknown>) => {
+    const { text, buffers } = await planOf(run);
+    assert.match(text, /Index Scan/, what);
+    assert.doesNotMatch(text, /Seq Scan|"Sort"/, what);
+    // A page touches its own rows and little else, wherever it is.
+    assert.ok(buffers < 400, `${what}: ${buffers} blocks for a page`);
+  };
+
+  t('every list reads its page by index, in order, deep as well as first', async () => {
+    const deep = { createdAt: new Date(Date.UTC(2026, 0, 1) + 5_000_000).toISOString(), id: randomUUID() };
+    for (const after of [null, deep]) {
+      const page = { after, limit: 25 };
+      await indexed('posts', () => listPosts(knex, big, {}, page));
+      await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
+      await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
+      await indexed('clients', () => listClients(knex, big, {}, page));
+    }
+    const due = { scheduledAt: new Date(Date.UTC(2026, 1, 1) + 55_000_000).toISOString(), id: randomUUID() };
+    for (const after of [null, due]) {
+      const page = { after, limit: 25 };
+      await indexed('targets', () => listTargets(knex, big, {}, page));
+      await indexed('targets of a client', () => listTargets(knex, big, { clientId: bigClient }, page));
+      await indexed('targets of an account', () => listTargets(knex, big, { accountId: bigAccount }, page));
+      await indexed('targets of a day', () =>
+        listTargets(knex, big, { from: '2026-02-01T05:00:00.000Z', to: '2026-02-01T06:00:00.000Z' }, page),
+      );
+    }
+  });
+
+  t('a range of time, one target, one post read no more than their rows', async () => {
+    const range = { from: '2026-02-01T05:00:00.000Z', to: '2026-02-01T05:10:00.000Z' };
+    const { text } = await planOf(() => listPosts(knex, big, range, { after: null, limit: 100 }));
+    assert.doesNotMatch(text, /Seq Scan/);
+    const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
+    await indexed('target', () => getTarget(knex, big, rows[0].id));
+    await indexed('post', () => getPost(knex, big, rows[0].post_id));
+  });
+
+  t('what the publisher asks for is a walk of its index', async () => {
+    const found = await pool.query(
+      `explain (format json) select id from read.post_targets
+       where next_action_at is not null and next_action_at <= $1::timestamptz order by next_action_at, id limit 500`,
+      ['2026-02-01T00:10:00.000Z'],
+    );
+    const text = JSON.stringify(found.rows);
+    assert.match(text, /post_targets_v1_5/);
+    assert.doesNotMatch(text, /Seq Scan|"Sort"/);
+  });
+
+  const codec = new EventCodec(new TestKeys());
+  const project = async (name: string, workspaceId: string, events: readonly Given[]): Promise<void> =>
+    applyTo(pool, projectionOf(name), await history(events, { codec, workspaceId }));
+
+  t('pages neither skip nor repeat a row, also where instants are equal', async () => {
+    const workspaceId = randomUUID();
+    const events = Array.from(
+      { length: 23 },
+      (_, n): Given => ({
+        stream: `client-${randomUUID()}`,
+        type: 'ClientCreated',
+        data: { ...clientFields, name: `100% sure_${n}`, type: n % 2 === 0 ? 'brand' : 'influencer' },
+        at: instant(Math.floor(n / 6)),
+      }),
+    );
+    await project('clients', workspaceId, events);
+    const walk = async (filters: Parameters<typeof listClients>[2]) => {
+      const seen: string[] = [];
+      for (let after: { createdAt: string; id: string } | null = null; ; ) {
+        const page = await listClients(knex, workspaceId, filters, { after, limit: 4 });
+        seen.push(...page.rows.map((row) => row.id));
+        const last = page.rows.at(-1);
+        if (!page.hasMore || last === undefined) return seen;
+        after = { createdAt: last.created_at, id: last.id };
+      }
+    };
+    const all = await walk({});
+    assert.equal(all.length, 23);
+    assert.equal(new Set(all).size, 23);
+    assert.equal((await walk({ type: 'brand' })).length, 12);
+    assert.equal((await walk({ search: '100% SURE_1' })).length, 11);
+    assert.equal((await walk({ search: '0%s' })).length, 0, 'wildcards are taken literally');
+    assert.equal((await walk({ archived: true })).length, 0);
+  });
+
+  t('another tenant sees nothing', async () => {
+    const { rows } = await pool.query('select id, post_id from read.post_targets limit 1');
+    const other = randomUUID();
+    assert.equal(await getPost(knex, other, rows[0].post_id), null);
+    assert.equal(await getTarget(knex, other, rows[0].id), null);
+    assert.equal(await getClient(knex, other, bigClient), null);
+    assert.equal((await listPosts(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
+    assert.equal((await listTargets(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
+  });
+
+  t('filters of posts and targets, and what a target shows of its post', async () => {
+    const workspaceId = randomUUID();
+    const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];
+    const one = planned({ targetId: randomUUID(), accountId, clientId, dueAt: instant(60) });
+    const two = planned({ targetId: randomUUID(), accountId, clientId, platform: 'tiktok', dueAt: instant(50) });
+    const body = postBody({
+      content: 'base text',
+      variants: [
+        {
+          platform: 'tiktok',
+          contentOverride: '',
+          mediaIdsOverride: null,
+          overrides: { privacyLevel: 'SELF_ONLY', firstComment: 'hi' },
+        },
+      ],
+    });
+    const createdBy = { type: 'member', id: 'm' };
+    const target = (plan: typeof one): Given => ({
+      stream: `target-${plan.targetId}`,
+      type: 'TargetScheduled',
+      data: { ...plan, postId, postRevision: 0 },
+    });
+    await project('posts', workspaceId, [
+      {
+        stream: `post-${postId}`,
+        type: 'PostScheduled',
+        data: { clientId, createdBy, body, plan: { number: 1, targets: [one, two] } },
+      },
+      target(one),
+      target(two),
+      {
+        stream: `target-${one.targetId}`,
+        type: 'TargetPublishStarted',
+        data: { attempt: 1, takeover: 0 },
+      },
+      { stream: `post-${randomUUID()}`, type: 'PostDrafted', data: { clientId, createdBy, body: postBody() } },
+    ]);
+    const found = async (filters: Parameters<typeof listPosts>[2]) =>
+      (await listPosts(knex, workspaceId, filters, { after: null, limit: 10 })).rows.map((row) => row.status);
+    assert.deepEqual(await found({}), ['draft', 'scheduled']);
+    assert.deepEqual(await found({ statuses: ['scheduled'] }), []);
+    assert.deepEqual(await found({ statuses: ['publishing'] }), ['scheduled'], 'the overlay is what is filtered');
+    assert.deepEqual(await found({ statuses: ['publishing', 'draft'] }), ['draft', 'scheduled']);
+    assert.deepEqual(await found({ platforms: ['tiktok', 'youtube'] }), ['scheduled']);
+    assert.deepEqual(await found({ search: 'BASE' }), ['scheduled']);
+    assert.deepEqual(await found({ from: instant(50), to: instant(51) }), ['scheduled'], 'its earliest due instant');
+    assert.deepEqual(await found({ to: instant(50) }), ['draft'], 'a draft stands for its creation');
+    const targets = async (filters: Parameters<typeof listTargets>[2]) =>
+      (await listTargets(knex, workspaceId, filters, { after: null, limit: 10 })).rows.map((row) =>
+        renderTarget(row.target, row.body),
+      );
+    const all = await targets({ postId });
+    assert.deepEqual(
+      all.map((row) => [row.id, row.content, row.firstComment, row.scheduledAt]),
+      [
+        [two.targetId, '', 'hi', instant(50)],
+        [one.targetId, 'base text', null, instant(60)],
+      ],
+    );
+    assert.equal((await targets({ statuses: ['publishing'] })).length, 1);
+    assert.equal((await targets({ platforms: ['tiktok'], accountId, clientId })).length, 1);
+    assert.equal((await targets({ from: instant(50), to: instant(60) })).length, 1);
+    const post = await getPost(knex, workspaceId, postId);
+    assert.ok(post !== null);
+    const shown = renderPost(post.post, post.targets);
+    assert.equal(shown.status, 'publishing');
+    assert.deepEqual(shown.targets, all);
+    const single = await getTarget(knex, workspaceId, two.targetId);
+    assert.ok(single !== null);
+    assert.deepEqual(renderTarget(single.target, single.body), all[0]);
+  });
+
+  t('a key is found by its hash, by its former one, with role and twin', async () => {
+    const [live, twin, member, key] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
+    const ws = (id: string, type: string, data: object): Given => ({ stream: `workspace-${id}`, type, data });
+    await project('workspaces', live, [
+      ws(live, 'WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'live', twinOf: null }),
+      ws(live, 'MemberAdded', { memberId: member, name: 'Ann', role: 'manager' }),
+      {
+        stream: `apikey-${key}`,
+        type: 'ApiKeyCreated',
+        data: {
+          memberId: member,
+          name: 'k',
+          hash: a,
+          prefix: 'sk_test_aaaa',
+          scopes: ['posts.read'],
+          mode: 'test',
+          expiresAt: instant(9000),
+        },
+      },
+      {
+        stream: `apikey-${key}`,
+        type: 'ApiKeyRotated',
+        data: { hash: b, prefix: 'sk_test_bbbb', previousHash: a, previousUntil: instant(99) },
+      },
+    ]);
+    await project('workspaces', twin, [
+      ws(twin, 'WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'test', twinOf: live }),
+    ]);
+    const found = await findKeys(pool, [a, b, 'c'.repeat(64)]);
+    const shared = {
+      keyId: key,
+      memberId: member,
+      role: 'manager',
+      scopes: ['posts.read'],
+      mode: 'test',
+      expiresAt: instant(9000),
+      revokedAt: null,
+      workspaceId: live,
+      twinId: twin,
+    };
+    assert.deepEqual(found.get(b), { ...shared, previousUntil: null });
+    assert.deepEqual(found.get(a), { ...shared, previousUntil: instant(99) });
+    assert.equal(found.size, 2);
+  });
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { PositionWatch } from '#projections/positions.ts';
+import { rebuild } from '#projections/rebuild.ts';
+import { type RunningProjections, runProjections } from '#projections/run.ts';
+import { compareWithReplay } from '#projections/verify.ts';
+import type { Given } from '#test/support/projecting.ts';
+import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** A post with three targets, one of which is published. */
+const story = (): Given[] => {
+  const post = randomUUID();
+  const clientId = randomUUID();
+  const targets = [1, 2, 3].map(() => planned({ targetId: randomUUID(), accountId: randomUUID(), clientId }));
+  const [first] = targets;
+  const createdBy = { type: 'member', id: 'm' };
+  const claim = { attempt: 1, takeover: 0 };
+  const publishedAt = '2026-03-02T08:00:00.000Z';
+  const of = (type: string, data: object): Given => ({ stream: `target-${first?.targetId}`, type, data });
+  return [
+    {
+      stream: `post-${post}`,
+      type: 'PostScheduled',
+      data: { clientId, createdBy, body: postBody(), plan: { number: 1, targets } },
+    },
+    ...targets.map((one) => ({
+      stream: `target-${one.targetId}`,
+      type: 'TargetScheduled',
+      data: { ...one, postId: post, postRevision: 0 },
+    })),
+    of('TargetPublishStarted', claim),
+    of('TargetPublished', { ...claim, externalId: 'e', permalink: null, publishedAt }),
+  ];
+};
+
+suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
+  let world: ProjectionWorld;
+  let running: RunningProjections;
+  const stop = new AbortController();
+  t.before(async () => {
+    world = await projectionWorld();
+    running = runProjections({ ...world, names: [], signal: stop.signal });
+  });
+  t.after(async () => {
+    stop.abort();
+    await running?.done;
+    await world?.close();
+  });
+
+  const settled = async (position: bigint): Promise<void> => {
+    const watch = new PositionWatch(world.pool, world.log);
+    const wanted = new Map([
+      ['posts-0', position],
+      ['workspace-0', position],
+    ]);
+    assert.ok(await watch.waitFor(['posts'], wanted, { timeoutMs: 20_000 }), 'projections caught up');
+  };
+
+  t('many waiters see their own write with one poller; a topic nobody reads counts as reached', async () => {
+    const position = await world.append(story());
+    const watch = new PositionWatch(world.pool, world.log);
+    const wanted = new Map([['posts-3', position]]);
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () => watch.waitFor(['posts'], wanted, { timeoutMs: 5_000 })),
+    );
+    assert.ok(all.every((one) => one));
+    assert.equal(await watch.waitFor(['posts'], new Map([['media-1', 10n ** 15n]]), { timeoutMs: 50 }), true);
+    assert.equal(await watch.waitFor(['posts'], new Map([['posts-1', 10n ** 15n]]), { timeoutMs: 50 }), false);
+    const gone = AbortSignal.timeout(20);
+    await assert.rejects(
+      watch.waitFor(['posts'], new Map([['posts-1', 10n ** 15n]]), { timeoutMs: 5_000, signal: gone }),
+    );
+  });
+
+  t('rebuilt while a writer appends: the same rows, and everybody follows', async () => {
+    const writing = new AbortController();
+    let last = 0n;
+    const writer = (async () => {
+      while (!writing.signal.aborted) last = await world.append(story());
+    })();
+    try {
+      await until('a few posts are there', async () => {
+        const { rows } = await world.pool.query('select count(*)::int as n from read.posts');
+        return rows[0].n > 20;
+      });
+      const result = await rebuild({ ...world, name: 'posts', signal: stop.signal });
+      assert.equal(result.generation, 2);
+      assert.ok(result.events > 100);
+      assert.equal(result.dropped, true, 'the old tables went when the runner had moved on');
+    } finally {
+      writing.abort();
+      await writer;
+    }
+    await until('the runner follows', () =>
+      running.status().some((one) => one.name === 'posts' && one.generation === 2),
+    );
+    await settled(last);
+    const { rows } = await world.pool.query(
+      `select to_regclass('read.posts_v1') as old, to_regclass('read.posts_v2') as new`,
+    );
+    assert.equal(rows[0].old, null);
+    assert.notEqual(rows[0].new, null);
+    const { rows: compared, differences } = await compareWithReplay(world);
+    assert.deepEqual(differences, []);
+    assert.ok(compared > 80);
+    assert.equal(await running.check(), null);
+  });
+
+  t('a comparison finds a row that was changed, one that is missing and one too many', async () => {
+    const position = await world.append(story());
+    await settled(position);
+    const { rows } = await world.pool.query('select id from read.post_targets limit 2');
+    const [changed, missing] = rows.map((row) => row.id);
+    await world.pool.query(`update read.post_targets_v2 set attempts = attempts + 1 where id = $1`, [changed]);
+    await world.pool.query(`delete from read.post_targets_v2 where id = $1`, [missing]);
+    const { differences } = await compareWithReplay(world);
+    assert.deepEqual(new Set(differences.map((one) => one.id)), new Set([changed, missing]));
+  });
+
+  t('a rebuild heals it; two at once are refused', async () => {
+    const [one, two] = await Promise.allSettled([
+      rebuild({ ...world, name: 'posts', signal: stop.signal }),
+      rebuild({ ...world, name: 'posts', signal: stop.signal }),
+    ]);
+    assert.deepEqual([one.status, two.status].sort(), ['fulfilled', 'rejected']);
+    assert.deepEqual((await compareWithReplay(world)).differences, []);
+  });
+
+  t('tables of another shape are left alone until a rebuild', async () => {
+    await world.pool.query(`update ops.projections set shape = 0 where name = 'clients'`);
+    await until('the runner says so', () =>
+      running.status().some((one) => one.name === 'clients' && one.reason?.includes('rebuild clients') === true),
+    );
+    await assert.rejects(running.check(), /rebuild clients/);
+    await rebuild({ ...world, name: 'clients', signal: stop.signal });
+    await until('it runs again', () => running.status().every((one) => one.reason === null));
+  });
+});

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Pool, type PoolClient } from 'pg';
+import { Projector } from '#projections/apply.ts';
+import { projectionOf } from '#projections/index.ts';
+import { rowOf } from '#projections/model.ts';
+import { posts, withTargets } from '#projections/posts.ts';
+import { asRow } from '#projections/rows.ts';
+import { migrate } from '#projections/tables.ts';
+import { postTargets, type TargetRow } from '#projections/targets.ts';
+import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
+import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+const clientsProjection = projectionOf('clients');
+
+suite('recounts', { timeoutMs: 120_000 }, (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const { url } = await testDatabase();
+    pool = new Pool({ connectionString: url, max: 8 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  const connected = (clientId: string, name = 'ann'): Given => ({
+    stream: `account-${randomUUID()}`,
+    type: 'AccountConnected',
+    data: {
+      clientId,
+      platform: 'x',
+      externalId: randomUUID(),
+      username: name,
+      displayName: name,
+      avatarUrl: 'https://example.com/a.png',
+      scopes: [],
+      expiresAt: null,
+      timezone: null,
+      network: 'sandbox',
+      inviteId: null,
+    },
+  });
+  const created = (clientId: string): Given => ({
+    stream: `client-${clientId}`,
+    type: 'ClientCreated',
+    data: clientFields,
+  });
+  const erased = (clientId: string): Given => ({ stream: `client-${clientId}`, type: 'ClientErased', data: {} });
+
+  const begun = async (): Promise<PoolClient> => {
+    const tx = await pool.connect();
+    await tx.query('begin');
+    return tx;
+  };
+  const end = async (tx: PoolClient): Promise<void> => {
+    await tx.query('commit');
+    tx.release();
+  };
+  const counts = async (clientId: string) => {
+    const { rows } = await pool.query('select revision, account_count from read.clients_v1 where id = $1', [clientId]);
+    return rows[0];
+  };
+  const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<void> => {
+    assert.equal(await new Projector(clientsProjection, 1).apply(tx, events), null);
+  };
+  /** Two partitions apply at once: the second begins while the first has not committed. */
+  const race = async (first: readonly DecodedEvent[], second: readonly DecodedEvent[]): Promise<void> => {
+    const [one, two] = [await begun(), await begun()];
+    await apply(one, first);
+    const applying = apply(two, second);
+    // Either it waits for the owner's row, or (were there no lock) it is done: both may take a moment.
+    await Promise.race([applying, new Promise((resolve) => setTimeout(resolve, 150))]);
+    await end(one);
+    await applying;
+    await end(two);
+  };
+  const worlds = async (...parts: readonly (readonly Given[])[]): Promise<DecodedEvent[][]> => {
+    const workspaceId = randomUUID();
+    const codec = new EventCodec(new TestKeys());
+    return Promise.all(parts.map(async (part) => [...(await history(part, { codec, workspaceId }))]));
+  };
+
+  t('two connections racing on accounts of one client count both', async () => {
+    const clientId = randomUUID();
+    const [client = [], a = [], b = []] = await worlds(
+      [created(clientId)],
+      [connected(clientId)],
+      [connected(clientId)],
+    );
+    await applyTo(pool, clientsProjection, client);
+    await race(a, b);
+    assert.deepEqual(await counts(clientId), { revision: 0, account_count: 2 });
+  });
+
+  t('… also when the client is not there yet, or comes in the middle', async () => {
+    const clientId = randomUUID();
+    const [client = [], a = [], b = []] = await worlds(
+      [created(clientId)],
+      [connected(clientId)],
+      [connected(clientId)],
+    );
+    await race(a, b);
+    assert.deepEqual(await counts(clientId), { revision: -1, account_count: 2 });
+    await applyTo(pool, clientsProjection, client);
+    assert.deepEqual(await counts(clientId), { revision: 0, account_count: 2 });
+    for (const clientFirst of [true, false]) {
+      const other = randomUUID();
+      const [birth = [], account = []] = await worlds([created(other)], [connected(other)]);
+      await (clientFirst ? race(birth, account) : race(account, birth));
+      assert.deepEqual(await counts(other), { revision: 0, account_count: 1 });
+    }
+  });
+
+  t('batches that touch the same clients in any order do not lock in a ring', async () => {
+    const random = seeded('recount order');
+    const ids = Array.from({ length: 6 }, () => randomUUID());
+    const batches = await worlds(
+      ...Array.from({ length: 40 }, () =>
+        random
+          .shuffle(ids)
+          .flatMap((id) => [connected(id), connected(id)])
+          .slice(0, random.int(2, 12)),
+      ),
+    );
+    await Promise.all(batches.map((batch) => applyTo(pool, clientsProjection, batch)));
+    const { rows } = await pool.query(
+      `select c.account_count, (select count(*)::int from read.accounts a where a.client_id = c.id) as n
+       from read.clients_v1 c where c.id = any($1::uuid[])`,
+      [ids],
+    );
+    for (const row of rows) assert.equal(row.account_count, row.n);
+  });
+
+  t('erasure wipes the accounts, whoever comes first', async () => {
+    for (const erasedFirst of [true, false]) {
+      const clientId = randomUUID();
+      const [client = [], account = []] = await worlds([created(clientId), erased(clientId)], [connected(clientId)]);
+      // Decoded before the key was destroyed: the event still shows the name.
+      assert.equal(account[0]?.data.username, 'ann');
+      await (erasedFirst ? race(client, account) : race(account, client));
+      const { rows } = await pool.query(
+        'select username, display_name, avatar_url, status from read.accounts where client_id = $1',
+        [clientId],
+      );
+      assert.deepEqual(rows, [{ username: null, display_name: null, avatar_url: null, status: 'connected' }]);
+      const { rows: shown } = await pool.query('select erased, account_count from read.clients where id = $1', [
+        clientId,
+      ]);
+      assert.deepEqual(shown, [{ erased: true, account_count: 1 }]);
+    }
+  });
+
+  t('an event that leaves a gap, or begins no stream, stops and changes nothing', async () => {
+    const clientId = randomUUID();
+    const born = connected(clientId);
+    const lapse = { stream: born.stream, type: 'AccountReauthRequired', data: { reason: 'expired' } };
+    const [life = []] = await worlds([born, lapse, lapse]);
+    const [unborn = []] = await worlds([erased(clientId)]);
+    const tx = await begun();
+    try {
+      const gap = await new Projector(clientsProjection, 1).apply(tx, life.slice(1));
+      assert.equal(gap?.action, 'stop');
+      assert.match(gap?.reason ?? '', /gap/);
+      assert.match((await new Projector(clientsProjection, 1).apply(tx, unborn))?.reason ?? '', /does not begin/);
+    } finally {
+      await end(tx);
+    }
+    assert.equal(await counts(clientId), undefined);
+  });
+
+  t('withTargets counts in memory what the recount counts in SQL', async () => {
+    const random = seeded('post recount');
+    const projection = projectionOf('posts');
+    const codec = new EventCodec(new TestKeys());
+    for (let round = 0; round < 25; round += 1) {
+      const postId = randomUUID();
+      const clientId = randomUUID();
+      const platform = () => random.pick(['x', 'threads', 'tiktok'] as const);
+      const plans = Array.from({ length: random.int(1, 5) }, () =>
+        planned({
+          targetId: randomUUID(),
+          accountId: randomUUID(),
+          clientId,
+          platform: platform(),
+          dueAt: instant(random.int(0, 500)),
+        }),
+      );
+      const createdBy = { type: 'member', id: 'm' };
+      const claim = { attempt: 1, takeover: 0 };
+      const events: Given[] = [
+        {
+          stream: `post-${postId}`,
+          type: 'PostScheduled',
+          data: { clientId, createdBy, body: postBody(), plan: { number: 1, targets: plans } },
+        },
+      ];
+      if (random.int(0, 1) === 1) {
+        const change = { kind: 'cancel', reason: 'client_archived' };
+        const targetIds = plans.filter(() => random.int(0, 2) > 0).map((one) => one.targetId);
+        if (targetIds.length > 0) {
+          events.push({ stream: `post-${postId}`, type: 'PostTargetsChanged', data: { change, targetIds } });
+        }
+      }
+      for (const plan of plans) {
+        if (random.int(0, 5) === 0) continue;
+        const target = (type: string, data: object): void =>
+          void events.push({ stream: `target-${plan.targetId}`, type, data });
+        target('TargetScheduled', { ...plan, postId, postRevision: 0 });
+        if (random.int(0, 2) === 0) target('TargetCanceled', { reason: 'client_archived', postRevision: 1 });
+        else if (random.int(0, 1) === 0) target('TargetPublishStarted', claim);
+        else if (random.next() < 0.5) target('TargetFailed', { ...claim, failure });
+      }
+      const decoded = await history(events, { codec, workspaceId: randomUUID() });
+      await applyTo(pool, projection, decoded);
+      const { rows } = await pool.query('select * from read.posts where id = $1', [postId]);
+      const { shown_status: _generated, ...raw } = rows[0];
+      const folded = rowOf(
+        posts,
+        decoded.filter((one) => one.stream === `post-${postId}`),
+      );
+      assert.ok(folded !== null);
+      const targets = plans.flatMap((plan): TargetRow[] => {
+        const row = rowOf(
+          postTargets,
+          decoded.filter((one) => one.stream === `target-${plan.targetId}`),
+        );
+        return row === null ? [] : [row];
+      });
+      assert.deepEqual(asRow(posts, raw), withTargets(folded, targets));
+    }
+  });
+});
