@@ -1,0 +1,36 @@
+import { openParts } from '#infra/parts.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { startOutcomes } from './outcomes.ts';
+
+await runProcess({
+  name: 'outcomes',
+  summary: 'tells posts what became of their targets, and finishes what somebody died over',
+  async main({ config, logger, readiness, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    const codec = new EventCodec(parts.dataKeys);
+    const store = new DomainStore(parts.store, codec, config.partitions);
+    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('log', async () => parts.log.ping().then(() => null));
+    await migratePositions(parts.pool);
+    await migrateLeases(parts.pool);
+    const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger };
+    const outcomes = startOutcomes(deps, signal);
+    readiness.add('outcomes', async () => {
+      const stopped = outcomes.consumers.flatMap((one) =>
+        [...one.status()].flatMap(([lane, { state, reason }]) =>
+          state === 'running' ? [] : [`${one.group} ${lane}: ${reason}`],
+        ),
+      );
+      if (stopped.length > 0) throw new Error(stopped.join('; '));
+      return null;
+    });
+    ready();
+    await outcomes.done;
+  },
+});

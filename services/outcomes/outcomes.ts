@@ -1,0 +1,98 @@
+import type { Pool } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import type { Config } from '#runtime/config.ts';
+import { type ConsumeMetrics, type Consumer, consume } from '#runtime/consume.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { cleanUpArchived } from './archived.ts';
+import { newsTypes, tellPosts } from './news.ts';
+import { runSweeper } from './sweeper.ts';
+
+/**
+ * What follows from facts without anybody asking: targets' outcomes in their posts, the end of an archived client's
+ * posts and invites, and what somebody died over. Its effects are appends, so it is never replayed; an append that was
+ * made before the position moved is found done by its decider.
+ */
+
+export interface OutcomesDeps {
+  readonly log: Log;
+  /** Where a lane is read on that the log lost. */
+  readonly eventStore: EventStore;
+  readonly store: DomainStore;
+  readonly codec: EventCodec;
+  /** At least 4 connections. */
+  readonly pool: Pool;
+  readonly config: Pick<Config, 'sweepIntervalMs' | 'leaseTtlMs'>;
+  readonly logger: Logger;
+  readonly metrics?: ConsumeMetrics;
+  readonly now?: () => number;
+}
+
+export const outcomesGroup = 'outcomes';
+export const archivesGroup = 'archives';
+
+export interface Outcomes {
+  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  readonly done: Promise<void>;
+  /** Two groups, so that the many posts of an archived client do not hold up the outcomes of all others. */
+  readonly consumers: readonly Consumer[];
+}
+
+export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes => {
+  const { log, eventStore, store, codec, pool, logger, metrics, now } = deps;
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const shared = {
+    log,
+    store: eventStore,
+    pool,
+    codec,
+    signal: stop,
+    logger,
+    replay: 'never' as const,
+    ...(metrics === undefined ? {} : { metrics }),
+  };
+  const outcomes = consume({
+    ...shared,
+    group: outcomesGroup,
+    topics: ['posts'],
+    kinds: ['target'],
+    types: newsTypes,
+    apply: async (_tx, events) => {
+      await tellPosts(store, events, now);
+      return null;
+    },
+  });
+  const archives = consume({
+    ...shared,
+    group: archivesGroup,
+    topics: ['workspace'],
+    kinds: ['client'],
+    types: ['ClientArchived'],
+    apply: async (tx, events) => {
+      for (const { stream, id, metadata } of events) {
+        const { workspaceId, $correlationId: correlationId } = metadata;
+        const clientId = stream.slice('client-'.length);
+        await cleanUpArchived(store, tx, { clientId, workspaceId, correlationId, causationId: id }, now);
+      }
+      return null;
+    },
+  });
+  const all = [outcomes.done, archives.done, runSweeper(deps, stop)];
+  const done = Promise.all(all).then(
+    () => undefined,
+    async (error: unknown) => {
+      failed.abort();
+      await Promise.allSettled(all);
+      throw error;
+    },
+  );
+  return { done, consumers: [outcomes, archives] };
+};
+
+/** Runs until the signal aborts. */
+export const runOutcomes = async (deps: OutcomesDeps, signal: AbortSignal): Promise<void> => {
+  await startOutcomes(deps, signal).done;
+};

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { post } from '#domain/post.ts';
+import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
+import { fanOut } from '#runtime/fan-out.ts';
+import { Leases } from '#runtime/leases.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { cleanUpArchived } from './archived.ts';
+
+/**
+ * Finishes what somebody died over: plans and intents that are in a post's stream and not yet on its targets, and
+ * clients archived while a post for them was under way. It lives with the outcomes, the other reaction to facts that
+ * nobody waits for, and away from the publisher, whose thread has times to keep.
+ */
+
+const behind = `
+select id::text as id from read.posts where fan_out_behind and id > $1 order by id limit 100`;
+
+/** A command that raced the archive is in the read models long before this, milliseconds: later ones see the archive. */
+const raceMs = 3_600_000;
+const justArchived = `
+select c.id::text as id, c.workspace_id::text as "workspaceId" from read.clients c
+where c.archived_at > $1 and (
+  exists (select from read.post_targets t
+    where t.client_id = c.id and t.status in ('awaiting_approval', 'pending', 'rate_limited'))
+  or exists (select from read.invites i where i.client_id = c.id and i.revoked_at is null and i.expires_at > now()))
+order by c.id`;
+
+export interface SweeperDeps {
+  readonly store: DomainStore;
+  readonly pool: Pool;
+  readonly config: { readonly sweepIntervalMs: number; readonly leaseTtlMs: number };
+  readonly logger: Logger;
+  readonly now?: () => number;
+}
+
+/** Applies once whatever is found now. Answers how many posts it looked at. */
+export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
+  const { store, pool, logger, now = Date.now } = deps;
+  let looked = 0;
+  for (let after: string | undefined = '00000000-0000-0000-0000-000000000000'; after !== undefined; ) {
+    const rows: { id: string }[] = (await pool.query<{ id: string }>(behind, [after])).rows;
+    for (const { id } of rows) {
+      if (signal.aborted) return looked;
+      const loaded = await store.load(post, id);
+      const last = loaded.events.at(-1);
+      if (last === undefined) continue;
+      const context = {
+        workspaceId: last.metadata.workspaceId,
+        actor: { type: 'service', id: 'sweeper' } as const,
+        correlationId: last.metadata.$correlationId,
+        causationId: last.id,
+        commandId: uuidv7(),
+        now: new Date(now()).toISOString(),
+      };
+      await fanOut(store, id, context);
+      looked += 1;
+    }
+    after = rows.at(-1)?.id;
+  }
+  const { rows } = await pool.query<{ id: string; workspaceId: string }>(justArchived, [new Date(now() - raceMs)]);
+  for (const { id, workspaceId } of rows) {
+    if (signal.aborted) return looked;
+    const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
+    await cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now);
+  }
+  if (looked + rows.length > 0) logger.info({ posts: looked, clients: rows.length }, 'swept');
+  return looked;
+};
+
+/** Sweeps at every interval while the signal lives; of several processes one does. */
+export const runSweeper = async (deps: SweeperDeps, signal: AbortSignal): Promise<void> => {
+  const { pool, config, logger } = deps;
+  const leases = new Leases({
+    pool,
+    kind: 'sweep',
+    ttlMs: config.leaseTtlMs,
+    onError: (error) => logger.warn({ err: error }, 'the lease of the sweeper could not be renewed'),
+  });
+  try {
+    while (!signal.aborted) {
+      try {
+        const [lease] = await leases.acquire(['posts']);
+        if (lease !== undefined) {
+          try {
+            await sweep(deps, AbortSignal.any([signal, lease.signal]));
+          } finally {
+            // Half of the interval, so that other processes' clocks do not make it sweep for each of them.
+            lease.release({ notBeforeMs: config.sweepIntervalMs / 2 });
+          }
+        }
+      } catch (error) {
+        logger.warn({ err: error }, 'a sweep failed; the next one begins anew');
+      }
+      await delay(config.sweepIntervalMs, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    await leases.close();
+  }
+};

@@ -1,0 +1,45 @@
+import type { Pool } from 'pg';
+import type { Histogram, Registry } from 'prom-client';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { Config } from '#runtime/config.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Platform } from '#schemas/common.ts';
+
+export type PublisherConfig = Pick<
+  Config,
+  | 'leaseTtlMs'
+  | 'boundaryDeadlineMs'
+  | 'settleWindowMs'
+  | 'reconcileDelaysMs'
+  | 'deferDelaysMs'
+  | 'maxRateLimits'
+  | 'publishConcurrency'
+>;
+
+export interface PublisherDeps {
+  readonly store: DomainStore;
+  /** Leases and the search for due work; at least 2 connections, best its own pool. */
+  readonly pool: Pool;
+  /** The adapter of an account's network; null where there is none yet. */
+  readonly adapterOf: (network: 'live' | 'sandbox', platform: Platform) => PlatformAdapter | null;
+  readonly config: PublisherConfig;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+  /** 0–1. Default `Math.random`. */
+  readonly random?: () => number;
+  /** Milliseconds between two looks for due work. Default 100. */
+  readonly pollMs?: number;
+  /** How far ahead of its time a target is leased and read, milliseconds. Default 3,000. */
+  readonly aheadMs?: number;
+  /** Milliseconds an adapter may take before the boundary. Default 15 min. */
+  readonly preparationLimitMs?: number;
+}
+
+export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool'>> {
+  /** Seconds from a target's time to the start of its publish call. */
+  readonly lateness: Histogram | null;
+}

@@ -1,0 +1,35 @@
+import { openParts } from '#infra/parts.ts';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { runPublisher } from './publisher.ts';
+
+await runProcess({
+  name: 'publisher',
+  summary: 'publishes each target at its time, at most once, and finds out what became of it',
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    // Its own pool and its own transactions: what the network has seen outlives any publisher.
+    const sandbox = new SandboxNetwork({
+      // Each line is held across the append of its boundary, so a burst needs many.
+      database: { url: parts.databaseUrl, connections: 48 },
+      faultPoint,
+      ...(config.boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs: config.boundaryDeadlineMs }),
+      ...(config.settleWindowMs === null ? {} : { settleWindowMs: config.settleWindowMs }),
+    });
+    onClose(() => sandbox.close());
+    await sandbox.migrate();
+    await migrateLeases(parts.pool);
+    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);
+    const adapterOf = (network: 'live' | 'sandbox') => (network === 'sandbox' ? sandbox : null);
+    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('database', async () => parts.pool.query('select 1').then(() => null));
+    ready();
+    await runPublisher({ store, pool: parts.pool, adapterOf, config, logger, registry, readiness }, signal);
+  },
+});

@@ -1,0 +1,222 @@
+import type { Pool } from 'pg';
+import { Histogram } from 'prom-client';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { Rejection } from '#domain/decider.ts';
+import { type TargetState, target } from '#domain/target.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { type Lease, Leases } from '#runtime/leases.ts';
+import { Claim, ClaimLost } from './claim.ts';
+import type { PublisherDeps, Tools } from './deps.ts';
+import { type DueRow, findDue } from './due.ts';
+import { FairQueue } from './fair-queue.ts';
+import { type Conditions, Subjects } from './subject.ts';
+import { pause, until } from './time.ts';
+import { type Rest, Work } from './work.ts';
+
+/**
+ * Finds targets a little ahead of their time, leases them in bulk, reads what they need, and lets each go at its
+ * instant, never before it. The read model says where to look; what is done is decided by the streams alone.
+ */
+
+export type { PublisherDeps } from './deps.ts';
+
+export const leaseKind = 'target';
+
+/** Streams read at once while preparing, so that what is due now still finds a connection. */
+const preparing = 24;
+/** Milliseconds before its time at which a target's account and client are read. */
+const checkAheadMs = 500;
+/** Rest of a target on which an error of ours fell, milliseconds. */
+const errorRestMs = 30_000;
+/** How long it is remembered at which revision a target was left, milliseconds: the read model is there by then. */
+const rememberMs = 30_000;
+/** A loop that has not looked for work for this long is not well, milliseconds. */
+const staleAfterMs = 10_000;
+
+/** Runs until the signal aborts and what was begun has come to an end that needs no successor, or to its deadline. */
+export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Promise<void> => {
+  await new Publisher(deps, signal).run();
+};
+
+class Publisher {
+  readonly #tools: Tools;
+  readonly #pool: Pool;
+  readonly #leases: Leases;
+  readonly #subjects: Subjects;
+  readonly #signal: AbortSignal;
+  readonly #acting: FairQueue;
+  readonly #reading = new FairQueue(preparing);
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #left = new Map<string, { readonly revision: number; readonly at: number }>();
+  /** Targets leased at once: those under way, and a supply that is read ahead of its time. */
+  readonly #capacity: number;
+  #lookedAt = performance.now();
+
+  constructor(deps: PublisherDeps, signal: AbortSignal) {
+    const { pool, registry, readiness, config, logger } = deps;
+    this.#pool = pool;
+    this.#signal = signal;
+    this.#tools = {
+      now: Date.now,
+      random: Math.random,
+      pollMs: 100,
+      aheadMs: 3_000,
+      preparationLimitMs: 15 * 60_000,
+      ...deps,
+      lateness: registry === undefined ? null : latenessIn(registry),
+    };
+    this.#capacity = config.publishConcurrency * 2;
+    this.#acting = new FairQueue(config.publishConcurrency);
+    this.#subjects = new Subjects(deps.store);
+    this.#leases = new Leases({
+      pool,
+      kind: leaseKind,
+      ttlMs: config.leaseTtlMs,
+      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+    });
+    readiness?.add('publisher', async () => {
+      const age = performance.now() - this.#lookedAt;
+      if (age > staleAfterMs) throw new Error(`has not looked for due work for ${Math.round(age)} ms`);
+      return `looked ${Math.round(age)} ms ago, holds ${this.#leases.size}`;
+    });
+  }
+
+  async run(): Promise<void> {
+    const { logger, pollMs } = this.#tools;
+    let failures = 0;
+    try {
+      while (!this.#signal.aborted) {
+        let wait = pollMs;
+        try {
+          await this.#look();
+          failures = 0;
+        } catch (error) {
+          logger.warn({ err: error }, 'looking for due work failed');
+          failures += 1;
+          wait = Math.min(1_000, pollMs * 2 ** Math.min(failures, 6));
+        }
+        await pause(wait, this.#signal);
+      }
+      // Calls that were made are waited for, so that their outcome is known; everything else stops at the signal.
+      while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    } finally {
+      await this.#leases.close();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { now, aheadMs } = this.#tools;
+    const room = this.#capacity - this.#underWay.size;
+    this.#forget();
+    if (room > 0) {
+      const rows = await findDue(this.#pool, {
+        kind: leaseKind,
+        before: new Date(now() + aheadMs),
+        left: this.#left,
+        limit: room,
+      });
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      for (const lease of await this.#leases.acquire([...byId.keys()])) {
+        const row = byId.get(lease.id);
+        if (row !== undefined) this.#begin(row, lease);
+      }
+    }
+    this.#lookedAt = performance.now();
+  }
+
+  #forget(): void {
+    const before = performance.now() - rememberMs;
+    for (const [id, { at }] of this.#left) {
+      if (at > before) break;
+      this.#left.delete(id);
+    }
+  }
+
+  #begin(row: DueRow, lease: Lease): void {
+    const work = this.#hold(row, lease).finally(() => this.#underWay.delete(work));
+    this.#underWay.add(work);
+  }
+
+  /** Keeps the lease until nothing can be done now; never rejects. */
+  async #hold(row: DueRow, lease: Lease): Promise<void> {
+    let rest: Rest = null;
+    try {
+      rest = await this.#bring(row, lease);
+    } catch (error) {
+      rest = this.#restAfter(error, row.id);
+    }
+    lease.release(rest === null ? {} : { notBeforeMs: rest });
+  }
+
+  async #bring(row: DueRow, lease: Lease): Promise<Rest> {
+    const { store, now, aheadMs } = this.#tools;
+    const stop = AbortSignal.any([lease.signal, this.#signal]);
+    const loaded = await this.#reading.run(row.workspaceId, () => store.load(target, row.id));
+    const claim = new Claim(store, lease, loaded, now);
+    const live = loaded.state;
+    // A row without a stream: a store that was put back to an earlier day. Left alone, not asked for at every look.
+    if (live.status === 'none') return errorRestMs;
+    const at = nextInstant(live);
+    // The row is behind its stream: it is found again, if there is something to do, when it has caught up.
+    if (at === null || at > now() + aheadMs) {
+      this.#leave(claim, row);
+      return null;
+    }
+    await this.#reading.run(row.workspaceId, () => this.#subjects.content(live));
+    await until(at - checkAheadMs, now, stop);
+    let conditions: Conditions | null = null;
+    if (!stop.aborted) {
+      conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
+      await until(at, now, stop);
+    }
+    if (stop.aborted) return null;
+    const work = new Work(this.#tools, this.#subjects, claim, conditions, this.#signal);
+    const rest = await this.#acting.run(row.workspaceId, () => work.run());
+    this.#leave(claim, row);
+    return rest;
+  }
+
+  /** Remembers how far its stream was, so that a row that still shows the past is passed over. */
+  #leave(claim: Claim, { id, revision }: DueRow): void {
+    this.#left.delete(id);
+    if (claim.revision > revision) this.#left.set(id, { revision: claim.revision, at: performance.now() });
+  }
+
+  #restAfter(error: unknown, targetId: string): Rest {
+    const { logger } = this.#tools;
+    const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
+    if (error instanceof ClaimLost || error instanceof Rejection || conflict || this.#signal.aborted) {
+      logger.debug({ err: error, targetId }, 'a target was left to somebody else');
+      return null;
+    }
+    if (error instanceof Unavailable) {
+      logger.warn({ err: error, targetId }, 'a target waits for the event store');
+      return 1_000;
+    }
+    logger.error({ err: error, targetId }, 'a target could not be worked on');
+    return errorRestMs;
+  }
+}
+
+/** Instant, milliseconds, at which something can be done for it; null when nothing is left to do. */
+const nextInstant = (state: TargetState): number | null => {
+  switch (state.status) {
+    case 'pending':
+      return Date.parse(state.dueAt);
+    case 'rate_limited':
+      return Date.parse(state.retryAt);
+    case 'publishing':
+    case 'outcome_unknown':
+      return 0;
+    default:
+      return null;
+  }
+};
+
+const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
+  new Histogram({
+    name: 'publish_start_lateness_seconds',
+    help: 'from the time a target was due to the start of its publish call',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers: [registry],
+  });

@@ -1,0 +1,130 @@
+import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import { type AccountState, account } from '#domain/account.ts';
+import { type ClientState, client } from '#domain/client.ts';
+import { contentFor } from '#domain/content.ts';
+import { effectiveOverrides, publishCheck } from '#domain/platforms/index.ts';
+import { post } from '#domain/post.ts';
+import { disconnected, reauthRequired } from '#domain/publish-failures.ts';
+import type { TargetState } from '#domain/target.ts';
+import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import type { Failure } from '#schemas/target.ts';
+
+/** What a target is about, folded from the streams: its content, its account, its client. */
+
+export type LiveTarget = Exclude<TargetState, { status: 'none' }>;
+
+export interface Content {
+  readonly text: string;
+  readonly overrides: Readonly<Record<string, unknown>>;
+  readonly mediaIds: readonly string[];
+  readonly aiDisclosure: boolean;
+}
+
+/** Conditions on other streams; they hold as of this reading and are read anew for each claim. */
+export interface Conditions {
+  readonly account: Loaded<AccountState>;
+  readonly client: Loaded<ClientState>;
+  /** Monotonic milliseconds before the streams were asked. */
+  readonly asOf: number;
+}
+
+const mostKept = 1_000;
+/** Milliseconds for which several targets of one moment share a reading. */
+const sharedMs = 200;
+
+/** Reads that several targets need are made once: a post folded up to a revision never changes. */
+export class Subjects {
+  readonly #store: DomainStore;
+  readonly #contents = new Map<string, Promise<Content>>();
+  readonly #recent = new Map<string, { readonly asOf: number; readonly read: Promise<unknown> }>();
+
+  constructor(store: DomainStore) {
+    this.#store = store;
+  }
+
+  content(target: LiveTarget): Promise<Content> {
+    const key = `${target.postId}/${target.postRevision}/${target.platform}`;
+    const known = this.#contents.get(key);
+    if (known !== undefined) return known;
+    const read = this.#readContent(target);
+    read.catch(() => this.#contents.delete(key));
+    this.#contents.set(key, read);
+    const [oldest] = this.#contents.keys();
+    if (this.#contents.size > mostKept && oldest !== undefined) this.#contents.delete(oldest);
+    return read;
+  }
+
+  async conditions(target: LiveTarget): Promise<Conditions> {
+    const [itsAccount, itsClient] = await Promise.all([
+      this.#shared(`account-${target.accountId}`, () => this.#store.load(account, target.accountId)),
+      this.#shared(`client-${target.clientId}`, () => this.#store.load(client, target.clientId)),
+    ]);
+    return {
+      account: itsAccount.value,
+      client: itsClient.value,
+      asOf: Math.min(itsAccount.asOf, itsClient.asOf),
+    };
+  }
+
+  async #shared<T>(stream: string, load: () => Promise<T>): Promise<{ readonly asOf: number; readonly value: T }> {
+    const now = performance.now();
+    const known = this.#recent.get(stream);
+    if (known !== undefined && now - known.asOf < sharedMs) {
+      return { asOf: known.asOf, value: (await known.read) as T };
+    }
+    const read = load();
+    read.catch(() => this.#recent.delete(stream));
+    this.#recent.delete(stream);
+    this.#recent.set(stream, { asOf: now, read });
+    for (const [name, { asOf }] of this.#recent) {
+      if (now - asOf < sharedMs) break;
+      this.#recent.delete(name);
+    }
+    return { asOf: now, value: await read };
+  }
+
+  async #readContent(target: LiveTarget): Promise<Content> {
+    const { state } = await this.#store.load(post, target.postId, target.postRevision);
+    if (state.status !== 'live')
+      throw new Error(`post ${target.postId} has no plan at revision ${target.postRevision}`);
+    const { content, overrides, mediaIds } = contentFor(state.body, target.platform);
+    return { text: content, overrides, mediaIds, aiDisclosure: state.body.aiDisclosure };
+  }
+}
+
+/** Why it cannot be claimed at all, as its account stands; null when it can. */
+export const accountFailure = (state: AccountState): Failure | null => {
+  if (state.status === 'connected') return null;
+  return state.status === 'reauth_required' ? reauthRequired : disconnected;
+};
+
+export const contentFailure = (target: LiveTarget, content: Content): Failure | null =>
+  publishCheck({
+    platform: target.platform,
+    content: content.text,
+    overrides: content.overrides,
+    mediaIds: content.mediaIds,
+  });
+
+export const requestOf = (target: LiveTarget, content: Content, itsAccount: AccountState): PublishRequest => ({
+  targetId: target.targetId,
+  attempt: target.attempts,
+  platform: target.platform,
+  account: {
+    id: target.accountId,
+    externalId: itsAccount.status === 'none' ? '' : itsAccount.externalId,
+    username: itsAccount.status === 'none' ? null : itsAccount.username,
+  },
+  content: content.text,
+  // Known keys alone, defaults and the post's AI disclosure filled in. Stored as JSON and read back from it.
+  overrides: effectiveOverrides(target.platform, content.overrides, content.aiDisclosure) as {
+    readonly [key: string]: Json;
+  },
+  aiDisclosure: content.aiDisclosure,
+  checkpoints: target.checkpoints.map(({ attempt, step, data, deadline }) => ({
+    attempt,
+    step,
+    data: data as Json,
+    deadline,
+  })),
+});

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Milliseconds after which a wait looks at the wall clock again: it may have been set. */
+const lookMs = 250;
+
+/** Resolves after that time, or at once when the signal aborts. */
+export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
+  if (signal.aborted || ms <= 0) return;
+  await delay(ms, undefined, { signal }).catch(() => undefined);
+};
+
+/** Resolves when the wall clock `now` has reached the instant (never before), or when the signal aborts. */
+export const until = async (instant: number, now: () => number, signal: AbortSignal): Promise<void> => {
+  for (let left = instant - now(); left > 0 && !signal.aborted; left = instant - now()) {
+    await pause(Math.min(Math.max(1, left), lookMs), signal);
+  }
+};
+
+/** The answer, or `late()` when there is none after that time; the work itself is not stopped. */
+export const within = async <T>(ms: number, work: Promise<T>, late: () => T): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(late()), ms);
+  });
+  // What it still throws later is nobody's any more.
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** An instant by which something must end, on the monotonic clock. */
+export class Deadline {
+  readonly #at: number;
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly signal: AbortSignal;
+
+  constructor(ms: number) {
+    this.#at = performance.now() + ms;
+    this.#timer = setTimeout(() => this.#abort(), ms);
+    const { signal } = this.#controller;
+    // A process that was stopped and goes on asks this before its timers have run: the clock answers, not the timer.
+    Object.defineProperty(signal, 'aborted', {
+      get: () => {
+        if (this.leftMs() <= 0) this.#abort();
+        return Reflect.get(AbortSignal.prototype, 'aborted', signal);
+      },
+    });
+    this.signal = signal;
+  }
+
+  leftMs(): number {
+    return this.#at - performance.now();
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #abort(): void {
+    clearTimeout(this.#timer);
+    this.#controller.abort(new Error('the deadline has passed'));
+  }
+}

@@ -1,0 +1,341 @@
+import type { PlatformAdapter, PublishOutcome, ReconcileOutcome } from '#contracts/ports/platform.ts';
+import { account } from '#domain/account.ts';
+import { adapterFailed, interrupted, noAdapter, outcomeUnknown, outcomeUnreadable } from '#domain/publish-failures.ts';
+import type { TargetCommand, TargetState } from '#domain/target.ts';
+import { InvalidEvent } from '#runtime/codec.ts';
+import { execute } from '#runtime/execute.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { Failure } from '#schemas/target.ts';
+import { type Claim, ClaimLost } from './claim.ts';
+import { cleanFailure, cleanInstant, cleanPresent, cleanText } from './clean.ts';
+import type { Tools } from './deps.ts';
+import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
+import { BoundaryMissed, Steps } from './steps.ts';
+import {
+  accountFailure,
+  type Conditions,
+  type Content,
+  contentFailure,
+  type LiveTarget,
+  requestOf,
+  type Subjects,
+} from './subject.ts';
+import { pause, within } from './time.ts';
+
+/** Conditions older than this are read anew at the claim, milliseconds. */
+const conditionsAgeMs = 2_000;
+/** Workers that may die one after the other in an attempt that never reaches its boundary. */
+const mostTakeovers = 10;
+/** A call that ignores its signal is left to itself this long after its deadline, milliseconds. */
+const graceMs = 500;
+
+type In<Status extends TargetState['status']> = Extract<TargetState, { status: Status }>;
+
+/** How long nobody need look at the target again, milliseconds; null = as soon as the read model says. */
+export type Rest = number | null;
+
+/**
+ * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, so a worker that dies
+ * anywhere leaves a state from which the next one goes on in the same loop.
+ */
+export class Work {
+  readonly #tools: Tools;
+  readonly #subjects: Subjects;
+  readonly #claim: Claim;
+  readonly #draining: AbortSignal;
+  #conditions: Conditions | null;
+  /** True once this worker has claimed or taken over the attempt that is under way. */
+  #mine = false;
+
+  constructor(tools: Tools, subjects: Subjects, claim: Claim, conditions: Conditions | null, draining: AbortSignal) {
+    this.#tools = tools;
+    this.#subjects = subjects;
+    this.#claim = claim;
+    this.#conditions = conditions;
+    this.#draining = draining;
+  }
+
+  async run(): Promise<Rest> {
+    while (!this.#draining.aborted && this.#claim.lease.isHeld()) {
+      const { state } = this.#claim;
+      switch (state.status) {
+        case 'rate_limited':
+          if (!this.#isDue(state.retryAt)) return null;
+          await this.#claim.record({ type: 'Requeue', now: this.#claim.now() });
+          faultPoint('publisher:after-requeue');
+          continue;
+        case 'pending':
+          if (!this.#isDue(state.dueAt)) return null;
+          await this.#start(state);
+          continue;
+        case 'publishing':
+          if (!this.#mine) await this.#takeOver(state);
+          else if (state.boundary === null) await this.#publish(state);
+          // This worker's own attempt ends by an outcome; with a boundary and no outcome it was interrupted by a drain.
+          else return null;
+          continue;
+        case 'outcome_unknown': {
+          const rest = await this.#ask(state);
+          if (rest !== 'settled') return rest;
+          continue;
+        }
+        default:
+          return null;
+      }
+    }
+    return null;
+  }
+
+  #isDue(instant: string): boolean {
+    return Date.parse(instant) <= this.#tools.now();
+  }
+
+  async #fresh(target: LiveTarget): Promise<Conditions> {
+    const known = this.#conditions;
+    if (known !== null && performance.now() - known.asOf < conditionsAgeMs) return known;
+    this.#conditions = await this.#subjects.conditions(target);
+    return this.#conditions;
+  }
+
+  async #start(target: In<'pending'>): Promise<void> {
+    const { account: itsAccount, client } = await this.#fresh(target);
+    if (client.state.status !== 'live') {
+      await this.#claim.record({ type: 'Cancel', reason: 'client_archived', postRevision: null });
+      return;
+    }
+    const failure = accountFailure(itsAccount.state);
+    if (failure !== null) {
+      await this.#claim.record({ type: 'RefuseAtClaim', failure });
+      return;
+    }
+    faultPoint('publisher:before-claim');
+    await this.#claim.record({ type: 'Start', now: this.#claim.now() });
+    this.#mine = true;
+    faultPoint('publisher:after-claim');
+  }
+
+  /** Begins with an append, so that whatever the worker before us still wants to write loses. */
+  async #takeOver(target: In<'publishing'>): Promise<void> {
+    await this.#claim.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });
+    this.#mine = true;
+    faultPoint('publisher:after-takeover');
+    const now = this.#claim.state;
+    if (now.status !== 'publishing') return;
+    if (now.boundary === null) {
+      if (now.takeover > mostTakeovers) await this.#end(now, { kind: 'failed', failure: interrupted }, null);
+      return;
+    }
+    const { said } = await this.#reconcile(now);
+    if (said.kind === 'present') await this.#end(now, { ...said, kind: 'published' }, null);
+    else if (said.kind === 'failed') await this.#end(now, said, null);
+    else await this.#end(now, { kind: 'unknown', failure: outcomeUnknown }, null);
+  }
+
+  async #publish(target: In<'publishing'>): Promise<void> {
+    const [conditions, content] = await Promise.all([this.#fresh(target), this.#subjects.content(target)]);
+    const refusal = contentFailure(target, content);
+    if (refusal !== null) return this.#end(target, { kind: 'failed', failure: refusal }, null);
+    const adapter = this.#adapterOf(target, conditions);
+    if (adapter === null) return this.#end(target, { kind: 'failed', failure: noAdapter }, null);
+    const times = timesOf(adapter, target.platform, this.#tools.config);
+    const stop = AbortSignal.any([this.#claim.lease.signal, this.#draining]);
+    const steps = new Steps(this.#claim, stop, times.boundaryDeadlineMs);
+    if (target.takeover === 0) {
+      this.#tools.lateness?.observe(Math.max(0, this.#tools.now() - Date.parse(target.dueAt)) / 1_000);
+    }
+    const outcome = await this.#call(adapter, target, conditions, content, steps);
+    if (outcome === null) return;
+    faultPoint('publisher:after-call');
+    await this.#end(target, outcome, steps);
+  }
+
+  /** The adapter's answer made honest: what it cannot know is unknown, what it need not leave open is not. Null: dropped. */
+  async #call(
+    adapter: PlatformAdapter,
+    target: In<'publishing'>,
+    conditions: Conditions,
+    content: Content,
+    steps: Steps,
+  ): Promise<PublishOutcome | null> {
+    const request = requestOf(target, content, conditions.account.state);
+    const ended = new AbortController();
+    try {
+      const call = adapter.publish(request, steps);
+      const outcome = await Promise.race([call, this.#limit(steps, ended.signal)]);
+      const { crossed } = steps;
+      if (outcome.kind === 'unknown' && !crossed) return { kind: 'deferred', failure: outcome.failure };
+      if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
+      return outcome;
+    } catch (error) {
+      // Nothing was called, and the claim is ours: that is a known outcome, which a retry can better.
+      if (error instanceof BoundaryMissed) return { kind: 'failed', failure: interrupted };
+      if (error instanceof ClaimLost || !this.#claim.lease.isHeld()) throw error;
+      if (steps.crossed) {
+        this.#tools.logger.error({ err: error, targetId: target.targetId }, 'a publish call ended with an error');
+        return { kind: 'unknown', failure: outcomeUnknown };
+      }
+      // Left as it stands: whoever takes it over goes on in this attempt from its checkpoints.
+      if (this.#draining.aborted) return null;
+      this.#tools.logger.error({ err: error, targetId: target.targetId }, 'preparing a post ended with an error');
+      return { kind: 'deferred', failure: adapterFailed };
+    } finally {
+      ended.abort();
+      steps.deadline?.clear();
+      this.#claim.close();
+    }
+  }
+
+  /** Ends an adapter that does not end by itself: before the boundary after its limit, after it with the deadline. */
+  async #limit(steps: Steps, ended: AbortSignal): Promise<PublishOutcome> {
+    const begun = performance.now();
+    while (!ended.aborted) {
+      const { deadline } = steps;
+      const left =
+        deadline === null ? begun + this.#tools.preparationLimitMs - performance.now() : deadline.leftMs() + graceMs;
+      if (left <= 0) break;
+      // While no boundary is there its coming has to be noticed; a stop before it is given the same grace.
+      if (deadline === null && steps.signal.aborted) {
+        await pause(graceMs, ended);
+        if (steps.deadline === null) throw steps.signal.reason;
+      }
+      await pause(Math.min(left, 1_000), ended);
+    }
+    return !steps.crossed ? { kind: 'deferred', failure: adapterFailed } : { kind: 'unknown', failure: outcomeUnknown };
+  }
+
+  /**
+   * Records how the attempt ended. A token that died is then said in the account's stream too; if we die in between,
+   * the account stays connected and its next target fails the same way and says it.
+   */
+  async #end(target: In<'publishing'>, outcome: PublishOutcome, steps: Steps | null): Promise<void> {
+    this.#claim.open();
+    const command = this.#commandOf(target, outcome);
+    const { signal } = this.#claim.lease;
+    try {
+      await this.#claim.recordForSure(command, signal);
+    } catch (error) {
+      if (!(error instanceof InvalidEvent)) throw error;
+      // What the network said does not fit our language; what is known without its words still has to be recorded.
+      this.#tools.logger.error({ err: error, targetId: target.targetId }, 'an outcome could not be recorded as it was');
+      const crossed = target.boundary !== null || steps?.crossed === true;
+      await this.#claim.recordForSure(
+        this.#commandOf(target, { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable }),
+        signal,
+      );
+    }
+    faultPoint('publisher:after-outcome');
+    this.#mine = false;
+    await this.#tellAccount(target);
+  }
+
+  #commandOf(target: In<'publishing'>, outcome: PublishOutcome): TargetCommand {
+    const claim = { attempt: target.attempts, takeover: target.takeover };
+    const now = this.#claim.now();
+    const { config, random } = this.#tools;
+    const policy = {
+      deferDelaysMs: config.deferDelaysMs,
+      maxRateLimits: config.maxRateLimits,
+      jitter: random(),
+    };
+    switch (outcome.kind) {
+      case 'published':
+        return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now) };
+      case 'failed':
+        return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
+      case 'rate_limited': {
+        const named = Math.max(Date.parse(cleanInstant(outcome.retryAt, now)), Date.parse(now));
+        const retryAt = new Date(named).toISOString();
+        return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(outcome.failure), policy };
+      }
+      case 'deferred':
+        return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };
+      case 'unknown': {
+        const reconcileAt = new Date(Date.parse(now) + (config.reconcileDelaysMs[0] ?? 0)).toISOString();
+        return { ...claim, type: 'RecordUnknown', failure: cleanFailure(outcome.failure), reconcileAt };
+      }
+    }
+  }
+
+  /** One question about an unknown outcome. Answers how long to rest until the next, or that it is settled. */
+  async #ask(target: In<'outcome_unknown'>): Promise<Rest | 'settled'> {
+    const { now, config } = this.#tools;
+    const since = Date.parse(target.unknownSince);
+    const elapsed = now() - since;
+    if (nextQuestionMs(now(), since, config.reconcileDelaysMs, null) === null) return restMs;
+    const first = config.reconcileDelaysMs[0] ?? 0;
+    if (elapsed < first) return first - elapsed;
+    const { said, provenAbsent, provable } = await this.#reconcile(target);
+    const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']) =>
+      this.#claim.record({ type: 'Settle', by: 'reconcile', outcome });
+    if (said.kind === 'present') {
+      await settle({ kind: 'published', ...cleanPresent(said, this.#claim.now()) });
+    } else if (said.kind === 'failed') {
+      await settle({ kind: 'failed', failure: cleanFailure(said.failure) });
+      await this.#tellAccount(target);
+    } else if (provenAbsent) {
+      await settle({ kind: 'absent', proof: true });
+    } else return nextQuestionMs(now(), since, config.reconcileDelaysMs, provable) ?? restMs;
+    return 'settled';
+  }
+
+  async #reconcile(target: In<'publishing'> | In<'outcome_unknown'>) {
+    const [conditions, content] = await Promise.all([this.#fresh(target), this.#subjects.content(target)]);
+    const adapter = this.#adapterOf(target, conditions);
+    const { boundary } = target;
+    if (adapter === null || boundary === null) {
+      return { ...verdictOf({ kind: 'undecided' }, 0, null), provable: null };
+    }
+    const { settleWindowMs } = timesOf(adapter, target.platform, this.#tools.config);
+    const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
+    const request = requestOf(target, content, conditions.account.state);
+    const crossed = request.checkpoints.findLast((one) => one.step === 'boundary' && one.attempt === boundary.attempt);
+    const askedAt = this.#tools.now();
+    const undecided = (): ReconcileOutcome => ({ kind: 'undecided' });
+    const said =
+      crossed === undefined
+        ? undecided()
+        : await within(
+            reconcileLimitMs,
+            adapter.reconcile(request, crossed).catch((error: unknown) => {
+              this.#tools.logger.error({ err: error, targetId: target.targetId }, 'a reconcile ended with an error');
+              return undecided();
+            }),
+            undecided,
+          );
+    return { ...verdictOf(said, askedAt, provable), provable };
+  }
+
+  #adapterOf(target: LiveTarget, { account: itsAccount }: Conditions): PlatformAdapter | null {
+    const { state } = itsAccount;
+    return state.status === 'none' ? null : this.#tools.adapterOf(state.network, target.platform);
+  }
+
+  /** Minted once per lapse by the account's decider; not at all when it was connected anew since we read it. */
+  async #tellAccount(target: LiveTarget): Promise<void> {
+    const failure = failureOf(this.#claim.state);
+    const known = this.#conditions;
+    if (failure?.category !== 'reauth_required' || known === null) return;
+    const renewed = (events: readonly { readonly type: string; readonly revision: number }[]): boolean =>
+      events.some((one) => one.type === 'AccountReauthorized' && one.revision > known.account.revision);
+    try {
+      await execute(
+        this.#tools.store,
+        account,
+        target.accountId,
+        { type: 'RequireReauth', reason: cleanText(failure.platformMessage ?? failure.message, 500) },
+        this.#claim.context(),
+        {
+          guard: ({ events }) => {
+            if (renewed(events)) throw new Renewed();
+          },
+        },
+      );
+    } catch (error) {
+      if (!(error instanceof Renewed)) throw error;
+    }
+  }
+}
+
+class Renewed extends Error {}
+
+const failureOf = (state: TargetState): Failure | null => (state.status === 'failed' ? state.failure : null);

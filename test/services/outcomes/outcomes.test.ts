@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { invite } from '#domain/invite.ts';
+import { post, statusOf } from '#domain/post.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import type { Failure } from '#schemas/target.ts';
+import { tellPosts } from '#services/outcomes/news.ts';
+import { sweep } from '#services/outcomes/sweeper.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+
+const failure: Failure = {
+  category: 'invalid_content',
+  code: 'content_rejected',
+  message: 'no',
+  platformCode: null,
+  platformMessage: null,
+  retryable: false,
+  actor: 'user',
+  mediaId: null,
+};
+
+suite('outcomes', (t) => {
+  let world: PublishingWorld;
+  let clientId: string;
+  let accounts: readonly Account[];
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    clientId = await world.client();
+    accounts = await Promise.all(Array.from({ length: 10 }, () => world.connect(clientId, 'x')));
+  });
+  t.after(() => world.close());
+
+  const later = () => Date.now() + 3_600_000;
+  const act = (postId: string, id: string, command: TargetCommand) =>
+    execute(world.store, target, id, command, world.context(), { partitionKey: postId });
+  const publish = async (postId: string, id: string) => {
+    const { state } = await act(postId, id, { type: 'Start', now: new Date(later() + 1).toISOString() });
+    const attempt = state.status === 'none' ? 0 : state.attempts;
+    const publishedAt = '2026-01-01T00:00:00.000Z';
+    const command = { type: 'RecordPublished', externalId: 'e', permalink: null, publishedAt } as const;
+    await act(postId, id, { ...command, attempt, takeover: 0 });
+  };
+  const postStatus = async (postId: string) => statusOf((await world.store.load(post, postId)).state);
+  const is = (postId: string, status: string) =>
+    eventually(`${status}`, async () => (await postStatus(postId)) === status, 15_000);
+  const targetEvents = async (ids: readonly string[]) =>
+    (await Promise.all(ids.map((id) => world.store.readStream(`target-${id}`)))).flat();
+
+  t('ten outcomes become a post that is published, said once', async () => {
+    const running = world.outcomes();
+    const { postId, targetIds } = await world.schedule(accounts, { dueAt: later() });
+    await Promise.all(targetIds.map((id) => publish(postId, id)));
+    await is(postId, 'published');
+    const story = await world.story(`post-${postId}`);
+    assert.equal(story.filter((type) => type === 'PostTargetSettled').length, 10);
+    assert.equal(story.filter((type) => type === 'PostPublished').length, 1);
+    await running.stop();
+  });
+
+  t('mixed, then retried: partial is said once, published in the end', async () => {
+    const running = world.outcomes();
+    const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
+    const [a = '', b = '', c = ''] = targetIds;
+    await publish(postId, a);
+    await act(postId, b, { type: 'RefuseAtClaim', failure });
+    await act(postId, c, { type: 'Cancel', reason: 'requested', postRevision: null });
+    await is(postId, 'partially_published');
+    await act(postId, b, { type: 'Retry', commandId: uuidv7(), now: new Date(later()).toISOString() });
+    await is(postId, 'publishing');
+    await act(postId, b, { type: 'RefuseAtClaim', failure });
+    await is(postId, 'partially_published');
+    await act(postId, b, { type: 'Retry', commandId: uuidv7(), now: new Date(later()).toISOString() });
+    await publish(postId, b);
+    await is(postId, 'published');
+    const story = await world.story(`post-${postId}`);
+    assert.equal(story.filter((type) => type === 'PostPartiallyPublished').length, 1);
+    assert.equal(story.filter((type) => type === 'PostTargetReopened').length, 2);
+    await running.stop();
+  });
+
+  t(
+    'several pieces of news of one post are one append; told again, late or by two at once they are nothing',
+    async () => {
+      const { postId, targetIds } = await world.schedule(accounts, { dueAt: later() });
+      await Promise.all(targetIds.map((id) => publish(postId, id)));
+      const events = await targetEvents(targetIds);
+      const before = (await world.story(`post-${postId}`)).length;
+      await Promise.all([
+        tellPosts(world.store, events),
+        tellPosts(world.store, events.slice(0, 20)),
+        tellPosts(world.store, events),
+      ]);
+      const told = await world.store.readStream(`post-${postId}`);
+      assert.equal(told.length - before, 11);
+      await tellPosts(world.store, events);
+      await tellPosts(world.store, events.slice(5, 9));
+      assert.equal((await world.store.readStream(`post-${postId}`)).length, told.length);
+      assert.ok(new Set(told.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
+    },
+  );
+
+  t('a batch that was told in part gets only the rest, under ids of its own', async () => {
+    const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
+    for (const id of targetIds) await act(postId, id, { type: 'Cancel', reason: 'requested', postRevision: null });
+    const events = await targetEvents(targetIds);
+    await tellPosts(world.store, events.slice(0, 2));
+    await tellPosts(world.store, events);
+    const told = await world.store.readStream(`post-${postId}`);
+    assert.deepEqual(
+      told.map(({ type }) => type),
+      ['PostScheduled', 'PostTargetSettled', 'PostTargetSettled', 'PostTargetSettled', 'PostCanceled'],
+    );
+    assert.equal(new Set(told.map(({ id }) => id)).size, told.length);
+  });
+
+  t('an archived client: open targets canceled by an intent, published ones left, invites revoked', async () => {
+    const running = world.outcomes();
+    const other = await world.client();
+    const two = await Promise.all([world.connect(other, 'x'), world.connect(other, 'threads')]);
+    const { postId, targetIds } = await world.schedule(two, { dueAt: later() });
+    const [a = '', b = ''] = targetIds;
+    await publish(postId, a);
+    const inviteId = randomUUID();
+    await execute(
+      world.store,
+      invite,
+      inviteId,
+      {
+        type: 'Create',
+        clientId: other,
+        platforms: ['x'],
+        expiresAt: new Date(later()).toISOString(),
+        keyVersion: 'v1',
+        recipientEmail: null,
+      },
+      world.context(),
+    );
+    await world.archive(other);
+    await world.all([b], 'canceled');
+    await eventually('revoked', async () => (await world.story(`invite-${inviteId}`)).includes('ConnectInviteRevoked'));
+    await is(postId, 'published');
+    assert.deepEqual((await world.story(`target-${b}`)).slice(-1), ['TargetCanceled']);
+    assert.equal((await world.target(a)).status, 'published');
+    const story = await world.story(`post-${postId}`);
+    assert.equal(story.filter((type) => type === 'PostTargetsChanged').length, 1);
+    await running.stop();
+  });
+
+  t('a post scheduled while its client was archived is found by the sweep', async () => {
+    const other = await world.client();
+    const one = await world.connect(other, 'x');
+    await world.archive(other);
+    const { targetIds } = await world.schedule([one], { dueAt: later() });
+    const running = world.outcomes(200);
+    await world.all(targetIds, 'canceled');
+    await running.stop();
+  });
+
+  t('a plan nobody carried out is carried out by the sweep, by one process at a time', async () => {
+    const { postId, targetIds } = await world.schedule(accounts, { dueAt: later(), fan: false });
+    assert.equal((await world.target(targetIds[0] ?? '')).status, 'none');
+    const [a, b] = [world.outcomes(200), world.outcomes(200)];
+    await world.all(targetIds, 'pending');
+    await eventually('the row says so', async () => {
+      const { rows } = await world.pool.query('select fan_out_behind as behind from read.posts where id = $1', [
+        postId,
+      ]);
+      return rows[0]?.behind === false;
+    });
+    for (const id of targetIds) assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
+    await Promise.all([a.stop(), b.stop()]);
+    const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+    assert.equal(await sweep(deps, new AbortController().signal), 0);
+  });
+
+  t('both of its consumers run', async () => {
+    const running = world.outcomes();
+    await eventually('lanes run', () =>
+      running.outcomes.consumers.every((one) => [...one.status().values()].every(({ state }) => state === 'running')),
+    );
+    await running.stop();
+  });
+});

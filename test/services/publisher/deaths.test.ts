@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { target } from '#domain/target.ts';
+import { execute } from '#runtime/execute.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+
+const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
+
+suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  let provable: Account;
+  let unprovable: Account;
+  const children = new Set<ChildProcess>();
+
+  const child = async (fault: string, signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): Promise<ChildProcess> => {
+    const made = spawn(process.execPath, [script, world.url], {
+      env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    children.add(made);
+    await once(made.stdout as NodeJS.ReadableStream, 'data');
+    return made;
+  };
+  const died = async (one: ChildProcess): Promise<void> => {
+    if (one.exitCode === null && one.signalCode === null) await once(one, 'exit');
+    assert.equal(one.signalCode, 'SIGKILL', 'the child did not die at its point');
+  };
+  const schedule = async (account: Account, text = 'hello'): Promise<string> =>
+    (await world.schedule([account], { text })).targetIds[0] ?? '';
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    const clientId = await world.client();
+    provable = await world.connect(clientId, 'instagram');
+    unprovable = await world.connect(clientId, 'x');
+    assert.ok(world.sandbox.absenceIsProof('instagram') && !world.sandbox.absenceIsProof('x'));
+  });
+  t.after(async () => {
+    for (const one of children) {
+      if (one.exitCode !== null || one.signalCode !== null) continue;
+      one.kill('SIGKILL');
+      await once(one, 'exit');
+    }
+    await world.close();
+  });
+
+  for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call', 'after-outcome']) {
+    t(`killed ${point}: published once by the next worker, or said to be unknown`, async () => {
+      const dying = await child(`publisher:${point}`);
+      const id = await schedule(provable);
+      await died(dying);
+      const publisher = world.publisher();
+      await world.all([id], 'published');
+      assert.equal(await world.created(id), 1);
+
+      const again = await child(`publisher:${point}`);
+      await publisher.stop();
+      const other = await schedule(unprovable);
+      await died(again);
+      const next = world.publisher();
+      if (point === 'after-boundary') {
+        await world.all([other], 'outcome_unknown');
+        assert.equal(await world.created(other), 0);
+      } else {
+        await world.all([other], 'published');
+        assert.equal(await world.created(other), 1);
+      }
+      await next.stop();
+    });
+  }
+
+  t('killed after a requeue: goes out once', async () => {
+    const dying = await child('publisher:after-requeue');
+    const id = await schedule(provable, 'again [[sandbox:rate_limit once 200ms]]');
+    await died(dying);
+    const publisher = world.publisher();
+    await world.all([id], 'published');
+    assert.equal((await world.story(`target-${id}`)).filter((type) => type === 'TargetRequeued').length, 1);
+    assert.equal(await world.created(id), 1);
+    await publisher.stop();
+  });
+
+  t('killed after a takeover: the next one takes over in the same attempt', async () => {
+    const { targetIds, postId } = await world.schedule([provable]);
+    const [id = ''] = targetIds;
+    const start = { type: 'Start', now: new Date().toISOString() } as const;
+    await execute(world.store, target, id, start, world.context(), { partitionKey: postId });
+    await died(await child('publisher:after-takeover'));
+    const publisher = world.publisher();
+    const [state] = await world.all([id], 'published');
+    assert.equal(state?.status === 'published' && state.attempts, 1);
+    assert.equal((await world.story(`target-${id}`)).filter((type) => type === 'TargetPublishTakenOver').length, 2);
+    assert.equal(await world.created(id), 1);
+    await publisher.stop();
+  });
+
+  t('killed between a failure and the word about its token: the next target says it', async () => {
+    const account = await world.connect(await world.client(), 'linkedin', 'token-death-later');
+    const dying = await child('publisher:after-outcome');
+    const id = await schedule(account);
+    await died(dying);
+    const publisher = world.publisher();
+    await world.all([id], 'failed');
+    assert.deepEqual(await world.story(`account-${account.id}`), ['AccountConnected']);
+    await world.all([await schedule(account)], 'failed');
+    const said = ['AccountConnected', 'AccountReauthRequired'];
+    await eventually('reauth', async () => (await world.story(`account-${account.id}`)).length === 2);
+    assert.deepEqual(await world.story(`account-${account.id}`), said);
+    await publisher.stop();
+  });
+
+  for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call']) {
+    t(`asleep ${point} past its lease: what it wakes up to do is refused`, async () => {
+      const sleeper = await child(`publisher:${point}`, 'SIGSTOP');
+      const id = await schedule(provable);
+      const started = async () => (await world.target(id)).status !== 'pending';
+      await eventually('the sleeper has begun', started);
+      const publisher = world.publisher();
+      await world.all([id], 'published');
+      const story = await world.story(`target-${id}`);
+      assert.ok(story.includes('TargetPublishTakenOver'), 'taken over');
+      sleeper.kill('SIGCONT');
+      sleeper.kill('SIGTERM');
+      await once(sleeper, 'exit');
+      assert.equal(sleeper.exitCode, 0);
+      assert.deepEqual(await world.story(`target-${id}`), story, 'the sleeper wrote');
+      assert.equal(await world.created(id), 1);
+      await publisher.stop();
+    });
+  }
+
+  t('nothing was ever created twice', async () => {
+    assert.deepEqual(await world.sandbox.duplicates(), []);
+  });
+});
