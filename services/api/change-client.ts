@@ -1,0 +1,94 @@
+import { type ClientCommand, type ClientState, client } from '#domain/client.ts';
+import { normaliseName } from '#domain/ids.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { ClientFields } from '#schemas/client.ts';
+import {
+  appendToClient,
+  type Claimant,
+  claimName,
+  holderOf,
+  isConflict,
+  loadName,
+  pollMs,
+  release,
+} from './client-names.ts';
+import { Refusal } from './refusal.ts';
+
+/** Refuses a fold that the caller may not touch, or did not expect. */
+export type Guard = (loaded: Loaded<ClientState>) => void;
+
+/** All events of the client after the change. */
+type Changed = readonly DecodedEvent[];
+
+/**
+ * Changes a client; where that changes what it is called, under the claim protocol. If we die after the claim, the
+ * claim lapses; after the append, the old name is broken by its next claimant.
+ */
+export const updateClient = async (
+  by: Claimant,
+  id: string,
+  changes: Partial<ClientFields>,
+  guard: Guard,
+): Promise<Changed> => {
+  for (;;) {
+    const before = await by.store.load(client, id);
+    guard(before);
+    const { name } = changes;
+    const renames =
+      name !== undefined &&
+      before.state.status === 'live' &&
+      normaliseName(name) !== normaliseName(before.state.fields.name);
+    try {
+      if (!renames) return [...before.events, ...(await appendToClient(by, id, { type: 'Update', changes }, before))];
+      if (await claimed(by, id, name)) return await leaveName(by, id, { type: 'Update', changes }, before);
+      await by.wait(pollMs);
+    } catch (error) {
+      // A conflict on the claim or on the client starts over: a claim is never used twice.
+      if (!isConflict(error)) throw error;
+    }
+  }
+};
+
+/** Archives a client and gives its name back. Again: nothing more happens. */
+export const archiveClient = async (by: Claimant, id: string, guard: Guard): Promise<Changed> => {
+  for (;;) {
+    const before = await by.store.load(client, id);
+    guard(before);
+    if (before.state.status === 'archived') return before.events;
+    try {
+      return await leaveName(by, id, { type: 'Archive' }, before);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+};
+
+/** False while a rename of another client is on its way. @throws Refusal 409 when a live client bears the name. */
+const claimed = async (by: Claimant, id: string, name: string): Promise<boolean> => {
+  const claim = await loadName(by, name);
+  const holder = await holderOf(by, name, claim, id);
+  if (holder.kind === 'holds')
+    throw new Refusal('already_exists', 'Another live client of the workspace has this name.');
+  if ((holder.kind === 'doubtful' || holder.kind === 'unborn') && !holder.old) return false;
+  await claimName(by, name, id, holder, claim);
+  faultPoint('client:after-claim');
+  return true;
+};
+
+/** Appends a change after which the client no longer bears its name, then releases that as it was claimed before. */
+const leaveName = async (
+  by: Claimant,
+  id: string,
+  command: ClientCommand,
+  before: Loaded<ClientState>,
+): Promise<Changed> => {
+  const old = before.state.status === 'live' ? before.state.fields.name : null;
+  const claim = old === null ? null : await loadName(by, old);
+  const events = [...before.events, ...(await appendToClient(by, id, command, before))];
+  faultPoint('client:after-append');
+  if (old !== null && claim !== null) await release(by, old, id, claim);
+  faultPoint('client:after-release');
+  return events;
+};

@@ -1,0 +1,20 @@
+import { isTimezone } from '#domain/zones.ts';
+import { invalid } from './refusal.ts';
+
+/** Rules about values that a schema cannot say. */
+
+/** @throws Refusal 422 naming the member. */
+export const requireTimezone = (timezone: string | null | undefined, path: string): void => {
+  if (timezone !== null && timezone !== undefined && !isTimezone(timezone)) {
+    throw invalid(path, 'must be an IANA timezone, such as Europe/Berlin');
+  }
+};
+
+/** Bytes of a serialised body that surely fits into one event with all that is stored beside it. */
+const mostStored = 400 * 1024;
+
+/** Before the first append of several: what is too large must leave no trace. @throws Refusal 422 */
+export const requireStorable = (body: unknown): void => {
+  if (Buffer.byteLength(JSON.stringify(body)) > mostStored)
+    throw invalid('', `must be at most ${mostStored} bytes as stored`);
+};

@@ -1,0 +1,43 @@
+import type { Knex } from 'knex';
+import type { Middleware } from 'koa';
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import type { DomainStore, Positions } from '#runtime/domain-store.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import type { Platform } from '#schemas/common.ts';
+
+/** What the sandbox network says of a username: the account that a connect page connects for a test workspace. */
+export type SandboxProfile = (
+  platform: Platform,
+  username: string,
+) => {
+  readonly externalId: string;
+  readonly username: string;
+  readonly displayName: string | null;
+  readonly avatarUrl: string | null;
+  readonly scopes: readonly string[];
+};
+
+/** Everything the api stands on. Made by a main.ts or by a test; nothing here is global. */
+export interface Deps {
+  readonly store: DomainStore;
+  /** Hot lookups. */
+  readonly pool: Pool;
+  /** Lists. */
+  readonly knex: Knex;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** REST root as callers see it, with `/v1`, without a slash at the end. Known once the server listens. */
+  readonly baseUrl: () => string;
+  /** Host of the invite page, without a slash at the end. */
+  readonly consoleUrl: () => string;
+  /** Requests a minute, and at once, per credential and process. */
+  readonly rate: { readonly perMinute: number; readonly burst: number };
+  /** True when every read model has applied the positions, false when that took longer than the time given. */
+  readonly caughtUp: (positions: Positions, timeoutMs: number) => Promise<boolean>;
+  readonly sandboxProfile: SandboxProfile;
+  /** Runs before everything else: /livez, /readyz and /metrics. */
+  readonly first?: readonly Middleware[];
+}

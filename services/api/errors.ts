@@ -1,0 +1,301 @@
+import { failureCodes } from '#domain/platforms/codes.ts';
+import { publishFailures } from '#domain/publish-failures.ts';
+
+/**
+ * Every code a caller may meet, with what it means. Codes are stable and public; each is served under /errors/{code}.
+ * Statuses live here and in the problem middleware, nowhere else.
+ */
+
+interface Entry {
+  readonly status: number;
+  readonly title: string;
+  /** What happened, and what the caller does about it. */
+  readonly about: string;
+}
+
+const refusals = {
+  invalid_json: {
+    status: 400,
+    title: 'The body is not JSON',
+    about: 'The body must be well-formed JSON in UTF-8, at most 32 levels deep. Nothing was read from it.',
+  },
+  invalid_parameter: {
+    status: 400,
+    title: 'A parameter is not valid',
+    about:
+      'A query parameter is unknown, repeated or has a value that is not allowed; `errors` names it. Unknown parameters are refused so that a misspelt filter does not answer everything.',
+  },
+  invalid_cursor: {
+    status: 400,
+    title: 'The cursor is not valid here',
+    about:
+      'A cursor belongs to one operation, one workspace and one set of filters. Pass `nextCursor` back unchanged, with the same filters, or start again without one.',
+  },
+  idempotency_key_required: {
+    status: 400,
+    title: 'Idempotency-Key is required',
+    about: 'Send the header Idempotency-Key with a value of your own, unique for what you mean to do once.',
+  },
+  idempotency_key_invalid: {
+    status: 400,
+    title: 'Idempotency-Key is not valid',
+    about: 'The key is 1 to 255 visible ASCII characters, without spaces.',
+  },
+  missing_token: {
+    status: 401,
+    title: 'No token was sent',
+    about: 'Send `Authorization: Bearer <token>` with an API key.',
+  },
+  invalid_token: {
+    status: 401,
+    title: 'The token is not valid',
+    about: 'No such token is known. Check what was copied.',
+  },
+  token_expired: {
+    status: 401,
+    title: 'The token has expired',
+    about: 'API keys live one year at most; a rotated key works 24 hours more. Use a newer one.',
+  },
+  token_revoked: {
+    status: 401,
+    title: 'The token was revoked',
+    about: 'The key was revoked, or its member has left the workspace. Create a new one.',
+  },
+  wrong_audience: {
+    status: 401,
+    title: 'The token is for another service',
+    about: 'An access token must be asked for with `resource` equal to the root of this API.',
+  },
+  insufficient_scope: {
+    status: 403,
+    title: 'The token lacks the scope',
+    about: 'The operation needs a scope that this token does not carry; `detail` names it.',
+  },
+  role_required: {
+    status: 403,
+    title: 'The member’s role does not allow it',
+    about: 'The token carries the scope, but the role of its member does not, or the operation is kept for Owners.',
+  },
+  first_party_only: {
+    status: 403,
+    title: 'Only the console may do this',
+    about: 'The operation takes a session of the console, not API keys or OAuth tokens.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is no such thing',
+    about:
+      'The path is not one of ours, or an id in it is unknown, malformed or belongs to another workspace (test and live data do not see each other).',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'The method is not allowed here',
+    about: 'The header Allow names the methods of this path.',
+  },
+  not_acceptable: {
+    status: 406,
+    title: 'The answer cannot be given in that form',
+    about: 'Answers are JSON: Accept must allow application/json.',
+  },
+  payload_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    about: 'A body may have 1 MiB, a bulk body 16 MiB.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body is in the wrong form',
+    about: 'Send `Content-Type: application/json`, in UTF-8, without Content-Encoding.',
+  },
+  malformed_request: {
+    status: 400,
+    title: 'The request is not HTTP',
+    about: 'The request could not be read: a broken line or header, headers over 16 KiB, or a sender that is too slow.',
+  },
+  post_not_draft: {
+    status: 409,
+    title: 'The post is not a draft',
+    about: 'Only a draft can be replaced or published.',
+  },
+  post_not_scheduled: {
+    status: 409,
+    title: 'The post is not scheduled',
+    about: 'Only a post that was scheduled can be revised. A draft is replaced with PATCH.',
+  },
+  target_not_pending: {
+    status: 409,
+    title: 'The target is no longer pending',
+    about: 'It is being published, or it is settled.',
+  },
+  target_not_retryable: {
+    status: 409,
+    title: 'The target cannot be retried',
+    about: 'Only failed and rate_limited targets can be retried; one with an unknown outcome is settled first.',
+  },
+  approval_not_pending: {
+    status: 409,
+    title: 'The approval is decided',
+    about: 'Only a pending approval can be decided.',
+  },
+  run_not_completed: { status: 409, title: 'The run is not complete', about: 'Wait until the run is completed.' },
+  idempotency_in_flight: {
+    status: 409,
+    title: 'The first call is still running',
+    about:
+      'Reserved: concurrent calls under one key carry out the same effects once and get the same answer, so none has to wait.',
+  },
+  already_exists: {
+    status: 409,
+    title: 'It exists already',
+    about: 'Another live client of the workspace has this name (compared trimmed and without case).',
+  },
+  too_many_secrets: {
+    status: 409,
+    title: 'Too many secrets are live',
+    about: 'An endpoint has at most five live secrets; wait until an older one has run out.',
+  },
+  revision_mismatch: {
+    status: 412,
+    title: 'It has changed since you read it',
+    about: 'If-Match names another revision than the current one. Read it again, then decide.',
+  },
+  validation_failed: {
+    status: 422,
+    title: 'The input is not valid',
+    about:
+      '`errors` names each offending member by JSON Pointer. An unknown id in a body and one of another workspace are told in the same words.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'The Idempotency-Key was used for another request',
+    about: 'A key stands for one method, path, query and body. Use a new key for a new request.',
+  },
+  schedule_in_past: {
+    status: 422,
+    title: 'The time is in the past',
+    about: 'A target may be due at most 60 seconds ago. `errors` names each account.',
+  },
+  schedule_too_far: {
+    status: 422,
+    title: 'The time is too far ahead',
+    about: 'A target may be due at most 18 months ahead. `errors` names each account.',
+  },
+  cadence_exceeded: {
+    status: 422,
+    title: 'The account may not post that often',
+    about: 'The network’s limit or the workspace’s own would be passed. `errors` names each account.',
+  },
+  client_archived: {
+    status: 422,
+    title: 'The client is archived',
+    about: 'An archived client takes no new posts and cannot be changed.',
+  },
+  account_not_in_client: {
+    status: 422,
+    title: 'The account belongs to another client',
+    about: 'With mode `selection` every account must be the post’s own client’s. `errors` names each.',
+  },
+  account_disconnected: {
+    status: 422,
+    title: 'The account is disconnected',
+    about: 'Connect it again first. `errors` names each.',
+  },
+  no_targets: {
+    status: 422,
+    title: 'The post would go nowhere',
+    about: 'The selection names no account: connect one, or widen the filter.',
+  },
+  media_not_publishable: {
+    status: 422,
+    title: 'The media cannot be published',
+    about: 'Wait until `publishable` is true, or replace the asset.',
+  },
+  media_not_in_client: {
+    status: 422,
+    title: 'The media belongs to another client',
+    about: 'Media of one client is used in posts of that client only.',
+  },
+  media_not_uploaded: {
+    status: 422,
+    title: 'The media was not uploaded',
+    about: 'PUT the file to the presigned url first.',
+  },
+  url_not_allowed: { status: 422, title: 'The url is not allowed', about: 'Only public HTTP(S) addresses are used.' },
+  unknown_event_type: {
+    status: 422,
+    title: 'There is no such event type',
+    about: 'Exact types, `<noun>.*` and `*` are taken.',
+  },
+  thread_not_supported: {
+    status: 422,
+    title: 'The network has no threads',
+    about: 'Give such targets content or media of their own.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    about: 'Wait for Retry-After seconds. The header RateLimit says what is left.',
+  },
+  quota_exceeded: {
+    status: 429,
+    title: 'The posting quota is used up',
+    about: 'The body’s `resetsAt` says when the next period begins.',
+  },
+  internal: {
+    status: 500,
+    title: 'Something is broken on our side',
+    about: 'Tell us the correlationId. A write may be repeated with the same Idempotency-Key.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'The service is away for a moment',
+    about:
+      'Either nothing was written, or the outcome is learnt by repeating the call with the same Idempotency-Key. Wait for Retry-After seconds.',
+  },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorCode = keyof typeof refusals;
+
+export const errors: Readonly<Record<ErrorCode, Entry>> = refusals;
+
+export type Category = 'request' | 'auth' | 'permission' | 'conflict' | 'limit' | 'internal';
+
+export const categoryOf = (status: number): Category => {
+  if (status === 401) return 'auth';
+  if (status === 403) return 'permission';
+  if (status === 409 || status === 412) return 'conflict';
+  if (status === 429) return 'limit';
+  return status >= 500 ? 'internal' : 'request';
+};
+
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(refusals, code);
+
+/** A page of the catalogue. `status` is null for what a target fails with: no answer carries it as its code. */
+export interface ErrorPage {
+  readonly code: string;
+  readonly status: number | null;
+  readonly category: Category | 'target';
+  readonly title: string;
+  readonly about: string;
+}
+
+const aboutFailures: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(publishFailures.map(({ code, message }) => [code, message])),
+  ...failureCodes,
+};
+
+const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
+  .filter(([code]) => !isErrorCode(code))
+  .map(([code, about]) => ({
+    code,
+    status: null,
+    category: 'target',
+    title: 'A target failed, or was refused by the gate',
+    about,
+  }));
+
+/** The whole catalogue, in the order of the table above. */
+export const errorPages: readonly ErrorPage[] = [
+  ...Object.entries(errors).map(([code, entry]) => ({ code, category: categoryOf(entry.status), ...entry })),
+  ...ofTarget,
+];

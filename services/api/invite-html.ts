@@ -1,0 +1,66 @@
+import { rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import { escapeHtml, page } from './html.ts';
+
+/** What a guest sees. Everything that people have typed is escaped. */
+
+export interface ConnectedAccount {
+  readonly platform: Platform;
+  readonly username: string;
+  readonly status: string;
+}
+
+/** One and the same for every link that does not work: it tells nothing. */
+export const missingPage = page(
+  'Link not found',
+  '<h1>This link does not work</h1>\n<p>It may have expired or been withdrawn. Ask for a new one.</p>',
+);
+
+export const messagePage = (title: string, text: string): string =>
+  page(title, `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>`);
+
+const form = (platform: Platform): string => {
+  const name = escapeHtml(rulesOf(platform).name);
+  return `<form method="post">
+<fieldset><legend>${name}</legend>
+<input type="hidden" name="platform" value="${platform}">
+<label for="username-${platform}">Username</label>
+<input id="username-${platform}" name="username" required maxlength="100" autocomplete="off">
+<label for="timezone-${platform}">Timezone (optional, such as Europe/Berlin)</label>
+<input id="timezone-${platform}" name="timezone" maxlength="100" autocomplete="off">
+<button type="submit">Connect ${name}</button>
+</fieldset></form>`;
+};
+
+const connectedList = (connected: readonly ConnectedAccount[]): string => {
+  if (connected.length === 0) return '';
+  const rows = connected.map(
+    ({ platform, username, status }) =>
+      `<li>${escapeHtml(rulesOf(platform).name)}: <strong>${escapeHtml(username)}</strong> (${escapeHtml(status.replaceAll('_', ' '))})</li>`,
+  );
+  return `<h2>Connected through this link</h2>\n<ul>\n${rows.join('\n')}\n</ul>`;
+};
+
+export const invitePage = (shown: {
+  readonly clientName: string;
+  readonly mode: 'live' | 'test';
+  readonly platforms: readonly Platform[];
+  readonly expiresAt: string;
+  readonly connected: readonly ConnectedAccount[];
+  readonly alert: string | null;
+}): string => {
+  const { clientName, mode, platforms, expiresAt, connected, alert } = shown;
+  const offered =
+    mode === 'test'
+      ? `<p>These are accounts of the sandbox network: any username will do, and nothing leaves this service.</p>\n${platforms.map(form).join('\n')}`
+      : `<p>Asked for: ${platforms.map((platform) => escapeHtml(rulesOf(platform).name)).join(', ')}.</p>
+<p class="alert">No network can be connected here yet. Keep this link: it works until it expires.</p>`;
+  return page(
+    `Connect accounts to ${clientName}`,
+    `<h1>Connect accounts to ${escapeHtml(clientName)}</h1>
+${alert === null ? '' : `<p class="alert" role="alert">${escapeHtml(alert)}</p>`}
+${connectedList(connected)}
+${offered}
+<p><small>This link works until <time datetime="${expiresAt}">${expiresAt.slice(0, 16).replace('T', ' ')} UTC</time>.</small></p>`,
+  );
+};

@@ -1,0 +1,190 @@
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { account } from '#domain/account.ts';
+import { client } from '#domain/client.ts';
+import { accountIdOf } from '#domain/ids.ts';
+import { type InviteState, invite, isUsable } from '#domain/invite.ts';
+import { normalizePlatform } from '#domain/platforms/index.ts';
+import { workspace } from '#domain/workspace.ts';
+import { isTimezone } from '#domain/zones.ts';
+import { type CommandContext, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Deps } from './deps.ts';
+import { errors } from './errors.ts';
+import { pageHeaders } from './html.ts';
+import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
+import { claimedInviteId, isGenuine } from './invite-token.ts';
+import { readBody } from './json.ts';
+import { told } from './middleware/problems.ts';
+import { type Allowance, ownerOf } from './middleware/rate-limit.ts';
+import { Refusal } from './refusal.ts';
+import { stateOf } from './state.ts';
+
+/** The page behind a connect link. The token in its address is all the authority there is; no cookie, no script. */
+
+interface OpenInvite {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly state: Extract<InviteState, { readonly expiresAt: string }>;
+  readonly clientName: string;
+  readonly clientId: string;
+  readonly mode: 'live' | 'test';
+}
+
+const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
+
+/** Null for unknown, forged, revoked and expired tokens alike, and for those of an archived client. */
+const openInvite = async (deps: Deps, token: string): Promise<OpenInvite | null> => {
+  const id = claimedInviteId(token);
+  if (id === null) return null;
+  const { state, events } = await deps.store.load(invite, id);
+  const workspaceId = events[0]?.metadata.workspaceId;
+  if (workspaceId === undefined || !isUsable(state, nowOf(deps))) return null;
+  if (!isGenuine(deps.secrets, token, id, state.keyVersion)) return null;
+  const owner = await deps.store.load(client, state.clientId);
+  const home = await deps.store.load(workspace, workspaceId);
+  if (owner.state.status !== 'live' || home.state.status !== 'created') return null;
+  const { name: clientName } = owner.state.fields;
+  return { id, workspaceId, state, clientName, clientId: state.clientId, mode: home.state.mode };
+};
+
+const mostShown = 100;
+
+/** Read from the accounts' own streams: what a guest has just connected is there at once. */
+const connectedThrough = async (deps: Deps, { state }: OpenInvite): Promise<readonly ConnectedAccount[]> => {
+  const loaded = await Promise.all(state.accountIds.slice(-mostShown).map((id) => deps.store.load(account, id)));
+  return loaded.flatMap(({ state: one }) =>
+    one.status === 'none' ? [] : [{ platform: one.platform, username: one.username ?? '', status: one.status }],
+  );
+};
+
+interface Wanted {
+  readonly platform: Platform;
+  readonly username: string;
+  readonly timezone: string | null;
+}
+
+const refuse = (message: string) => new Refusal('validation_failed', message);
+const formLimit = 16 * 1024;
+
+/** @throws Refusal with words for the guest. */
+const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Wanted> => {
+  if (ctx.is('application/x-www-form-urlencoded') === false) {
+    throw new Refusal('unsupported_media_type', 'Send the form of this page.');
+  }
+  const form = new URLSearchParams((await readBody(ctx.req, formLimit)).toString('utf8'));
+  if (mode === 'live') throw refuse('No network can be connected here yet.');
+  const platform = normalizePlatform(form.get('platform') ?? '');
+  if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
+  const username = (form.get('username') ?? '').trim().replace(/^@/, '');
+  if (username === '' || username.length > 100 || /\p{C}/u.test(username)) {
+    throw refuse('Give a username of 1 to 100 characters.');
+  }
+  const timezone = (form.get('timezone') ?? '').trim();
+  if (timezone !== '' && !isTimezone(timezone)) throw refuse('The timezone is not one, such as Europe/Berlin.');
+  return { platform, username, timezone: timezone === '' ? null : timezone };
+};
+
+/**
+ * Use → connect. The invite's stream decides first, so that a revocation or an archive that came before always wins. If
+ * we die in between, the invite names an account that is not connected: the page shows only those that are, and the
+ * guest's next try finds the use done and connects.
+ */
+const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted): Promise<void> => {
+  const { correlationId, positions } = stateOf(ctx);
+  const profile = deps.sandboxProfile(wanted.platform, wanted.username);
+  const accountId = accountIdOf(open.clientId, wanted.platform, profile.externalId);
+  const now = nowOf(deps);
+  const context: CommandContext = {
+    workspaceId: open.workspaceId,
+    actor: { type: 'guest', id: open.id },
+    correlationId,
+    causationId: correlationId,
+    commandId: uuidv7(),
+    now,
+  };
+  const { platform, timezone } = wanted;
+  await execute(deps.store, invite, open.id, { type: 'Use', now, accountId, platform }, context, { positions });
+  faultPoint('invite:between-use-and-connect');
+  const { externalId, username, displayName, avatarUrl, scopes } = profile;
+  await execute(
+    deps.store,
+    account,
+    accountId,
+    {
+      type: 'Connect',
+      clientId: open.clientId,
+      platform,
+      externalId,
+      network: 'sandbox',
+      username,
+      displayName,
+      avatarUrl,
+      scopes,
+      expiresAt: null,
+      timezone,
+      inviteId: open.id,
+    },
+    context,
+    { positions },
+  );
+};
+
+const show = (ctx: Context, status: number, html: string): void => {
+  ctx.status = status;
+  ctx.set(pageHeaders);
+  ctx.type = 'text/html';
+  ctx.body = html;
+};
+
+const show404 = (ctx: Context): void => show(ctx, errors.not_found.status, missingPage);
+
+const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: string | null): Promise<void> => {
+  const connected = await connectedThrough(deps, open);
+  const { platforms, expiresAt } = open.state;
+  const html = invitePage({ clientName: open.clientName, mode: open.mode, platforms, expiresAt, connected, alert });
+  show(ctx, alert === null ? 200 : errors.validation_failed.status, html);
+};
+
+/** What goes wrong is told to a person: the same codes and statuses as everywhere, as a page. */
+const forPeople =
+  (deps: Deps, allowance: Allowance): Middleware =>
+  async (ctx, next) => {
+    try {
+      await allowance.spend(ctx, ownerOf(ctx), 1);
+      await next();
+    } catch (error) {
+      const { code, headers } = told(error);
+      if (code === 'not_found') return show404(ctx);
+      if (code === 'internal') deps.logger.error({ correlationId: stateOf(ctx).correlationId, err: error }, 'failed');
+      ctx.set(headers);
+      show(ctx, errors[code].status, messagePage(errors[code].title, errors[code].about));
+    }
+  };
+
+export const invitePages = (deps: Deps, allowance: Allowance): Middleware => {
+  const router = new Router({ strict: true, sensitive: true });
+  const people = forPeople(deps, allowance);
+  router.get('/invite/:token', people, async (ctx) => {
+    const open = await openInvite(deps, String(ctx.params.token));
+    if (open === null) return show404(ctx);
+    return showInvite(deps, ctx, open, null);
+  });
+  router.post('/invite/:token', people, async (ctx) => {
+    const token = String(ctx.params.token);
+    const open = await openInvite(deps, token);
+    if (open === null) return show404(ctx);
+    try {
+      await connect(deps, ctx, open, await readForm(ctx, open));
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
+      return showInvite(deps, ctx, open, error.message);
+    }
+    // Back to the page by GET, so that a reload sends nothing again.
+    ctx.set('Location', `/invite/${token}`);
+    return show(ctx, 303, '');
+  });
+  return router.routes() as Middleware;
+};

@@ -1,0 +1,24 @@
+import { openParts } from '#infra/parts.ts';
+import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { startApi } from './start.ts';
+
+await runProcess({
+  name: 'api',
+  summary: 'the REST API and the invite page',
+  ops: false,
+  async main({ config, logger, readiness, report, signal, ready, onClose }) {
+    const secrets = new Secrets(config.secretKey ?? '');
+    const parts = await openParts({ name: 'api', config, secrets });
+    onClose(parts.close);
+    await migratePositions(parts.pool);
+    await migrateReadModels(parts.pool);
+    const api = await startApi({ parts, config, secrets, logger, readiness, report, sandboxProfile });
+    onClose(api.stop);
+    ready({ port: api.port, baseUrl: api.baseUrl });
+    await aborted(signal);
+  },
+});

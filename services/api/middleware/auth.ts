@@ -1,0 +1,50 @@
+import type { Middleware } from 'koa';
+import { roleAllows } from '#domain/roles.ts';
+import { isSessionToken } from '#runtime/sessions.ts';
+import type { Keyring } from '../keyring.ts';
+import { Refusal } from '../refusal.ts';
+import type { Sessions } from '../sessions.ts';
+import { operationOf, stateOf } from '../state.ts';
+import { type Allowance, ownerOf } from './rate-limit.ts';
+
+/** Who asks. A token that fails counts against the address it came from, so that guessing ends in 429. */
+export const token =
+  (keyring: Keyring, sessions: Sessions, allowance: Allowance): Middleware =>
+  async (ctx, next) => {
+    if (operationOf(ctx).scope !== null) {
+      const [, sent] = /^Bearer +(\S+) *$/i.exec(ctx.get('Authorization')) ?? [];
+      try {
+        if (sent === undefined) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
+        stateOf(ctx).principal = await (isSessionToken(sent) ? sessions : keyring).identify(sent);
+      } catch (error) {
+        if (error instanceof Refusal) await allowance.spend(ctx, ownerOf(ctx), 1);
+        throw error;
+      }
+    }
+    await next();
+  };
+
+/** What the token may do. */
+export const scope: Middleware = async (ctx, next) => {
+  const { scope: needed } = operationOf(ctx);
+  const { principal } = stateOf(ctx);
+  if (needed !== null && principal?.scopes.includes(needed) !== true) {
+    throw new Refusal('insufficient_scope', `This operation needs the scope ${needed}.`);
+  }
+  await next();
+};
+
+/** What the member behind the token may do: the ceiling of its role, then the operation's own rule. */
+export const role: Middleware = async (ctx, next) => {
+  const { scope: needed, role: only } = operationOf(ctx);
+  const { principal } = stateOf(ctx);
+  if (principal !== null && needed !== null) {
+    if (!roleAllows(principal.role, needed)) {
+      throw new Refusal('role_required', `The role ${principal.role} does not carry ${needed}.`);
+    }
+    if (only !== undefined && principal.role !== only) {
+      throw new Refusal('role_required', `Only a member with the role ${only} may do this.`);
+    }
+  }
+  await next();
+};

@@ -1,0 +1,95 @@
+import type { Context, Middleware } from 'koa';
+import type { TObject } from 'typebox';
+import { clean } from '#schemas/http/clean.ts';
+import { issuesOf } from '#schemas/validator.ts';
+import { defaultBodyLimit, parseJson, readBody } from '../json.ts';
+import type { Operation } from '../operation.ts';
+import { notFound, Refusal } from '../refusal.ts';
+import { operationOf, stateOf } from '../state.ts';
+
+/** What a query value is, by its schema: text, unless the schema wants a number, a truth or a list. */
+const typeOf = (schema: unknown): string => {
+  const { type, anyOf } = schema as { type?: string; anyOf?: readonly { type?: string }[] };
+  return type ?? anyOf?.find((one) => one.type !== undefined && one.type !== 'null')?.type ?? 'string';
+};
+
+const read = (type: string, text: string): unknown => {
+  if (type === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  if (type === 'array') return text.split(',');
+  return text;
+};
+
+const badParameter = (name: string, message: string) =>
+  new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, { errors: [{ path: `/${name}`, message }] });
+
+/** @throws Refusal 400 that names the parameter, or those that are accepted. */
+const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
+  const properties: Readonly<Record<string, unknown>> = schema?.properties ?? {};
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of new URLSearchParams(ctx.querystring)) {
+    if (!Object.hasOwn(properties, name)) {
+      const accepted = Object.keys(properties).join(', ');
+      throw badParameter(name.slice(0, 100), `is not one of this operation, which takes ${accepted || 'none'}`);
+    }
+    if (Object.hasOwn(values, name)) throw badParameter(name, 'may be sent once (several values: separated by commas)');
+    if (text.includes('\0')) throw badParameter(name, 'must not contain NUL');
+    values[name] = read(typeOf(properties[name]), text);
+  }
+  if (schema === undefined) return {};
+  const issues = issuesOf(schema, values);
+  if (issues.length > 0) {
+    throw new Refusal('invalid_parameter', 'A parameter is not valid.', { errors: issues });
+  }
+  return clean(schema, values);
+};
+
+const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+
+const readJson = async (ctx: Context, operation: Operation): Promise<unknown> => {
+  const { headers } = ctx.req;
+  const none = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  if (none && operation.bodyOptional === true) return {};
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (!none && (!jsonType.test(headers['content-type'] ?? '') || encoding !== 'identity')) {
+    throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json, without Content-Encoding.');
+  }
+  const bytes = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit);
+  if (bytes.length === 0 && operation.bodyOptional === true) return {};
+  return parseJson(bytes);
+};
+
+/** Parameters, then the body: validated as sent, then cleaned. An operation without a body ignores one. */
+export const input: Middleware = async (ctx, next) => {
+  const operation = operationOf(ctx);
+  const state = stateOf(ctx);
+  const { params, query, body } = operation;
+  if (params !== undefined && issuesOf(params, ctx.params).length > 0) throw notFound(operation.tag);
+  state.params = ctx.params;
+  state.query = readQuery(ctx, query);
+  if (body !== undefined) {
+    const sent = await readJson(ctx, operation);
+    const issues = issuesOf(body, sent);
+    if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
+    state.body = clean(body, sent, operation.merge === true);
+  }
+  await next();
+};
+
+const keyForm = /^[\x21-\x7e]{1,255}$/;
+
+/** The caller's Idempotency-Key, where the operation honours one. */
+export const idempotencyKey: Middleware = async (ctx, next) => {
+  const { idempotent } = operationOf(ctx);
+  const sent = ctx.req.headers['idempotency-key'];
+  if (idempotent !== 'none') {
+    if (sent === undefined && idempotent === 'required') {
+      throw new Refusal('idempotency_key_required', 'Send the header Idempotency-Key.');
+    }
+    if (sent !== undefined && !(typeof sent === 'string' && keyForm.test(sent))) {
+      throw new Refusal('idempotency_key_invalid', 'Idempotency-Key is 1 to 255 visible ASCII characters.');
+    }
+    stateOf(ctx).key = typeof sent === 'string' ? sent : null;
+  }
+  await next();
+};

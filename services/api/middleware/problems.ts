@@ -1,0 +1,115 @@
+import type { Context, Middleware } from 'koa';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { Rejection } from '#domain/decider.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import type { Deps } from '../deps.ts';
+import { categoryOf, type ErrorCode, errors, isErrorCode } from '../errors.ts';
+import { Refusal } from '../refusal.ts';
+import { stateOf } from '../state.ts';
+
+/** Seconds after which a store that was away is worth asking again. */
+const retryAfterSeconds = 2;
+
+/** Connection exceptions, insufficient resources, operator intervention (a server that starts or stops). */
+const awaySqlStates = /^(08|53|57P)/;
+const awayStoreCodes: ReadonlySet<string> = new Set(['unavailable', 'outcome_unknown', 'wrong_expected_revision']);
+const awaySystemCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/** pg says these without a code; knex puts its query before them. */
+const awayWords =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Knex: Timeout acquiring a connection|Cannot use a pool after calling end|Query read timeout)/i;
+
+/** Whether a part of ours is away, as opposed to broken. */
+const isAway = (error: unknown): boolean => {
+  if (error instanceof Unavailable) return true;
+  // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
+  if (error instanceof EventStoreError) return awayStoreCodes.has(error.code);
+  if (error instanceof AggregateError) return error.errors.some(isAway);
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && (awaySystemCodes.has(code) || awaySqlStates.test(code))) return true;
+  const words = code === undefined ? (error.message.split(' - ').at(-1) ?? '') : '';
+  return awayWords.test(words) || (error.cause !== undefined && isAway(error.cause));
+};
+
+interface Told {
+  readonly code: ErrorCode;
+  readonly detail: string | null;
+  readonly errors: readonly { readonly path: string; readonly message: string }[];
+  readonly extra: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What any error is told as. */
+export const told = (error: unknown): Told => {
+  if (error instanceof Rejection && isErrorCode(error.code)) {
+    const headers = error instanceof Refusal ? error.headers : {};
+    return { code: error.code, detail: error.message, errors: error.errors, extra: error.extra, headers };
+  }
+  if (error instanceof EventStoreError && error.code === 'too_large') {
+    const detail = 'It is too large to be stored.';
+    return {
+      code: 'validation_failed',
+      detail,
+      errors: [{ path: '', message: 'is too large to be stored' }],
+      extra: {},
+      headers: {},
+    };
+  }
+  if (isAway(error)) {
+    const headers = { 'Retry-After': String(retryAfterSeconds) };
+    return { code: 'unavailable', detail: null, errors: [], extra: {}, headers };
+  }
+  return { code: 'internal', detail: null, errors: [], extra: {}, headers: {} };
+};
+
+const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra, headers }: Told): void => {
+  const { status, title } = errors[code];
+  ctx.status = status;
+  ctx.set(headers);
+  if (status === 401) {
+    // RFC 6750: an error attribute only when a token was sent.
+    ctx.set('WWW-Authenticate', code === 'missing_token' ? 'Bearer' : 'Bearer error="invalid_token"');
+  }
+  ctx.body = JSON.stringify({
+    ...extra,
+    type: `${deps.baseUrl()}/errors/${code}`,
+    title,
+    status,
+    code,
+    category: categoryOf(status),
+    ...(detail === null ? {} : { detail }),
+    correlationId: stateOf(ctx).correlationId,
+    ...(issues.length === 0 ? {} : { errors: issues.slice(0, 100) }),
+  });
+  ctx.type = 'application/problem+json';
+};
+
+/**
+ * The one place that knows HTTP statuses: whatever is thrown becomes a problem. What is not a refusal of ours is logged
+ * with its correlation id and told as `internal`, without a word of what it was.
+ */
+export const problems =
+  (deps: Deps): Middleware =>
+  async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const answer = told(error);
+      const { correlationId, operation } = stateOf(ctx);
+      if (answer.code === 'internal')
+        deps.logger.error({ correlationId, operation: operation?.id, err: error }, 'failed');
+      if (answer.code === 'unavailable') {
+        deps.logger.warn({ correlationId, operation: operation?.id, err: error }, 'a store is away');
+      }
+      render(ctx, deps, answer);
+    }
+  };

@@ -1,0 +1,129 @@
+import type { TObject, TSchema } from 'typebox';
+import type { CommandContext, Loaded, Positions } from '#runtime/domain-store.ts';
+import type { Scope } from '#schemas/apikey.ts';
+import type { Actor, Mode, Role } from '#schemas/common.ts';
+import type { Cleaned } from '#schemas/http/common.ts';
+import type { Topic } from '#schemas/topics.ts';
+import type { Deps } from './deps.ts';
+import type { ErrorCode } from './errors.ts';
+
+/** What an operation is: its promises as data, and one function. */
+
+/** Who asks: a key of a member, or the member in a session of ours. OAuth tokens become a further kind of it. */
+export interface Principal {
+  readonly kind: 'apikey' | 'session';
+  /** Of the credential. */
+  readonly id: string;
+  readonly memberId: string;
+  readonly role: Role;
+  readonly scopes: readonly string[];
+  readonly mode: Mode;
+  /** Tenant of everything it touches: the live workspace, or its sandbox twin for a test key. */
+  readonly workspaceId: string;
+  readonly liveWorkspaceId: string;
+  /** Who its events name. */
+  readonly actor: Actor;
+}
+
+/** One request to one operation, after every check that is the same for all. */
+export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+  readonly deps: Deps;
+  readonly principal: Principal;
+  /** The tenant: `principal.workspaceId`. */
+  readonly workspaceId: string;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** Null when none was sent; never null where the operation requires one. */
+  readonly key: string | null;
+  /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
+  readonly fingerprint: string;
+  readonly correlationId: string;
+  /** Instant of the call, ISO 8601. */
+  readonly now: string;
+  /** For commands: who, when, under which key. `keyHmac` and `fingerprint` are set when a key was sent. */
+  readonly context: CommandContext;
+  /** Commands note here what they stored; the answer's X-Consistency-Token is made from it. */
+  readonly positions: Positions;
+  /** Refuses with 412 a stream whose revision If-Match does not name; give it to `execute`. Nothing without If-Match. */
+  readonly guard: (loaded: Pick<Loaded<unknown>, 'revision'>) => void;
+  /** The best of these media types for the caller; false when it takes none. */
+  readonly accepts: (...types: readonly string[]) => string | false;
+  /** True when the read models of these topics are still behind what this caller wrote, after a wait of ≤ 2 s. */
+  readonly behind: (topics: readonly Topic[]) => Promise<boolean>;
+  /** Takes further requests from the caller's allowance, as debt: a bulk body is counted after it was read. */
+  readonly charge: (requests: number) => Promise<void>;
+}
+
+export interface One<Data> {
+  readonly data: Data;
+  /** Revision of the resource's own stream, for ETag. */
+  readonly revision?: number;
+  readonly replayed?: boolean;
+}
+export interface Many<Row> {
+  readonly data: readonly Row[];
+  readonly page: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
+}
+/** Not in the envelope: the contract itself, or a page for a person. */
+export interface Raw {
+  readonly raw: { readonly type: string; readonly body: string };
+}
+export type Answer = One<unknown> | Many<unknown> | Raw;
+
+type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
+
+interface Promised {
+  /** Stable; the name of its file and its operationId. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Relative to {base_url}, parameters as `{id}`. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Null: no token is asked for. */
+  readonly scope: Scope | null;
+  /** A rule on top of the scope. */
+  readonly role?: Role;
+  /** `required` and `accepted` honour Idempotency-Key; `none` ignores it. */
+  readonly idempotent: 'required' | 'accepted' | 'none';
+  /** Requests it counts for. */
+  readonly cost: number;
+  /** Bytes of the largest body; default 1 MiB. */
+  readonly bodyLimit?: number;
+  /** A call without a body is a call with `{}`. */
+  readonly bodyOptional?: boolean;
+  /** The body changes only the members it has. */
+  readonly merge?: boolean;
+  /** Whether If-Match is honoured, and ETag answered. */
+  readonly ifMatch?: boolean;
+  /** Whether ETag is answered although there is nothing for If-Match to guard. */
+  readonly etag?: boolean;
+  /** Schema of `data`, of one row where `list`; `raw` where the answer is not in the envelope. */
+  readonly answer: TSchema;
+  readonly list?: boolean;
+  readonly raw?: boolean;
+  /** Media types of a raw answer beside JSON. */
+  readonly alsoAs?: readonly string[];
+  /** What it may refuse with beyond what every operation of its form may. */
+  readonly codes: readonly ErrorCode[];
+  readonly example: { readonly body?: unknown; readonly data: unknown };
+}
+
+export interface Operation extends Promised {
+  readonly params?: TObject;
+  readonly query?: TObject;
+  readonly body?: TObject;
+  readonly handle: (call: Call<never, never, never>) => Promise<Answer>;
+}
+
+/** Types the handler by the schemas beside it. */
+export const operation = <P extends TObject | undefined, Q extends TObject | undefined, B extends TObject | undefined>(
+  spec: Promised & {
+    readonly params?: P;
+    readonly query?: Q;
+    readonly body?: B;
+    readonly handle: (call: Call<Input<P>, Input<Q>, Input<B>>) => Promise<Answer>;
+  },
+): Operation => spec as unknown as Operation;

@@ -1,0 +1,49 @@
+import type { Operation } from './operation.ts';
+import { archiveClient } from './operations/archiveClient.ts';
+import { cancelPostTarget } from './operations/cancelPostTarget.ts';
+import { createClient } from './operations/createClient.ts';
+import { createConnectInvite } from './operations/createConnectInvite.ts';
+import { createPost } from './operations/createPost.ts';
+import { getAccount } from './operations/getAccount.ts';
+import { getAgency } from './operations/getAgency.ts';
+import { getClient } from './operations/getClient.ts';
+import { getError } from './operations/getError.ts';
+import { getOpenapi } from './operations/getOpenapi.ts';
+import { getPost } from './operations/getPost.ts';
+import { getPostTarget } from './operations/getPostTarget.ts';
+import { listAccounts } from './operations/listAccounts.ts';
+import { listClients } from './operations/listClients.ts';
+import { listErrors } from './operations/listErrors.ts';
+import { listPosts } from './operations/listPosts.ts';
+import { listPostTargets } from './operations/listPostTargets.ts';
+import { publishPost } from './operations/publishPost.ts';
+import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
+import { retryPostTarget } from './operations/retryPostTarget.ts';
+import { updateClient } from './operations/updateClient.ts';
+import { updatePost } from './operations/updatePost.ts';
+
+/** Every operation served, in the order of the contract. One file each, named like the operation. */
+export const operations: readonly Operation[] = [
+  getAgency,
+  listClients,
+  createClient,
+  getClient,
+  updateClient,
+  archiveClient,
+  createConnectInvite,
+  listAccounts,
+  getAccount,
+  listPosts,
+  createPost,
+  getPost,
+  updatePost,
+  publishPost,
+  listPostTargets,
+  getPostTarget,
+  reschedulePostTarget,
+  retryPostTarget,
+  cancelPostTarget,
+  getOpenapi,
+  listErrors,
+  getError,
+];

@@ -1,0 +1,33 @@
+import { clients, renderClient } from '#projections/clients.ts';
+import { rowOf } from '#projections/model.ts';
+import { Client } from '#schemas/http/client.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { archiveClient as putAway } from '../change-client.ts';
+import { claimantOf } from '../client-names.ts';
+import { exampleClient } from '../examples.ts';
+import { operation } from '../operation.ts';
+import { bornRow, ownStream, withAccounts } from '../rows.ts';
+
+export const archiveClient = operation({
+  id: 'archiveClient',
+  method: 'DELETE',
+  path: '/clients/{id}',
+  tag: 'client',
+  summary: 'Archive a client',
+  description:
+    'Its name is free again; its open targets are canceled and its connect links revoked shortly after. GET still answers it. Archiving it again answers the same.',
+  scope: 'clients.manage',
+  role: 'owner',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Client,
+  codes: [],
+  example: { data: { ...exampleClient, archivedAt: '2026-02-01T08:00:00.000Z', revision: 1 } },
+  handle: async (call) => {
+    const events = await putAway(claimantOf(call), call.params.id, ownStream(call, 'client'));
+    const row = await withAccounts(call, bornRow(rowOf(clients, events)));
+    return { data: renderClient(row), revision: row.revision };
+  },
+});

@@ -1,0 +1,29 @@
+import { IdParams } from '#schemas/http/common.ts';
+import { PostTarget } from '#schemas/http/post-target.ts';
+import { operation } from '../operation.ts';
+import { targetExample } from '../posts/examples.ts';
+import { actOnTarget } from '../posts/target-action.ts';
+
+export const cancelPostTarget = operation({
+  id: 'cancelPostTarget',
+  method: 'POST',
+  path: '/post-targets/{id}/cancel',
+  tag: 'post target',
+  summary: 'Cancel a target that is not published yet',
+  description: 'A canceled one is answered unchanged. Of a cancel and a publication at the same instant one wins.',
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: PostTarget,
+  codes: ['idempotency_key_reused', 'target_not_pending'],
+  example: { data: { ...targetExample, status: 'canceled', revision: 1 } },
+  handle: (call) =>
+    actOnTarget(
+      call,
+      'cancelPostTarget',
+      () => ({}),
+      () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+    ),
+});

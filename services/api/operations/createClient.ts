@@ -1,0 +1,34 @@
+import { clients, renderClient } from '#projections/clients.ts';
+import { rowOf } from '#projections/model.ts';
+import { Client, ClientCreate } from '#schemas/http/client.ts';
+import { requireStorable, requireTimezone } from '../checks.ts';
+import { claimantOf } from '../client-names.ts';
+import { createNamedClient } from '../create-client.ts';
+import { exampleClient } from '../examples.ts';
+import { operation } from '../operation.ts';
+import { bornRow } from '../rows.ts';
+
+export const createClient = operation({
+  id: 'createClient',
+  method: 'POST',
+  path: '/clients',
+  tag: 'client',
+  summary: 'Create a client',
+  description:
+    'Idempotent on the name: a name that a live client has already (trimmed, without case) answers that client as it is now, whatever else was sent, and nothing is recorded under the key.',
+  scope: 'clients.manage',
+  idempotent: 'required',
+  cost: 1,
+  etag: true,
+  body: ClientCreate,
+  answer: Client,
+  codes: [],
+  example: { body: { name: 'Acme', type: 'brand', defaultPostMode: 'now' }, data: exampleClient },
+  handle: async (call) => {
+    requireTimezone(call.body.timezone, '/timezone');
+    requireStorable(call.body);
+    const { events, replayed } = await createNamedClient(claimantOf(call), call.key ?? '', call.body);
+    const row = bornRow(rowOf(clients, events));
+    return { data: renderClient(row), revision: row.revision, replayed };
+  },
+});

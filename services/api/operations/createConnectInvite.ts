@@ -1,0 +1,81 @@
+import { client } from '#domain/client.ts';
+import { type InviteCommand, invite } from '#domain/invite.ts';
+import { invites } from '#projections/invites.ts';
+import { rowOf } from '#projections/model.ts';
+import { birth } from '#runtime/idempotency.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Invite, InviteCreate } from '#schemas/http/invite.ts';
+import { exampleInvite } from '../examples.ts';
+import { inviteToken } from '../invite-token.ts';
+import { type Call, operation } from '../operation.ts';
+import { Refusal } from '../refusal.ts';
+import { bornRow, ownStream } from '../rows.ts';
+
+/** Longer than most operations: what it promises and the two ways of its answer, with the token and without. */
+
+const hourMs = 3_600_000;
+
+export const createConnectInvite = operation({
+  id: 'createConnectInvite',
+  method: 'POST',
+  path: '/clients/{id}/connect-invites',
+  tag: 'client',
+  summary: 'Mint a link by which accounts are connected to a client',
+  description: 'Whoever has the link may connect accounts of its platforms, as often as they like, until it expires.',
+  scope: 'accounts.connect',
+  idempotent: 'required',
+  cost: 1,
+  params: IdParams,
+  body: InviteCreate,
+  answer: Invite,
+  codes: ['client_archived'],
+  example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
+  handle: async (call) => {
+    const { deps, body, params, now, context, positions } = call;
+    const command = async (): Promise<InviteCommand> => {
+      await requireLiveClient(call, params.id);
+      return {
+        type: 'Create',
+        clientId: params.id,
+        platforms: body.platforms,
+        expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
+        keyVersion: deps.secrets.current,
+        recipientEmail: body.recipientEmail ?? null,
+      };
+    };
+    const operationId = 'createConnectInvite';
+    const born = await birth({
+      store: deps.store,
+      decider: invite,
+      operation: operationId,
+      key: call.key ?? '',
+      context,
+      positions,
+      command,
+    });
+    const row = bornRow(rowOf(invites, born.events));
+    const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
+    return {
+      data: {
+        object: 'connect_invite',
+        inviteId: row.id,
+        clientId: row.client_id,
+        url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
+        token,
+        platformsRequested: row.platforms,
+        expiresAt: row.expires_at,
+        createdAt: row.created_at,
+      },
+      replayed: born.replayed,
+    };
+  },
+});
+
+/** Read from the client's own stream: an archive that was acknowledged is seen. */
+const requireLiveClient = async (call: Pick<Call, 'deps' | 'workspaceId' | 'guard'>, id: string): Promise<void> => {
+  const loaded = await call.deps.store.load(client, id);
+  ownStream(call, 'client')(loaded);
+  if (loaded.state.status === 'archived') {
+    throw new Refusal('client_archived', 'An archived client takes no new accounts.');
+  }
+};

@@ -1,0 +1,26 @@
+import { renderPost, getPost as rowsOf } from '#projections/posts.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Post } from '#schemas/http/post.ts';
+import { operation } from '../operation.ts';
+import { postDataExample } from '../posts/examples.ts';
+import { readRow } from '../rows.ts';
+
+export const getPost = operation({
+  id: 'getPost',
+  method: 'GET',
+  path: '/posts/{id}',
+  tag: 'post',
+  summary: 'Get a post with its variants and targets',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Post,
+  codes: [],
+  example: { data: postDataExample },
+  handle: async (call) => {
+    const found = await readRow(call, 'post', ['posts'], (id) => rowsOf(call.deps.knex, call.workspaceId, id));
+    return { data: renderPost(found.post, found.targets), revision: found.post.revision };
+  },
+});

@@ -1,0 +1,36 @@
+import { listAccounts as queryAccounts, renderAccount } from '#projections/accounts.ts';
+import type { NewestFirst } from '#projections/rows.ts';
+import { Account, AccountQuery } from '#schemas/http/account.ts';
+import { listPage, newestFirst } from '../cursor.ts';
+import { exampleAccount } from '../examples.ts';
+import { operation } from '../operation.ts';
+
+export const listAccounts = operation({
+  id: 'listAccounts',
+  method: 'GET',
+  path: '/accounts',
+  tag: 'account',
+  summary: 'List connected accounts and their health, newest first',
+  scope: 'accounts.read',
+  idempotent: 'none',
+  cost: 1,
+  query: AccountQuery,
+  answer: Account,
+  list: true,
+  codes: [],
+  example: { data: exampleAccount },
+  handle: async (call) => {
+    await call.behind(['workspace']);
+    const { clientId, platform } = call.query;
+    const filters = {
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(platform === undefined ? {} : { platforms: platform }),
+    };
+    return listPage('listAccounts', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
+        queryAccounts(call.deps.knex, call.workspaceId, filters, page),
+      keyOf: newestFirst,
+      show: renderAccount,
+    });
+  },
+});

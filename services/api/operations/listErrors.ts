@@ -1,0 +1,23 @@
+import { ErrorPage } from '#schemas/http/error.ts';
+import { exampleError, showError } from '../error-page.ts';
+import { errorPages } from '../errors.ts';
+import { operation } from '../operation.ts';
+
+export const listErrors = operation({
+  id: 'listErrors',
+  method: 'GET',
+  path: '/errors',
+  tag: 'contract',
+  summary: 'Every error code and what it means',
+  scope: null,
+  idempotent: 'none',
+  cost: 1,
+  answer: ErrorPage,
+  list: true,
+  codes: [],
+  example: { data: exampleError },
+  handle: async ({ deps }) => ({
+    data: errorPages.map((page) => showError(page, deps.baseUrl())),
+    page: { hasMore: false, cursor: null, nextCursor: null },
+  }),
+});

@@ -1,0 +1,34 @@
+import { type DueFirst, listTargets, renderTarget, type TargetFilters } from '#projections/targets.ts';
+import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
+import { listPage } from '../cursor.ts';
+import { operation } from '../operation.ts';
+import { filtersOf } from '../posts/body.ts';
+import { targetExample } from '../posts/examples.ts';
+
+export const listPostTargets = operation({
+  id: 'listPostTargets',
+  method: 'GET',
+  path: '/post-targets',
+  tag: 'post target',
+  summary: 'List post targets',
+  description: 'In the order they are due.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  query: PostTargetQuery,
+  answer: PostTarget,
+  list: true,
+  codes: [],
+  example: { data: targetExample },
+  handle: async (call) => {
+    await call.behind(['posts']);
+    const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
+    const filters: TargetFilters = filtersOf({ ...more, statuses, platforms });
+    return listPage('listPostTargets', call, {
+      rows: (page: { after: DueFirst | null; limit: number }) =>
+        listTargets(call.deps.knex, call.workspaceId, filters, page),
+      keyOf: ({ target }) => ({ scheduledAt: target.due_at, id: target.id }),
+      show: ({ target, body }) => renderTarget(target, body),
+    });
+  },
+});

@@ -1,0 +1,35 @@
+import { type PostFilters, renderPostRow, listPosts as rowsOf } from '#projections/posts.ts';
+import type { NewestFirst } from '#projections/rows.ts';
+import { PostQuery, PostRow } from '#schemas/http/post.ts';
+import { listPage } from '../cursor.ts';
+import { operation } from '../operation.ts';
+import { filtersOf } from '../posts/body.ts';
+import { postRowExample } from '../posts/examples.ts';
+
+export const listPosts = operation({
+  id: 'listPosts',
+  method: 'GET',
+  path: '/posts',
+  tag: 'post',
+  summary: 'List posts',
+  description: 'The newest first, without variants and targets.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  query: PostQuery,
+  answer: PostRow,
+  list: true,
+  codes: [],
+  example: { data: postRowExample },
+  handle: async (call) => {
+    await call.behind(['posts']);
+    const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
+    const filters: PostFilters = filtersOf({ ...more, statuses, platforms });
+    return listPage('listPosts', call, {
+      rows: (page: { after: NewestFirst | null; limit: number }) =>
+        rowsOf(call.deps.knex, call.workspaceId, filters, page),
+      keyOf: (row) => ({ createdAt: row.created_at, id: row.id }),
+      show: renderPostRow,
+    });
+  },
+});

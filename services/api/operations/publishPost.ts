@@ -1,0 +1,106 @@
+import { Rejection } from '#domain/decider.ts';
+import { post } from '#domain/post.ts';
+import { execute } from '#runtime/execute.ts';
+import { fanOut } from '#runtime/fan-out.ts';
+import { viaRequest } from '#runtime/idempotency.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Post, PostPublish } from '#schemas/http/post.ts';
+import type { Plan, PostBody } from '#schemas/post.ts';
+import { operation } from '../operation.ts';
+import { answerPost } from '../posts/answers.ts';
+import { scheduleOf } from '../posts/body.ts';
+import { planPost } from '../posts/compose.ts';
+import { postExample } from '../posts/examples.ts';
+import { asDraft, loadPost } from '../posts/load.ts';
+
+interface Decided {
+  /**
+   * Revision of the draft that passed the gates: nothing else is published. Longer than most operations: its two halves,
+   * accept and effects, must be read together.
+   */
+  readonly revision: number;
+  readonly schedule: PostBody['schedule'];
+  readonly plan: Plan;
+}
+
+/**
+ * Accepted with its plan, so that a repeat after a death publishes the same plan. If we die after acceptance and before
+ * the post's append nothing was published and the repeat does it; after it the sweeper carries the plan out.
+ */
+export const publishPost = operation({
+  id: 'publishPost',
+  method: 'POST',
+  path: '/posts/{id}/publish',
+  tag: 'post',
+  summary: 'Publish or schedule a draft',
+  description: 'Runs every gate that a draft skipped. A schedule in the body replaces the draft’s.',
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: PostPublish,
+  answer: Post,
+  codes: [
+    'validation_failed',
+    'idempotency_key_reused',
+    'post_not_draft',
+    'schedule_in_past',
+    'schedule_too_far',
+    'client_archived',
+    'account_not_in_client',
+    'account_disconnected',
+    'no_targets',
+  ],
+  example: { body: { schedule: { type: 'now' } }, data: postExample.data },
+  handle: async (call) => {
+    const { id } = call.params;
+    const { deps, positions } = call;
+    const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+      store: deps.store,
+      operation: 'publishPost',
+      key: call.key,
+      fingerprint: call.fingerprint,
+      context: call.context,
+      accept: async () => {
+        const loaded = await loadPost(call, id);
+        call.guard(loaded);
+        const { clientId, body, plans } = asDraft(loaded.state);
+        const schedule = call.body.schedule === undefined ? body.schedule : scheduleOf(call.body.schedule);
+        const plan = await planPost(call, { id, clientId, body: { ...body, schedule }, planNumber: plans + 1 });
+        return { revision: loaded.revision, schedule, plan };
+      },
+      effects: async ({ revision, schedule, plan }, context) => {
+        const loaded = await loadPost(call, id);
+        const { clientId, createdBy, body } = loaded.state;
+        const done = await execute(
+          deps.store,
+          post,
+          id,
+          { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body: { ...body, schedule }, plan },
+          context,
+          {
+            positions,
+            loaded,
+            guard: (now) => {
+              if (now.state.status === 'draft' && now.revision !== revision) {
+                throw new Rejection('revision_mismatch', 'The draft was replaced meanwhile.');
+              }
+            },
+          },
+        );
+        await fanOut(deps.store, id, context, { positions, loaded: done }).catch((error: unknown) =>
+          deps.logger.warn(
+            { err: error, postId: id, correlationId: call.correlationId },
+            'fan-out is left to the sweeper',
+          ),
+        );
+        return { revision: done.state.status === 'live' ? done.state.planRevision : done.revision };
+      },
+    });
+    const { state, events } = await deps.store.load(post, id, result.revision);
+    deps.store.note(events, positions);
+    return { data: answerPost(id, state, events), revision: result.revision, replayed };
+  },
+});

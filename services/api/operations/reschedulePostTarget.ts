@@ -1,0 +1,49 @@
+import { Rejection } from '#domain/decider.ts';
+import { checkDue } from '#domain/scheduling.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { PostTarget, TargetReschedule } from '#schemas/http/post-target.ts';
+import { operation } from '../operation.ts';
+import { targetExample } from '../posts/examples.ts';
+import { actOnTarget } from '../posts/target-action.ts';
+
+export const reschedulePostTarget = operation({
+  id: 'reschedulePostTarget',
+  method: 'POST',
+  path: '/post-targets/{id}/reschedule',
+  tag: 'post target',
+  summary: 'Move a target to another time',
+  description: 'Exactly one of scheduledAt (clears the jitter) and shiftMinutes (keeps it).',
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: TargetReschedule,
+  answer: PostTarget,
+  codes: ['validation_failed', 'idempotency_key_reused', 'target_not_pending', 'schedule_in_past', 'schedule_too_far'],
+  example: { body: { shiftMinutes: 30 }, data: targetExample },
+  handle: (call) => {
+    const { scheduledAt, shiftMinutes } = call.body;
+    if ((scheduledAt === undefined) === (shiftMinutes === undefined)) {
+      throw new Rejection('validation_failed', 'The input is not valid.', {
+        errors: [{ path: '', message: 'exactly one of scheduledAt and shiftMinutes must be sent' }],
+      });
+    }
+    return actOnTarget(
+      call,
+      'reschedulePostTarget',
+      ({ target: { state } }) => {
+        const moved =
+          scheduledAt === undefined
+            ? { dueAt: shifted(state.dueAt, shiftMinutes ?? 0), jitterSeconds: state.jitterSeconds }
+            : { dueAt: new Date(scheduledAt).toISOString(), jitterSeconds: 0 };
+        checkDue(moved.dueAt, call.now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
+        return moved;
+      },
+      (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
+    );
+  },
+});
+
+const shifted = (instant: string, minutes: number): string =>
+  new Date(Date.parse(instant) + minutes * 60_000).toISOString();

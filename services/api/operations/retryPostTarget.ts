@@ -1,0 +1,30 @@
+import { IdParams } from '#schemas/http/common.ts';
+import { PostTarget } from '#schemas/http/post-target.ts';
+import { operation } from '../operation.ts';
+import { targetExample } from '../posts/examples.ts';
+import { actOnTarget } from '../posts/target-action.ts';
+
+export const retryPostTarget = operation({
+  id: 'retryPostTarget',
+  method: 'POST',
+  path: '/post-targets/{id}/retry',
+  tag: 'post target',
+  summary: 'Queue a failed or rate-limited target again',
+  description:
+    'Whatever its failure says about retrying: it is due at once. One with an unknown outcome is settled first.',
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: PostTarget,
+  codes: ['idempotency_key_reused', 'target_not_retryable'],
+  example: { data: targetExample },
+  handle: (call) =>
+    actOnTarget(
+      call,
+      'retryPostTarget',
+      () => ({ now: call.now }),
+      ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
+    ),
+});

@@ -1,0 +1,36 @@
+import { clients, renderClient } from '#projections/clients.ts';
+import { rowOf } from '#projections/model.ts';
+import { Client, ClientPatch } from '#schemas/http/client.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { updateClient as changeClient } from '../change-client.ts';
+import { requireStorable, requireTimezone } from '../checks.ts';
+import { claimantOf } from '../client-names.ts';
+import { exampleClient } from '../examples.ts';
+import { operation } from '../operation.ts';
+import { bornRow, ownStream, withAccounts } from '../rows.ts';
+
+export const updateClient = operation({
+  id: 'updateClient',
+  method: 'PATCH',
+  path: '/clients/{id}',
+  tag: 'client',
+  summary: 'Change a client',
+  description: 'Only the members sent change. Objects are replaced whole; null gives a member its default back.',
+  scope: 'clients.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  merge: true,
+  params: IdParams,
+  body: ClientPatch,
+  answer: Client,
+  codes: ['already_exists', 'client_archived'],
+  example: { body: { rules: { bannedWords: ['cheap'] } }, data: exampleClient },
+  handle: async (call) => {
+    requireTimezone(call.body.timezone, '/timezone');
+    requireStorable(call.body);
+    const events = await changeClient(claimantOf(call), call.params.id, call.body, ownStream(call, 'client'));
+    const row = await withAccounts(call, bornRow(rowOf(clients, events)));
+    return { data: renderClient(row), revision: row.revision };
+  },
+});

@@ -1,0 +1,42 @@
+import { post } from '#domain/post.ts';
+import { execute } from '#runtime/execute.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Post, PostReplace } from '#schemas/http/post.ts';
+import { operation } from '../operation.ts';
+import { answerPost } from '../posts/answers.ts';
+import { bodyOf } from '../posts/body.ts';
+import { checkDraft } from '../posts/compose.ts';
+import { draftExample } from '../posts/examples.ts';
+import { asDraft, loadPost } from '../posts/load.ts';
+
+export const updatePost = operation({
+  id: 'updatePost',
+  method: 'PATCH',
+  path: '/posts/{id}',
+  tag: 'post',
+  summary: 'Replace a draft',
+  description: 'A full replacement: an optional member that is not sent returns to its default.',
+  scope: 'posts.compose',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: PostReplace,
+  answer: Post,
+  codes: ['validation_failed', 'post_not_draft', 'client_archived'],
+  example: draftExample,
+  handle: async (call) => {
+    const { id } = call.params;
+    const loaded = await loadPost(call, id);
+    call.guard(loaded);
+    const draft = asDraft(loaded.state);
+    const body = bodyOf(call.body);
+    await checkDraft(call, draft.clientId, body);
+    const done = await execute(call.deps.store, post, id, { type: 'ReplaceDraft', body }, call.context, {
+      positions: call.positions,
+      guard: call.guard,
+      loaded,
+    });
+    return { data: answerPost(id, done.state, done.events), revision: done.revision };
+  },
+});

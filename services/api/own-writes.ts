@@ -1,0 +1,42 @@
+import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/consistency.ts';
+import type { Positions } from '#runtime/domain-store.ts';
+import type { Topic } from '#schemas/topics.ts';
+import type { Deps } from './deps.ts';
+
+/** How long a read waits for what its caller wrote, milliseconds. */
+const waitMs = 2_000;
+
+/** Reading one's own writes: by the token a caller brings back, or by what its credential wrote through this process. */
+export class OwnWrites {
+  readonly #deps: Pick<Deps, 'secrets' | 'caughtUp'>;
+  readonly #recent = new RecentWrites();
+  /** Highest position per lane that the read models were seen to have applied: below it nothing needs to be asked. */
+  readonly #reached: Positions = new Map();
+
+  constructor(deps: Pick<Deps, 'secrets' | 'caughtUp'>) {
+    this.#deps = deps;
+  }
+
+  /** The token of a call that stored something. */
+  remember(credential: string, positions: Positions): string {
+    this.#recent.remember(credential, positions);
+    return encodeToken(this.#deps.secrets, positions);
+  }
+
+  /** True when the read models of these topics are still behind the caller's writes after the wait. */
+  async behind(credential: string, token: string, topics: readonly Topic[]): Promise<boolean> {
+    const wanted: Positions = new Map();
+    const brought = token === '' ? null : decodeToken(this.#deps.secrets, token);
+    for (const positions of [this.#recent.of(credential), brought]) {
+      if (positions !== null) mergePositions(wanted, positions);
+    }
+    for (const [lane, position] of wanted) {
+      const elsewhere = !topics.some((topic) => lane.startsWith(`${topic}-`));
+      if (elsewhere || position <= (this.#reached.get(lane) ?? -1n)) wanted.delete(lane);
+    }
+    if (wanted.size === 0) return false;
+    if (!(await this.#deps.caughtUp(wanted, waitMs))) return true;
+    mergePositions(this.#reached, wanted);
+    return false;
+  }
+}

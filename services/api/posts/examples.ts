@@ -1,0 +1,95 @@
+/** One story in all examples: a brand's post that goes to one account on x. */
+
+const ids = {
+  client: '5b1c5d5e-8a49-5d0c-9d0b-0f8a6a1f2a10',
+  account: '0f5a7a3c-91be-5f0e-8f5e-0f6a9a3c1b22',
+  post: '7d2f1c9e-3a64-5c2b-8a3e-6a9f0f1d4c33',
+  target: '9a8b7c6d-5e4f-5a3b-8c2d-1e0f9a8b7c44',
+};
+const created = '2026-11-21T10:00:00.000Z';
+const due = '2026-12-01T08:00:00.000Z';
+
+export const targetExample = {
+  id: ids.target,
+  object: 'post_target',
+  postId: ids.post,
+  clientId: ids.client,
+  accountId: ids.account,
+  platform: 'x',
+  status: 'pending',
+  scheduledAt: due,
+  scheduledLocal: '2026-12-01T09:00',
+  timezone: 'Europe/Berlin',
+  jitterSeconds: 0,
+  scheduleMode: 'managed',
+  scheduleModeReason: null,
+  attempts: 0,
+  publishedAt: null,
+  externalId: null,
+  permalink: null,
+  failure: null,
+  retryAt: null,
+  firstComment: null,
+  firstCommentIssue: null,
+  content: 'Our winter menu is here.',
+  mediaIds: [],
+  overrides: {},
+  createdAt: created,
+  updatedAt: created,
+  revision: 0,
+};
+
+export const postRowExample = {
+  id: ids.post,
+  object: 'post',
+  clientId: ids.client,
+  status: 'scheduled',
+  content: 'Our winter menu is here. Book a table: https://example.com/winter',
+  mediaIds: [],
+  targetSelection: { mode: 'group', clientId: ids.client, accountIds: null, platforms: ['x'] },
+  schedule: {
+    type: 'at',
+    scheduledAt: null,
+    scheduledLocal: '2026-12-01T09:00',
+    from: null,
+    to: null,
+    spreadMinutes: null,
+  },
+  scheduleMode: 'managed',
+  timezone: 'Europe/Berlin',
+  aiDisclosure: false,
+  requestApproval: false,
+  campaignId: null,
+  thread: null,
+  mediaAltTexts: null,
+  coverMediaId: null,
+  coverFrameMs: null,
+  scheduledAt: due,
+  publishedAt: null,
+  createdBy: { type: 'apikey', id: '3c9e6679-7425-40de-944b-e07fc1f90ae7' },
+  approvalId: null,
+  recycledFrom: null,
+  counts: { total: 1, pending: 1 },
+  createdAt: created,
+  updatedAt: created,
+  revision: 0,
+};
+
+const variants = [
+  { platform: 'x', contentOverride: 'Our winter menu is here.', mediaIdsOverride: null, overrides: {} },
+];
+
+export const postDataExample = { ...postRowExample, variants, targets: [targetExample] };
+
+const composed = {
+  content: postRowExample.content,
+  targets: { mode: 'group', clientId: ids.client, platforms: ['x'] },
+  variants: [{ platform: 'x', contentOverride: 'Our winter menu is here.' }],
+  schedule: { type: 'at', scheduledLocal: '2026-12-01T09:00' },
+  timezone: 'Europe/Berlin',
+};
+
+export const postExample = { body: { clientId: ids.client, ...composed }, data: postDataExample };
+
+const draft = { status: 'draft', scheduledAt: null, counts: { total: 0 }, targets: [] };
+export const draftExample = { body: composed, data: { ...postDataExample, ...draft, revision: 1 } };

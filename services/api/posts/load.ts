@@ -1,0 +1,73 @@
+import { Rejection } from '#domain/decider.ts';
+import { type LivePost, type PostState, post } from '#domain/post.ts';
+import { type TargetState, target } from '#domain/target.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import { fanOut } from '#runtime/fan-out.ts';
+import type { Call } from '../operation.ts';
+import { notFound } from '../refusal.ts';
+
+/** Streams that a path names: another workspace's are unknown, in the same words. */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions'>;
+
+const isOurs = (call: Asking, loaded: Loaded<unknown>): boolean =>
+  loaded.events[0]?.metadata.workspaceId === call.workspaceId;
+
+export const loadPost = async (call: Asking, id: string): Promise<Loaded<Exclude<PostState, { status: 'none' }>>> => {
+  const { state, revision, events } = await call.deps.store.load(post, id);
+  if (state.status === 'none' || !isOurs(call, { state, revision, events })) throw notFound('post');
+  return { state, revision, events };
+};
+
+/**
+ * The post that has planned a target which is not written yet. Such a post is behind its plan, and those are few: the
+ * partial index holds nothing else.
+ */
+const planning = async (call: Asking, targetId: string): Promise<string | null> => {
+  const { rows } = await call.deps.pool.query<{ id: string }>(
+    `select id from read.posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,
+    [call.workspaceId, targetId],
+  );
+  return rows[0]?.id ?? null;
+};
+
+export interface LoadedTarget {
+  readonly target: Loaded<Exclude<TargetState, { status: 'none' }>>;
+  readonly post: Loaded<PostState>;
+}
+
+const load = async (call: Asking, id: string): Promise<LoadedTarget | null> => {
+  const { state, revision, events } = await call.deps.store.load(target, id);
+  if (state.status === 'none' || !isOurs(call, { state, revision, events })) return null;
+  return { target: { state, revision, events }, post: await call.deps.store.load(post, state.postId) };
+};
+
+/** Ensures the fan-out of its post first: a planned target is never 404. @throws not_found */
+export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget> => {
+  const found = await load(call, id);
+  if (found !== null) {
+    if (lacksIntent(found.post.state, id, found.target.state.appliedRevision)) {
+      await fanOut(call.deps.store, found.target.state.postId, call.context, { positions: call.positions });
+      return (await load(call, id)) ?? found;
+    }
+    return found;
+  }
+  const postId = await planning(call, id);
+  if (postId === null) throw notFound('post target');
+  await fanOut(call.deps.store, postId, call.context, { positions: call.positions });
+  const written = await load(call, id);
+  if (written === null) throw notFound('post target');
+  return written;
+};
+
+const lacksIntent = (state: PostState, targetId: string, applied: number): boolean =>
+  state.status === 'live' &&
+  (state as LivePost).intents.some(
+    (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
+  );
+
+/** The draft of a command that only a draft takes. @throws Rejection `post_not_draft` */
+export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {
+  if (state.status !== 'draft') throw new Rejection('post_not_draft', 'The post is not a draft.');
+  return state;
+};

@@ -1,0 +1,56 @@
+import type { Decider } from '#domain/decider.ts';
+import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { execute } from '#runtime/execute.ts';
+import { viaRequest } from '#runtime/idempotency.ts';
+import type { Call, One } from '../operation.ts';
+import { answerTarget } from './answers.ts';
+import { type LoadedTarget, loadTarget } from './load.ts';
+
+/**
+ * One action on one target in the request form. If we die between acceptance and the append the repeat does it with the
+ * accepted values; after the append the target's fold knows the command and the repeat yields nothing.
+ */
+export const actOnTarget = async <Decided>(
+  call: Call<{ readonly id: string }>,
+  operation: string,
+  accept: (loaded: LoadedTarget) => Decided,
+  command: (decided: Decided, commandId: string) => TargetCommand,
+): Promise<One<unknown>> => {
+  const { deps, params, positions } = call;
+  const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+    store: deps.store,
+    operation,
+    key: call.key,
+    fingerprint: call.fingerprint,
+    context: call.context,
+    accept: async () => {
+      const loaded = await loadTarget(call, params.id);
+      call.guard(loaded.target);
+      const decided = accept(loaded);
+      // The rules refuse before anything is accepted; they are asked again at the append.
+      (target as Decider<TargetState, TargetCommand, never>).decide(
+        command(decided, call.context.commandId),
+        loaded.target.state,
+      );
+      return decided;
+    },
+    effects: async (decided, context) => {
+      const { target: loaded } = await loadTarget(call, params.id);
+      const done = await execute(deps.store, target, params.id, command(decided, context.commandId), context, {
+        partitionKey: loaded.state.postId,
+        positions,
+        loaded,
+        // If-Match holds at the append, not only at the acceptance; what this command has written is not in its way.
+        guard: (now) => {
+          if (!now.events.some((event) => event.metadata.commandId === context.commandId)) call.guard(now);
+        },
+      });
+      const own = done.events.findLast((one) => one.metadata.commandId === context.commandId);
+      return { revision: own?.revision ?? done.revision };
+    },
+  });
+  const { post } = await loadTarget(call, params.id);
+  const events = await deps.store.readStream(`target-${params.id}`, result.revision);
+  deps.store.note(events, positions);
+  return { data: answerTarget(events, post.state), revision: result.revision, replayed };
+};

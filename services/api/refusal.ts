@@ -1,0 +1,25 @@
+import { Rejection } from '#domain/decider.ts';
+import type { ErrorCode } from './errors.ts';
+
+interface More {
+  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+  /** Members of the problem body beyond the standard ones. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A refusal of the api itself: a rejection whose code is in the catalogue, with headers where the code asks for them. */
+export class Refusal extends Rejection {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(code: ErrorCode, detail: string, { headers = {}, ...more }: More = {}) {
+    super(code, detail, more);
+    this.name = 'Refusal';
+    this.headers = headers;
+  }
+}
+
+/** One and the same words for unknown, malformed and foreign ids. */
+export const notFound = (noun: string): Refusal => new Refusal('not_found', `There is no such ${noun}.`);
+
+export const invalid = (path: string, message: string): Refusal =>
+  new Refusal('validation_failed', 'The input is not valid.', { errors: [{ path, message }] });

@@ -1,0 +1,53 @@
+import { type ClientRow, getClient } from '#projections/clients.ts';
+import { projections } from '#projections/index.ts';
+import { type Loaded, Unavailable } from '#runtime/domain-store.ts';
+import type { Topic } from '#schemas/topics.ts';
+import type { Call } from './operation.ts';
+import { notFound } from './refusal.ts';
+
+/** The row of a stream that a command has just written to. */
+export const bornRow = <Row>(row: Row | null): Row => {
+  if (row === null) throw new Error('a stream that was written to has no row');
+  return row;
+};
+
+/** Events that a stream of this kind may have although what it is about was never born. */
+const unbornOf = (kind: string): readonly string[] =>
+  projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.unborn ?? [];
+
+/**
+ * One row by the id in the path, not older than what its caller wrote.
+ * @throws Refusal 404; Unavailable when the stream exists and its row is not there yet: never 404 for what exists.
+ */
+export const readRow = async <Row>(
+  call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
+  kind: string,
+  topics: readonly Topic[],
+  get: (id: string) => Promise<Row | null>,
+): Promise<Row> => {
+  const { deps, workspaceId, params } = call;
+  const behind = await call.behind(topics);
+  const row = await get(params.id);
+  if (row !== null && !behind) return row;
+  const events = await deps.store.readStream(`${kind}-${params.id}`);
+  const born = events.find(({ type }) => !unbornOf(kind).includes(type));
+  if (born === undefined || born.metadata.workspaceId !== workspaceId) throw notFound(kind);
+  throw new Unavailable(`The read model of this ${kind} is behind.`);
+};
+
+/**
+ * Guard for a command on the stream the path names: it is the caller's (else 404, the same for unknown and foreign), and
+ * at the revision If-Match names.
+ */
+export const ownStream =
+  ({ workspaceId, guard }: Pick<Call, 'workspaceId' | 'guard'>, noun: string) =>
+  (loaded: Pick<Loaded<unknown>, 'events' | 'revision'>): void => {
+    if (loaded.events[0]?.metadata.workspaceId !== workspaceId) throw notFound(noun);
+    guard(loaded);
+  };
+
+/** A client's row made from events knows no accounts; how many there are the read model has counted. */
+export const withAccounts = async (call: Pick<Call, 'deps' | 'workspaceId'>, row: ClientRow): Promise<ClientRow> => {
+  const counted = await getClient(call.deps.knex, call.workspaceId, row.id);
+  return { ...row, account_count: counted?.account_count ?? 0 };
+};

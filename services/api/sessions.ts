@@ -1,0 +1,42 @@
+import { roleOfMember } from '#projections/workspaces.ts';
+import { openSession } from '#runtime/sessions.ts';
+import { scopes } from '#schemas/apikey.ts';
+import type { Deps } from './deps.ts';
+import type { Principal } from './operation.ts';
+import { Refusal } from './refusal.ts';
+
+/**
+ * From a first-party session to its member, who may do what the role allows at the time of the call. Sessions are a
+ * person's, and few: each call asks for the role.
+ */
+export class Sessions {
+  readonly #deps: Pick<Deps, 'pool' | 'secrets' | 'clock'>;
+
+  constructor(deps: Pick<Deps, 'pool' | 'secrets' | 'clock'>) {
+    this.#deps = deps;
+  }
+
+  /** @throws Refusal 401 */
+  async identify(token: string): Promise<Principal> {
+    const { pool, secrets, clock } = this.#deps;
+    const session = openSession(secrets, token);
+    if (session === null) throw new Refusal('invalid_token', 'No such token is known.');
+    const { id, memberId, workspaceId, expiresAt } = session;
+    if (expiresAt <= new Date(clock()).toISOString()) {
+      throw new Refusal('token_expired', `This session ended at ${expiresAt}.`);
+    }
+    const role = await roleOfMember(pool, workspaceId, memberId);
+    if (role === null) throw new Refusal('token_revoked', 'The member of this session has left the workspace.');
+    return {
+      kind: 'session',
+      id,
+      memberId,
+      role,
+      scopes,
+      mode: 'live',
+      workspaceId,
+      liveWorkspaceId: workspaceId,
+      actor: { type: 'member', id: memberId },
+    };
+  }
+}

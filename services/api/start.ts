@@ -1,0 +1,105 @@
+import knexFactory, { type Knex } from 'knex';
+import type { Middleware } from 'koa';
+import type { Pool } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import { projections } from '#projections/index.ts';
+import { inviteKeyVersions } from '#projections/invites.ts';
+import { PositionWatch } from '#projections/positions.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import type { Config } from '#runtime/config.ts';
+import type { DataKeys } from '#runtime/data-keys.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import { type Logger, opsAnswer, type Readiness, type SelfReport } from '#runtime/telemetry.ts';
+import type { Deps, SandboxProfile } from './deps.ts';
+import { startServer } from './server.ts';
+
+/** The api over parts that somebody has opened: its own process, or standalone. */
+
+export interface ApiParts {
+  readonly databaseUrl: string;
+  readonly pool: Pool;
+  readonly store: EventStore;
+  readonly log: Log;
+  readonly dataKeys: DataKeys;
+}
+
+export interface ApiOptions {
+  readonly parts: ApiParts;
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  readonly readiness: Readiness;
+  /** What /readyz and /metrics show: of this process, or of all threads of standalone. */
+  readonly report: SelfReport;
+  readonly sandboxProfile: SandboxProfile;
+}
+
+export interface Api {
+  readonly port: number;
+  /** REST root, with `/v1`. */
+  readonly baseUrl: string;
+  readonly store: DomainStore;
+  readonly knex: Knex;
+  /** Answers what is in flight, then closes. */
+  stop(): Promise<void>;
+}
+
+const ops =
+  (report: SelfReport): Middleware =>
+  async (ctx, next) => {
+    const answer = ctx.method === 'GET' ? await opsAnswer(ctx.path, report) : null;
+    if (answer === null) return next();
+    ctx.status = answer.status;
+    ctx.type = answer.contentType;
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = answer.body;
+  };
+
+export const startApi = async (options: ApiOptions): Promise<Api> => {
+  const { parts, config, secrets, logger, readiness, report, sandboxProfile } = options;
+  const { databaseUrl, pool, log } = parts;
+  // Links that are out there must go on working: a version that derives one may not be taken away before it expires.
+  const open = await inviteKeyVersions(pool, new Date().toISOString());
+  for (const version of open.keys()) secrets.subKey('secrets', version);
+  // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
+  const say = (message: unknown) => logger.debug({ knex: String(message) }, 'knex');
+  const knex = knexFactory({
+    client: 'pg',
+    connection: databaseUrl,
+    pool: { min: 0, max: config.poolSize },
+    log: { warn: say, error: say, debug: say, deprecate: say },
+  });
+  const watch = new PositionWatch(pool, log);
+  const names = projections.map((one) => one.name);
+  let origin = '';
+  const deps: Deps = {
+    store: new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions),
+    pool,
+    knex,
+    secrets,
+    logger,
+    clock: Date.now,
+    baseUrl: () => config.baseUrl ?? `${origin}/v1`,
+    consoleUrl: () => config.consoleUrl ?? origin,
+    rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
+    caughtUp: (positions, timeoutMs) => watch.waitFor(names, positions, { timeoutMs }),
+    sandboxProfile,
+    first: [ops(report)],
+  };
+  readiness.add('store', async () => parts.store.ping().then(() => null));
+  readiness.add('database', async () => pool.query('select 1').then(() => null));
+  const server = await startServer(deps, { host: config.host, port: config.port });
+  origin = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`;
+  return {
+    port: server.port,
+    baseUrl: deps.baseUrl(),
+    store: deps.store,
+    knex,
+    stop: async () => {
+      await server.stop();
+      await knex.destroy();
+    },
+  };
+};

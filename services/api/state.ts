@@ -1,0 +1,35 @@
+import type { Context } from 'koa';
+import type { Positions } from '#runtime/domain-store.ts';
+import type { Operation, Principal } from './operation.ts';
+
+/** What the middleware of one request hand on to each other, and to the log line. */
+export interface RequestState {
+  correlationId: string;
+  operation: Operation | null;
+  principal: Principal | null;
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  key: string | null;
+  positions: Positions;
+}
+
+const states = new WeakMap<object, RequestState>();
+
+export const begin = (ctx: Context, state: RequestState): void => {
+  states.set(ctx.req, state);
+};
+
+/** @throws when the first middleware did not run: a fault of ours. */
+export const stateOf = (ctx: Pick<Context, 'req'>): RequestState => {
+  const state = states.get(ctx.req);
+  if (state === undefined) throw new Error('the request has no state yet');
+  return state;
+};
+
+/** The operation that was matched. @throws outside of its middleware. */
+export const operationOf = (ctx: Pick<Context, 'req'>): Operation => {
+  const { operation } = stateOf(ctx);
+  if (operation === null) throw new Error('no operation was matched yet');
+  return operation;
+};

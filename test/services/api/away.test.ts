@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import knexFor, { type Knex } from 'knex';
+import { told } from '#services/api/middleware/problems.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { until } from '#test/support/processes.ts';
+import { suite } from '#test/support/suite.ts';
+import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';
+
+/** What a database that goes away makes of a query under way: never an error of ours. */
+suite('a database that goes away', (t) => {
+  let proxy: TcpProxy;
+  let knex: Knex;
+  t.before(async () => {
+    const url = new URL((await testDatabase()).url);
+    proxy = await tcpProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(proxy.port);
+    knex = knexFor({ client: 'pg', connection: url.href, pool: { min: 0, max: 2 } });
+  });
+  t.after(async () => {
+    await knex?.destroy();
+    await proxy?.close();
+  });
+
+  const failure = (query: Promise<unknown>): Promise<unknown> =>
+    query.then(
+      () => null,
+      (error: unknown) => error,
+    );
+
+  t('in the middle of a query, without a word, and when it is asked again', async () => {
+    await knex.raw('select 1');
+    let error: unknown;
+    const asking = failure(knex.raw('select pg_sleep(30)').then()).then((one) => {
+      error = one;
+    });
+    await until('the query is under way', async () => {
+      const { rows } = await knex.raw(
+        `select 1 from pg_stat_activity where query = 'select pg_sleep(30)' and state = 'active' limit 1`,
+      );
+      return rows.length > 0;
+    });
+    proxy.cut();
+    await asking;
+    assert.equal(told(error).code, 'unavailable', String(error));
+    const again = await failure(knex.raw('select 1').then());
+    assert.equal(told(again).code, 'unavailable', String(again));
+    proxy.heal();
+    assert.equal((await knex.raw('select 1 as one')).rows[0].one, 1);
+  });
+
+  t('… and a query that is wrong stays our fault', async () => {
+    const wrong = await failure(knex.raw(`select 'Connection terminated' from nothing_there`).then());
+    assert.equal(told(wrong).code, 'internal', String(wrong));
+  });
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import { client } from '#domain/client.ts';
+import { normaliseName } from '#domain/ids.ts';
+import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { type CommandContext, DomainStore } from '#runtime/domain-store.ts';
+import { archiveClient, updateClient } from '#services/api/change-client.ts';
+import type { Claimant } from '#services/api/client-names.ts';
+import { createNamedClient } from '#services/api/create-client.ts';
+import { TestKeys } from '#test/support/projecting.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+class Died extends Error {}
+
+/** A process that dies before one of its appends, and otherwise lets others run between any two of its steps. */
+const mortal = (inner: EventStore, livesFor: number, pause: () => Promise<void>): EventStore => {
+  let left = livesFor;
+  return {
+    append: async (stream, expected, events) => {
+      await pause();
+      left -= 1;
+      if (left < 0) throw new Died('killed before an append');
+      return inner.append(stream, expected, events);
+    },
+    read: async (stream, options) => {
+      await pause();
+      return inner.read(stream, options);
+    },
+    readAll: (options) => inner.readAll(options),
+    head: () => inner.head(),
+    subscribe: (options) => inner.subscribe(options),
+    ping: () => inner.ping(),
+    close: () => inner.close(),
+  };
+};
+
+const fieldsOf = (name: string) => ({
+  name,
+  type: 'brand' as const,
+  defaultPostMode: 'schedule' as const,
+  timezone: null,
+  approvalRequired: false,
+  rules: {},
+  brandVoice: {},
+});
+
+suite('the claim on a name', (t) => {
+  t('whoever races and whoever dies: no two live clients bear one name, and a free name can be taken', async () => {
+    const random = seeded('claims');
+    for (let round = 0; round < 800; round += 1) {
+      const log = new MemoryEventLog();
+      const workspaceId = randomUUID();
+      const names = ['A', 'b', 'C'];
+      const codec = new EventCodec(new TestKeys());
+      let time = Date.parse('2026-01-31T08:00:00.000Z');
+      const clock = () => time;
+      const ids = new Set<string>();
+      const claimantOf = (keyHmac: string, fingerprint: string, lives: number): Claimant => {
+        const pause = async () => {
+          for (let at = random.int(0, 12); at > 0; at -= 1) await Promise.resolve();
+          // Time passes for everybody; sometimes long enough for a claim to lapse while its caller is slow.
+          time += random.next() < 0.12 ? 11_000 : 1;
+        };
+        const commandId = randomUUID();
+        const context: CommandContext = {
+          workspaceId,
+          actor: { type: 'service', id: 'test' },
+          correlationId: commandId,
+          causationId: commandId,
+          commandId,
+          now: new Date(time).toISOString(),
+          keyHmac,
+          fingerprint,
+        };
+        const store = new DomainStore(mortal(new MemoryEventStore(log), lives, pause), codec, 12);
+        const wait = async (ms: number) => {
+          time += ms;
+          await new Promise((done) => setImmediate(done));
+        };
+        return { store, context, positions: new Map(), clock, wait };
+      };
+      const act = async (): Promise<void> => {
+        const name = random.pick(names);
+        const key = random.pick(['k1', 'k2', 'k3', 'k4']);
+        const lives = random.next() < 0.2 ? random.int(0, 3) : 100;
+        const by = claimantOf(key, name, lives);
+        const known = [...ids];
+        try {
+          if (known.length === 0 || random.next() < 0.3) {
+            const { events } = await createNamedClient(by, key, fieldsOf(name));
+            const id = events[0]?.stream.slice('client-'.length);
+            if (id !== undefined) ids.add(id);
+          } else if (random.next() < 0.9) {
+            await updateClient(by, random.pick(known), { name }, () => undefined);
+          } else {
+            await archiveClient(by, random.pick(known), () => undefined);
+          }
+        } catch (error) {
+          const code = (error as { code?: string }).code ?? '';
+          const expected = ['already_exists', 'client_archived', 'idempotency_key_reused', 'not_found'].includes(code);
+          if (!(error instanceof Died) && !expected) throw error;
+        }
+      };
+      for (let wave = 0; wave < 3; wave += 1) await Promise.all(Array.from({ length: 7 }, act));
+
+      const bare = new DomainStore(new MemoryEventStore(log), codec, 12);
+      const bearers = async () => {
+        const streams = new Set(log.all.map(({ stream }) => stream).filter((stream) => stream.startsWith('client-')));
+        const borne: string[] = [];
+        for (const stream of streams) {
+          const { state } = await bare.load(client, stream.slice('client-'.length));
+          if (state.status === 'live') borne.push(normaliseName(state.fields.name));
+        }
+        return borne.sort();
+      };
+      const borne = await bearers();
+      assert.deepEqual(borne, [...new Set(borne)], `round ${round}`);
+      // Nothing is stuck for longer than a lapse.
+      time += 20_000;
+      for (const name of names)
+        await createNamedClient(claimantOf(randomUUID(), name, 100), randomUUID(), fieldsOf(name));
+      assert.deepEqual(await bearers(), ['a', 'b', 'c'], `round ${round}, afterwards`);
+    }
+  });
+});

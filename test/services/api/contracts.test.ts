@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { scopes } from '#schemas/apikey.ts';
+import { issuesOf } from '#schemas/validator.ts';
+import { contractFiles, contractsFolder } from '#services/api/emit-contracts.ts';
+import { errorPages, errors, isErrorCode } from '#services/api/errors.ts';
+import { codesOf } from '#services/api/openapi.ts';
+import { operations } from '#services/api/operations.ts';
+import { suite } from '#test/support/suite.ts';
+
+interface Documented {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly security: readonly unknown[];
+  readonly 'x-required-scope'?: string;
+}
+
+const document = JSON.parse(contractFiles()['openapi.json'] ?? '') as {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Documented>>>>;
+};
+const documented = Object.values(document.paths).flatMap((item) => Object.values(item));
+
+const lint = async (files: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> => {
+  const cli = fileURLToPath(new URL('../../../node_modules/.bin/redocly', import.meta.url));
+  const child = spawn(cli, ['lint', ...files, '--extends', 'recommended'], {
+    cwd: fileURLToPath(contractsFolder),
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' },
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk);
+  });
+  child.stderr.on('data', (chunk) => {
+    output += String(chunk);
+  });
+  const code = await new Promise<number | null>((done) => child.once('close', done));
+  return { code, output };
+};
+
+suite('contracts', (t) => {
+  t('the committed files are what the table says (make contracts)', async () => {
+    for (const [name, text] of Object.entries(contractFiles())) {
+      assert.equal(await readFile(new URL(name, contractsFolder), 'utf8'), text, `${name} has drifted: make contracts`);
+    }
+  });
+
+  t('files, table and contract name the same operations', async () => {
+    const folder = new URL('../../../services/api/operations/', import.meta.url);
+    const files = (await readdir(folder)).map((name) => name.replace(/\.ts$/, '')).sort();
+    const table = operations.map(({ id }) => id).sort();
+    assert.deepEqual(files, table);
+    assert.deepEqual(documented.map(({ operationId }) => operationId).sort(), table);
+  });
+
+  t('a linter finds no error in them', async () => {
+    const { code, output } = await lint(Object.keys(contractFiles()));
+    assert.equal(code, 0, output);
+  });
+
+  t('every operation declares what every operation may answer, and its scope', () => {
+    assert.equal(document.openapi.slice(0, 3), '3.1');
+    assert.equal(document.info.version, '1.0.0');
+    for (const one of documented) {
+      for (const status of ['200', '400', '401', '403', '404', '422', '429']) {
+        assert.ok(one.responses[status] !== undefined, `${one.operationId} does not declare ${status}`);
+      }
+      const { scope } = operations.find(({ id }) => id === one.operationId) ?? {};
+      assert.equal(one['x-required-scope'], scope ?? undefined);
+      assert.equal(one.security.length, scope === null ? 0 : 1);
+      if (scope !== null) assert.ok(scopes.includes(scope ?? 'agency.read'));
+    }
+  });
+
+  t('examples fit their schemas', () => {
+    for (const { id, body, answer, example } of operations) {
+      assert.deepEqual(issuesOf(answer, example.data), [], `${id} data`);
+      if (body !== undefined && example.body !== undefined)
+        assert.deepEqual(issuesOf(body, example.body), [], `${id} body`);
+    }
+  });
+
+  t('every code named is in the catalogue, once', () => {
+    for (const operation of operations) {
+      for (const code of codesOf(operation)) assert.ok(isErrorCode(code), `${operation.id}: ${code}`);
+    }
+    const codes = errorPages.map(({ code }) => code);
+    assert.equal(new Set(codes).size, codes.length);
+    for (const { title, about } of Object.values(errors)) assert.ok(title !== '' && about !== '');
+  });
+});

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { accountIdOf } from '#domain/ids.ts';
+import { invite } from '#domain/invite.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf } from '#runtime/provision.ts';
+import { platforms } from '#schemas/common.ts';
+import { inviteToken } from '#services/api/invite-token.ts';
+import { given, startWorld, type World } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('connect links', (t) => {
+  let world: World;
+  let clientId: string;
+  t.before(async () => {
+    world = await startWorld();
+    clientId = (await world.tester.post('/clients', { name: '<b>Acme & Söhne</b>', type: 'brand' })).data.id;
+  });
+  t.after(() => world.close());
+
+  const mint = async (body: object = { platforms: ['bluesky', 'twitter'] }, key = randomUUID()) => {
+    const made = await world.tester.post(`/clients/${clientId}/connect-invites`, body, { key });
+    assert.equal(made.status, 200, made.text);
+    return made;
+  };
+  const page = (token: unknown) => fetch(`${world.origin()}/invite/${token}`);
+  const submit = (token: unknown, fields: Record<string, string>) =>
+    fetch(`${world.origin()}/invite/${token}`, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      redirect: 'manual',
+    });
+
+  t('is minted with the platforms asked for, 48 hours by default', async () => {
+    const { data } = await mint({ platforms: ['twitter', 'bluesky', 'x'], recipientEmail: 'canary@example.org' });
+    assert.deepEqual(data.platformsRequested, ['x', 'bluesky']);
+    assert.equal(data.url, `${world.origin()}/invite/${data.token}`);
+    const hours = (Date.parse(String(data.expiresAt)) - Date.parse(String(data.createdAt))) / 3_600_000;
+    assert.equal(hours, 48);
+    const { rows } = await world.pool.query("select encode(data, 'escape') as data from es.events where stream = $1", [
+      `invite-${data.inviteId}`,
+    ]);
+    assert.doesNotMatch(rows[0].data, /canary/);
+    assert.ok(!rows[0].data.includes(String(data.token)));
+  });
+
+  t('refuses what it must', async () => {
+    const path = `/clients/${clientId}/connect-invites`;
+    for (const body of [
+      {},
+      { platforms: [] },
+      { platforms: ['myspace'] },
+      { platforms: ['x'], expiresInHours: 0 },
+      { platforms: ['x'], expiresInHours: 169 },
+      { platforms: ['x'], expiresInHours: 1.5 },
+      { platforms: ['x'], recipientEmail: 'nobody' },
+    ]) {
+      const refused = await world.tester.post(path, body);
+      assert.equal(refused.body.code, 'validation_failed', JSON.stringify(body));
+    }
+    const archived = (await world.tester.post('/clients', { name: 'Gone', type: 'brand' })).data.id;
+    await world.tester.delete(`/clients/${archived}`);
+    const refused = await world.tester.post(`/clients/${archived}/connect-invites`, { platforms: ['x'] });
+    assert.equal(refused.body.code, 'client_archived');
+  });
+
+  t('a repeat shows the same token until the link expires, then none', async () => {
+    const key = randomUUID();
+    const body = { platforms: ['x'], expiresInHours: 1 };
+    const first = await mint(body, key);
+    const again = await mint(body, key);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(again.data, first.data);
+    const reused = await world.tester.post(`/clients/${clientId}/connect-invites`, { platforms: ['x'] }, { key });
+    assert.equal(reused.body.code, 'idempotency_key_reused');
+    world.clock.shiftMs = 3_600_001;
+    const late = await mint(body, key);
+    world.clock.shiftMs = 0;
+    assert.equal(late.data.token, null);
+    assert.equal(late.data.url, null);
+    assert.equal(late.data.inviteId, first.data.inviteId);
+  });
+
+  t('the page escapes, loads nothing, leaks nothing, and needs no script', async () => {
+    const { data } = await mint();
+    const answer = await page(data.token);
+    const html = await answer.text();
+    assert.equal(answer.status, 200);
+    assert.match(html, /&lt;b&gt;Acme &amp; Söhne&lt;\/b&gt;/);
+    assert.doesNotMatch(html, /<b>Acme|<script|https?:\/\//);
+    assert.match(html, /Bluesky/);
+    assert.equal(answer.headers.get('referrer-policy'), 'no-referrer');
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'.*frame-ancestors 'none'/);
+  });
+
+  t('connects sandbox accounts of all ten networks, each shown by GET /accounts', async () => {
+    const { data } = await mint({ platforms: [...platforms] });
+    for (const platform of platforms) {
+      const answer = await submit(data.token, { platform, username: `acme_${platform}`, timezone: 'Asia/Tokyo' });
+      assert.equal(answer.status, 303, await answer.text());
+      assert.equal(answer.headers.get('location'), `/invite/${data.token}`);
+    }
+    await world.settled();
+    const { rows } = await world.tester.get(`/accounts?clientId=${clientId}`);
+    assert.deepEqual(rows.map(({ platform }) => platform).sort(), [...platforms].sort());
+    for (const row of rows) {
+      assert.equal(row.status, 'connected');
+      assert.equal(row.timezone, 'Asia/Tokyo');
+      assert.deepEqual((await world.tester.get(`/accounts/${row.id}`)).data, row);
+    }
+    assert.equal((await world.tester.get(`/clients/${clientId}`)).data.accountCount, 10);
+    assert.equal((await world.tester.patch(`/clients/${clientId}`, { approvalRequired: true })).data.accountCount, 10);
+    const html = await (await page(data.token)).text();
+    assert.match(html, /acme_x/);
+    const some = await world.tester.get(`/accounts?clientId=${clientId}&platform=twitter,bluesky`);
+    assert.deepEqual(some.rows.map(({ platform }) => platform).sort(), ['bluesky', 'x']);
+    const empty = await world.owner.get(`/accounts?clientId=${clientId}`);
+    assert.deepEqual(empty.rows, []);
+  });
+
+  t('the same account again is the same account, and a repeat of the form stores nothing', async () => {
+    const { data } = await mint({ platforms: ['threads'] });
+    const fields = { platform: 'threads', username: '@Twice' };
+    await submit(data.token, fields);
+    const before = await world.head();
+    assert.equal((await submit(data.token, fields)).status, 303);
+    assert.equal(await world.head(), before);
+    const second = await mint({ platforms: ['threads'] });
+    await submit(second.data.token, fields);
+    const stored = await world.eventsAfter(before);
+    assert.deepEqual(
+      stored.map(({ type }) => type),
+      ['ConnectInviteCreated', 'ConnectInviteUsed'],
+    );
+  });
+
+  t('if we died between use and connect, the next try connects', async () => {
+    const { data } = await mint({ platforms: ['pinterest'] });
+    const { inviteId } = data;
+    const { externalId } = world.deps.sandboxProfile('pinterest', 'halfway');
+    const accountId = accountIdOf(clientId, 'pinterest', externalId);
+    const context = contextOf(world.operator, (await world.tester.get('/agency')).data.id);
+    const use = { type: 'Use', now: new Date().toISOString(), accountId, platform: 'pinterest' } as const;
+    await execute(world.store, invite, String(inviteId), use, context);
+    assert.doesNotMatch(await (await page(data.token)).text(), /halfway/);
+    assert.equal((await submit(data.token, { platform: 'pinterest', username: 'halfway' })).status, 303);
+    assert.match(await (await page(data.token)).text(), /halfway/);
+  });
+
+  t('tells the guest what is wrong with the form, and stores nothing', async () => {
+    const { data } = await mint({ platforms: ['x'] });
+    const before = await world.head();
+    for (const fields of [
+      { platform: 'x', username: '' },
+      { platform: 'x', username: '@' },
+      { platform: 'x', username: 'a\0b' },
+      { platform: 'x', username: 'x'.repeat(101) },
+      { platform: 'bluesky', username: 'a' },
+      { platform: '<script>', username: 'a' },
+      { platform: 'x', username: 'a', timezone: '<Mars>' },
+    ]) {
+      const answer = await submit(data.token, fields);
+      assert.equal(answer.status, 422, JSON.stringify(fields));
+      assert.doesNotMatch(await answer.text(), /<script>|<Mars>/);
+    }
+    const json = await fetch(`${world.origin()}/invite/${data.token}`, { method: 'POST', body: '{}' });
+    assert.equal(json.status, 415);
+    const huge = await submit(data.token, { platform: 'x', username: 'a'.repeat(100_000) });
+    assert.equal(huge.status, 413);
+    assert.equal(await world.head(), before);
+  });
+
+  t('a live client’s page offers no network yet, and says so', async () => {
+    const live = (await world.owner.post('/clients', { name: 'Live', type: 'brand' })).data.id;
+    const { data } = await world.owner.post(`/clients/${live}/connect-invites`, { platforms: ['x'] });
+    const html = await (await page(data.token)).text();
+    assert.match(html, /No network can be connected here yet/);
+    assert.doesNotMatch(html, /<form/);
+    assert.equal((await submit(data.token, { platform: 'x', username: 'real' })).status, 422);
+  });
+
+  t('unknown, forged, revoked, expired and archived: one and the same 404 page', async () => {
+    const expired = (await mint({ platforms: ['x'], expiresInHours: 1 })).data;
+    const revoked = (await mint({ platforms: ['x'] })).data;
+    const context = contextOf(world.operator, (await world.tester.get('/agency')).data.id);
+    await execute(world.store, invite, String(revoked.inviteId), { type: 'Revoke', reason: null }, context);
+    const home = (await world.tester.post('/clients', { name: 'Archived later', type: 'brand' })).data.id;
+    const orphan = (await world.tester.post(`/clients/${home}/connect-invites`, { platforms: ['x'] })).data;
+    await world.tester.delete(`/clients/${home}`);
+    const genuine = String((await mint()).data.token);
+    const forged = `${genuine.slice(0, -4)}AAAA`;
+    const unknown = inviteToken(world.secrets, randomUUID(), 'v1');
+    world.clock.shiftMs = 3_600_001;
+    const pages = new Set<string>();
+    for (const token of [
+      expired.token,
+      revoked.token,
+      orphan.token,
+      forged,
+      unknown,
+      'nonsense',
+      '%00',
+      'a'.repeat(64),
+    ]) {
+      for (const answer of [await page(token), await submit(token, { platform: 'x', username: 'a' })]) {
+        assert.equal(answer.status, 404, String(token));
+        assert.equal(answer.headers.get('referrer-policy'), 'no-referrer');
+        pages.add(await answer.text());
+      }
+    }
+    world.clock.shiftMs = 0;
+    assert.equal(pages.size, 1);
+    for (const line of world.lines) {
+      assert.ok(!line.includes(genuine) && !line.includes(String(revoked.token)), 'a token was logged');
+    }
+    assert.ok(world.lines.some((line) => line.includes('/invite/…')));
+  });
+
+  t('given a link was minted, when it is used, two facts are stored', async () => {
+    const { data } = await mint({ platforms: ['telegram'] });
+    const before = await world.head();
+    await submit(data.token, { platform: 'telegram', username: 'facts' });
+    assert.deepEqual(
+      (await world.eventsAfter(before)).map(({ type }) => type),
+      ['ConnectInviteUsed', 'AccountConnected'],
+    );
+    await given(world, []).request('GET', '/agency').then(200, []);
+  });
+});

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { post as postDecider } from '#domain/post.ts';
+import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf } from '#runtime/provision.ts';
+import type { Failure } from '#schemas/target.ts';
+import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
+import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+
+const failure: Failure = {
+  category: 'rate_limited',
+  code: 'network_rate_limited',
+  message: 'Later.',
+  platformCode: null,
+  platformMessage: null,
+  retryable: true,
+  actor: 'platform',
+  mediaId: null,
+};
+
+suite('post targets over HTTP', (t) => {
+  let world: World;
+  let tester: Caller;
+  let one: Composer;
+  t.before(async () => {
+    world = await startWorld();
+    tester = world.tester;
+    one = await composer(world, ['x']);
+  });
+  t.after(() => world.close());
+
+  const made = async (more: Record<string, unknown> = {}) => {
+    const post = await tester.post('/posts', one.body(more));
+    assert.equal(post.status, 200, post.text);
+    const [target] = post.data.targets as { id: string; scheduledAt: string }[];
+    assert.ok(target);
+    return { postId: post.data.id, ...target };
+  };
+  /** What a publisher would tell the target. */
+  const tell = (postId: string, id: string, ...commands: TargetCommand[]) =>
+    commands.reduce<Promise<unknown>>(
+      (before, command) =>
+        before.then(() =>
+          execute(world.store, targetDecider, id, command, contextOf(world.operator, testTwinIdOf(world.workspaceId)), {
+            partitionKey: postId,
+          }),
+        ),
+      Promise.resolve(),
+    );
+  const claim = { attempt: 1, takeover: 0 };
+  const started = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
+  const failed = { type: 'RecordFailed', ...claim, failure } as const;
+  const unknown = { type: 'RecordUnknown', ...claim, failure, reconcileAt: '2099-01-01T00:00:00.000Z' } as const;
+  const act = (
+    id: string,
+    action: string,
+    body?: unknown,
+    ask: { key?: string; headers?: Record<string, string> } = {},
+  ): Promise<Answered> => tester.post(`/post-targets/${id}/${action}`, body, ask);
+
+  t('reschedule: to an instant, by minutes, and what it refuses', async () => {
+    const { id, scheduledAt } = await made({ schedule: { type: 'at', scheduledAt: tomorrow(), spreadMinutes: 60 } });
+    const shifted = await act(id, 'reschedule', { shiftMinutes: 30 });
+    assert.equal(shifted.status, 200, shifted.text);
+    assert.equal(shifted.data.scheduledAt, new Date(Date.parse(scheduledAt) + 1_800_000).toISOString());
+    assert.ok(Number(shifted.data.jitterSeconds) >= 0);
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    const moved = await act(id, 'reschedule', { scheduledAt: at });
+    assert.deepEqual([moved.data.scheduledAt, moved.data.jitterSeconds, moved.data.revision], [at, 0, 2]);
+    assert.deepEqual((await tester.get(`/post-targets/${id}`)).data, moved.data);
+    refused(await act(id, 'reschedule', {}), 422, 'validation_failed', ['']);
+    refused(await act(id, 'reschedule', { scheduledAt: at, shiftMinutes: 1 }), 422, 'validation_failed', ['']);
+    refused(await act(id, 'reschedule', { shiftMinutes: 525_601 }), 422, 'validation_failed', ['/shiftMinutes']);
+    refused(await act(id, 'reschedule', { shiftMinutes: -525_600 }), 422, 'schedule_in_past', ['/shiftMinutes']);
+    refused(await act(id, 'reschedule', { scheduledAt: '2090-01-01T00:00:00Z' }), 422, 'schedule_too_far', [
+      '/scheduledAt',
+    ]);
+    refused(
+      await act(id, 'reschedule', { shiftMinutes: 1 }, { headers: { 'if-match': '"0"' } }),
+      412,
+      'revision_mismatch',
+    );
+    refused(await act(randomUUID(), 'reschedule', { shiftMinutes: 1 }), 404, 'not_found');
+    refused(await act(id, 'reschedule', { scheduledAt: '2027-06-30T23:59:60Z' }), 422, 'validation_failed', [
+      '/scheduledAt',
+    ]);
+    refused(await world.owner.post(`/post-targets/${id}/reschedule`, { shiftMinutes: 1 }), 404, 'not_found');
+  });
+
+  t('If-Match holds against whoever comes in between: of 20 at once one moves it, with a key or without', async () => {
+    const { id } = await made();
+    for (const [revision, key] of [
+      [0, null],
+      [1, undefined],
+    ] as const) {
+      const headers = { 'if-match': `"${revision}"` };
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_none, at) =>
+          tester.post(
+            `/post-targets/${id}/reschedule`,
+            { shiftMinutes: at + 1 },
+            { headers, ...(key === null ? { key } : {}) },
+          ),
+        ),
+      );
+      assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+      for (const answer of answers) if (answer.status !== 200) refused(answer, 412, 'revision_mismatch');
+    }
+    assert.equal((await tester.get(`/post-targets/${id}`)).data.revision, 2);
+  });
+
+  t('a shift under one key moves once, however often it is sent', async () => {
+    const { id, scheduledAt } = await made();
+    const key = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => act(id, 'reschedule', { shiftMinutes: 5 }, { key })),
+    );
+    assert.deepEqual(
+      [...new Set(answers.map((answer) => answer.data.scheduledAt))],
+      [new Date(Date.parse(scheduledAt) + 300_000).toISOString()],
+    );
+    await act(id, 'reschedule', { shiftMinutes: 5 });
+    const replay = await act(id, 'reschedule', { shiftMinutes: 5 }, { key });
+    assert.deepEqual(replay.data, answers[0]?.data);
+    assert.equal(replay.headers.get('idempotent-replayed'), 'true');
+    refused(await act(id, 'reschedule', { shiftMinutes: 6 }, { key }), 422, 'idempotency_key_reused');
+  });
+
+  t('cancel: from pending; again unchanged; not from publishing, unknown or published', async () => {
+    const { id, postId } = await made();
+    const canceled = await act(id, 'cancel');
+    assert.equal(canceled.data.status, 'canceled');
+    const again = await act(id, 'cancel');
+    assert.deepEqual(again.data, canceled.data);
+    refused(await act(id, 'reschedule', { shiftMinutes: 1 }), 409, 'target_not_pending');
+    refused(await act(id, 'retry'), 409, 'target_not_retryable');
+    const busy = await made();
+    await tell(busy.postId, busy.id, started);
+    refused(await act(busy.id, 'cancel'), 409, 'target_not_pending');
+    await tell(busy.postId, busy.id, unknown);
+    refused(await act(busy.id, 'cancel'), 409, 'target_not_pending');
+    refused(await act(busy.id, 'retry'), 409, 'target_not_retryable');
+    assert.ok(postId);
+  });
+
+  t('retry: from failed and rate_limited, due at once; the refused call leaves its key free', async () => {
+    const { id, postId } = await made();
+    const key = randomUUID();
+    refused(await act(id, 'retry', undefined, { key }), 409, 'target_not_retryable');
+    await tell(postId, id, started, failed);
+    const retried = await act(id, 'retry', undefined, { key });
+    assert.equal(retried.status, 200, retried.text);
+    assert.deepEqual([retried.data.status, retried.data.attempts, retried.data.failure], ['pending', 1, null]);
+    assert.ok(Math.abs(Date.parse(String(retried.data.scheduledAt)) - Date.now()) < 5_000);
+    const limited = await made();
+    const policy = { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 };
+    const retryAt = tomorrow();
+    await tell(limited.postId, limited.id, started, { type: 'RecordRateLimited', ...claim, retryAt, failure, policy });
+    await world.settled();
+    const shown = await tester.get(`/post-targets/${limited.id}`);
+    assert.deepEqual([shown.data.status, shown.data.retryAt], ['rate_limited', retryAt]);
+    assert.equal((await act(limited.id, 'retry')).data.status, 'pending');
+  });
+
+  t('lists in the order they are due, by keyset, with every filter', async () => {
+    const many = await composer(world, ['x', 'bluesky', 'linkedin']);
+    const range = { type: 'range', from: tomorrow(), to: new Date(Date.now() + 2 * 86_400_000).toISOString() };
+    const post = await tester.post('/posts', many.body({ schedule: range }));
+    const targets = post.data.targets as { id: string; scheduledAt: string; platform: string }[];
+    await act(targets[1]?.id ?? '', 'cancel');
+    await world.settled();
+    const filter = `postId=${post.data.id}`;
+    const first = await tester.get(`/post-targets?${filter}&limit=2`);
+    const second = await tester.get(`/post-targets?${filter}&limit=2&cursor=${first.body.page?.nextCursor}`);
+    assert.deepEqual(
+      [...first.rows, ...second.rows].map((row) => row.id),
+      targets.map((target) => target.id),
+    );
+    assert.equal(second.body.page?.nextCursor, null);
+    const count = async (query: string) => (await tester.get(`/post-targets?${filter}&${query}`)).rows.length;
+    assert.equal(await count('status=canceled'), 1);
+    assert.equal(await count('status=canceled,pending'), 3);
+    assert.equal(await count('platform=x,bluesky'), 2);
+    assert.equal(await count(`accountId=${many.accounts.x}`), 1);
+    assert.equal(await count(`clientId=${many.clientId}`), 3);
+    assert.equal(await count(`clientId=${randomUUID()}`), 0);
+    assert.equal(await count(`from=${targets[1]?.scheduledAt}`), 2);
+    assert.equal(await count(`to=${targets[1]?.scheduledAt}`), 1);
+    refused(await tester.get(`/post-targets?cursor=${first.body.page?.nextCursor}`), 400, 'invalid_cursor');
+  });
+
+  t('a planned target is never 404, though its fan-out died', async () => {
+    const source = await tester.post('/posts', one.body({ saveDraft: true }));
+    const { state, revision } = await world.store.load(postDecider, source.data.id);
+    assert.equal(state.status, 'draft');
+    const published = await tester.post(`/posts/${source.data.id}/publish`, {});
+    const [planned] = published.data.targets as { id: string }[];
+    assert.ok(planned && revision === 0);
+    // The same plan under another post, appended without its fan-out: what a death in between leaves behind.
+    const [scheduled] = (await world.store.readStream(`post-${source.data.id}`)).slice(-1);
+    const postId = randomUUID();
+    const targetId = randomUUID();
+    const data = structuredClone(scheduled?.data) as { plan: { targets: { targetId: string }[] } };
+    for (const target of data.plan.targets) target.targetId = targetId;
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    await world.store.append(`post-${postId}`, -1, [{ type: 'PostScheduled', data }], context, postId);
+    await world.settled();
+    const read = await tester.get(`/post-targets/${targetId}`);
+    assert.equal(read.status, 200, read.text);
+    const canceled = await act(targetId, 'cancel');
+    assert.equal(canceled.data.status, 'canceled');
+  });
+});
