@@ -1,0 +1,106 @@
+/** Chooses the adapter behind each port by what the configuration names. The one place that knows them all. */
+import type pg from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log, LogWriter } from '#contracts/ports/log.ts';
+import { PostgresDataKeys } from './postgres/data-keys.ts';
+import { PostgresEventStore } from './postgres/event-store.ts';
+import { openPostgresLog } from './postgres/log.ts';
+import { openPool } from './postgres/pool.ts';
+
+export interface PartsOptions {
+  /** Of the process, as it shows in Postgres and Kafka. */
+  readonly name: string;
+  readonly config: {
+    readonly databaseUrl: string | null;
+    readonly eventStoreUrl: string | null;
+    readonly kafkaBrokers: readonly string[];
+    readonly kafkaPrefix: string;
+    readonly partitions: number;
+    readonly poolSize: number;
+  };
+  /** Wraps the data keys of clients. */
+  readonly secrets: {
+    readonly current: string;
+    subKey(purpose: 'wrapping', version?: string): Buffer;
+  };
+}
+
+export interface Parts {
+  readonly databaseUrl: string;
+  readonly pool: pg.Pool;
+  readonly store: EventStore;
+  readonly log: Log;
+  readonly dataKeys: PostgresDataKeys;
+  /** What a relay writes to; null where the event table is the log. */
+  openLogWriter(): Promise<LogWriter | null>;
+  close(): Promise<void>;
+}
+
+/** @throws when the parts named do not go together, or one refuses to start. */
+export const openParts = async ({ name, config, secrets }: PartsOptions): Promise<Parts> => {
+  const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
+  if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
+  const hasKafka = kafkaBrokers.length > 0;
+  if (eventStoreUrl !== null && !hasKafka) {
+    throw new Error('EVENTSTORE_URL needs KAFKA_BROKERS: without Kafka the log is the Postgres event table');
+  }
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const end of closers.splice(0).reverse()) await end();
+  };
+  try {
+    const pool = openPool({ url, max: config.poolSize, name });
+    closers.push(() => pool.end());
+    const dataKeys = new PostgresDataKeys({ pool, secrets });
+    await dataKeys.migrate();
+    // Better not to start than to find at the first read that the key of somebody's data was taken away.
+    for (const version of (await dataKeys.uses()).keys()) secrets.subKey('wrapping', version);
+    const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
+    const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
+    closers.push(postgres?.release ?? (() => store.close()));
+    const kafka = { brokers: kafkaBrokers, prefix: config.kafkaPrefix, partitions, clientId: name };
+    const log = hasKafka
+      ? await (await import('./kafka/log.ts')).openKafkaLog(kafka)
+      : await openPostgresLog({ url, partitions, ...(postgres === null ? {} : { store: postgres.store }) });
+    closers.push(() => log.close());
+    const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
+    return { databaseUrl: url, pool, store, log, dataKeys, openLogWriter, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};
+
+// The clients of Kafka and EventStoreDB are loaded where they are used: else every thread of standalone would hold them.
+const openEventStoreDb = async (url: string): Promise<EventStore> =>
+  new (await import('./eventstoredb/event-store.ts')).EventStoreDbStore({ url });
+
+interface SharedStore {
+  readonly opening: Promise<PostgresEventStore>;
+  users: number;
+}
+
+const sharedStores = new Map<string, SharedStore>();
+
+/**
+ * The Postgres event store of this thread: processes that share one (standalone) read the table once for all of them.
+ * The last that releases it closes it.
+ */
+const shareStore = async (url: string, partitions: number) => {
+  const name = `${partitions} ${url}`;
+  const shared = sharedStores.get(name) ?? { opening: PostgresEventStore.open({ url, partitions }), users: 0 };
+  sharedStores.set(name, shared);
+  shared.users += 1;
+  const leave = (): boolean => {
+    shared.users -= 1;
+    if (shared.users === 0) sharedStores.delete(name);
+    return shared.users === 0;
+  };
+  try {
+    const store = await shared.opening;
+    return { store, release: async () => (leave() ? store.close() : undefined) };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+};

@@ -1,0 +1,128 @@
+/**
+ * `node infra/setup/bootstrap.mjs <script> [args…]`: what every npm script goes through. Installs what is missing or
+ * out of date, then runs the script on the Node of package.json. Plain JavaScript without dependencies: it runs on
+ * whatever Node 18+ a machine has, in a clone without node_modules.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const modules = path.join(root, 'node_modules');
+const stamp = path.join(modules, '.postline-lock');
+const WANTED = 24;
+
+const [script, ...args] = process.argv.slice(2);
+if (script === undefined) stopWith('usage: node infra/setup/bootstrap.mjs <script> [args…]', 64);
+install();
+if (script === '--install') process.exit(0);
+run(node(), script, args);
+
+/** `npm ci`, unless it ran to its end for this very package-lock.json and platform. */
+function install() {
+  const lock = readFileSync(path.join(root, 'package-lock.json'));
+  const current = createHash('sha256').update(lock).update(`${process.platform}-${process.arch}`).digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === current) return;
+  process.stderr.write(
+    'Installing dependencies (npm ci; the first time about a minute, Node 24 and Postgres included)…\n',
+  );
+  // Written after, removed before: an install that dies half-way is done again.
+  rmSync(stamp, { force: true });
+  const started = Date.now();
+  const windows = process.platform === 'win32';
+  const result = spawnSync(windows ? 'npm.cmd' : 'npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], {
+    cwd: root,
+    shell: windows,
+    // Standard output is the script's own; the variables npm set for the script that called us are not for another npm.
+    stdio: ['ignore', 2, 2],
+    env: { ...withoutNpm(process.env), npm_config_progress: 'true' },
+  });
+  if (result.error?.code === 'ENOENT')
+    stopWith('npm was not found: install Node 18 or newer with npm, then try again.');
+  if (result.status !== 0) {
+    stopWith(
+      'npm ci failed (its output is above).\n' +
+        'Without a network, fill the npm cache once where there is one, or copy node_modules from a machine of this kind.\n' +
+        'Behind a proxy or mirror, set npm_config_registry (and npm_config_proxy).',
+    );
+  }
+  writeFileSync(stamp, current);
+  process.stderr.write(`Dependencies installed in ${((Date.now() - started) / 1000).toFixed(0)} s.\n`);
+}
+
+/** The package's own Node: its binary, else its installer (npm may be set not to run it), else ours if new enough. */
+function node() {
+  const file = path.join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (works(file)) return file;
+  const installer = path.join(modules, 'node', 'installArchSpecificPackage.js');
+  if (existsSync(installer)) {
+    process.stderr.write(`Fetching Node ${WANTED} (npm did not run the package's install script)…\n`);
+    spawnSync(process.execPath, [installer], {
+      cwd: path.dirname(installer),
+      stdio: ['ignore', 2, 2],
+      env: withoutNpm(process.env),
+    });
+    if (works(file)) return file;
+  }
+  if (major(process.versions.node) >= WANTED) return process.execPath;
+  return stopWith(
+    `Node ${WANTED} is needed; this is ${process.versions.node}, and the package 'node' could not bring one.\n` +
+      `Run 'npm rebuild node', or install Node ${WANTED} yourself, then try again.`,
+  );
+}
+
+function works(file) {
+  if (!existsSync(file)) return false;
+  const { status, stdout } = spawnSync(file, ['--version'], { encoding: 'utf8' });
+  return status === 0 && major(stdout.replace('v', '')) >= WANTED;
+}
+
+function major(version) {
+  return Number.parseInt(version, 10);
+}
+
+/**
+ * Runs the script, hands signals on and ends as it ended. From a terminal one Ctrl-C reaches the script more than once
+ * (the whole foreground group gets it, and npm and we hand it on): it counts what comes within a second as one.
+ */
+function run(program, file, rest) {
+  const bin = path.join(modules, '.bin');
+  const search = [path.dirname(program), bin, process.env.PATH].join(path.delimiter);
+  const child = spawn(program, [path.resolve(root, file), ...rest], {
+    cwd: root,
+    stdio: 'inherit',
+    // The second start strips and compiles nothing anew.
+    env: { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'node'), ...process.env, PATH: search },
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('error', (error) => stopWith(`${program} could not be started: ${error.message}`));
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(name);
+    process.kill(process.pid, signal);
+    // A signal that is ignored here leaves us alive.
+    process.exit(1);
+  });
+}
+
+/** npm hands its settings down as variables; an npm called from within a script must not take them for its own. */
+function withoutNpm(env) {
+  const kept = { ...env };
+  for (const name of [
+    'npm_command',
+    'npm_lifecycle_event',
+    'npm_lifecycle_script',
+    'npm_config_argv',
+    'npm_config_global',
+  ]) {
+    delete kept[name];
+  }
+  return kept;
+}
+
+function stopWith(message, code = 1) {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}

@@ -1,0 +1,74 @@
+import type { Admin, Answer } from './context.ts';
+import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import {
+  addMember,
+  changeRole,
+  createWorkspace,
+  listMembers,
+  listWorkspaces,
+  removeMember,
+  renameWorkspace,
+  session,
+} from './workspaces.ts';
+
+/** The table of what an operator can do. `<x>` must be given, `--y` too unless it stands in brackets. */
+
+export interface Given {
+  /** The n-th `<…>` of the usage. */
+  readonly at: (place: number) => string;
+  readonly flag: (name: string) => string | undefined;
+}
+
+export interface Command {
+  readonly usage: string;
+  readonly about: string;
+  readonly run: (admin: Admin, given: Given) => Promise<Answer>;
+}
+
+export const commands: readonly Command[] = [
+  {
+    usage: 'workspace create --name NAME [--timezone ZONE] [--owner NAME]',
+    about: 'a workspace with an Owner and its sandbox twin',
+    run: createWorkspace,
+  },
+  { usage: 'workspace list', about: 'all workspaces, their twins beside them', run: listWorkspaces },
+  {
+    usage: 'workspace rename <workspace> [--name NAME] [--timezone ZONE]',
+    about: 'changes name or zone, also of the twin',
+    run: renameWorkspace,
+  },
+  {
+    usage: 'member add --name NAME --role ROLE [--workspace ID]',
+    about: 'ROLE: owner, manager, creator or viewer',
+    run: addMember,
+  },
+  { usage: 'member list [--workspace ID]', about: 'members and their roles', run: listMembers },
+  { usage: 'member role <member> <role>', about: 'another role, from the next call of their keys on', run: changeRole },
+  { usage: 'member remove <member>', about: 'their keys and sessions lose all power', run: removeMember },
+  {
+    usage: 'key create --mode MODE [--member ID] [--name NAME] [--scopes A,B] [--days N] [--workspace ID]',
+    about: 'MODE: test or live; default: the Owner’s, all scopes, 365 days. The secret is shown once',
+    run: createKey,
+  },
+  { usage: 'key list [--workspace ID]', about: 'keys, without their secrets', run: listKeys },
+  { usage: 'key rotate <key>', about: 'a new secret, shown once; the former works 24 hours more', run: rotateKey },
+  { usage: 'key revoke <key>', about: 'ends a key within a second', run: revokeKey },
+  { usage: 'session <member>', about: 'a first-party session token for 15 minutes, shown once', run: session },
+  { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
+  {
+    usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT]',
+    about: 'what became of a target whose outcome stayed unknown: published or failed',
+    run: settleTarget,
+  },
+  {
+    usage: 'client erase <client>',
+    about: 'destroys the key of its personal data; nothing brings it back',
+    run: eraseClient,
+  },
+  {
+    usage: 'rebuild <projection>',
+    about: 'makes its read models anew from the streams, beside live traffic',
+    run: rebuildProjection,
+  },
+];

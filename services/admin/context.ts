@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import { projections } from '#projections/index.ts';
+import { lagOf, PositionWatch } from '#projections/positions.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import type { DataKeys } from '#runtime/data-keys.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Operator } from '#runtime/provision.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+
+/** The command line was not understood; the message says what to write instead. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
+/** What every command stands on. */
+export interface Admin {
+  readonly operator: Operator;
+  readonly store: DomainStore;
+  readonly pool: Pool;
+  readonly eventStore: EventStore;
+  readonly log: Log;
+  readonly codec: EventCodec;
+  readonly secrets: Secrets;
+  readonly dataKeys: DataKeys & {
+    destroy(clientId: string): Promise<void>;
+    /** Keys per version of the secret that wraps them. */
+    uses(): Promise<ReadonlyMap<string, number>>;
+  };
+  readonly logger: Logger;
+  /** Aborts at Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** A word for the person, beside the answer. */
+  readonly note: (text: string) => void;
+}
+
+/** An answer: shown as lines, as a table, or as JSON. A member `secret` is shown this once. */
+export type Shown = Readonly<Record<string, unknown>>;
+export type Answer = Shown | readonly Shown[];
+
+const patienceMs = 2_000;
+const behind =
+  'The read models are behind what is stored; they catch up when a projections process (or npm start) runs.';
+
+/** Waits a moment for the read models before they are listed, and says so when they stay behind. */
+export const caughtUp = async ({ pool, log, note }: Admin): Promise<void> => {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const lags = await Promise.all(projections.map(({ name }) => lagOf(pool, log, name)));
+    if (lags.every((lag) => lag <= 0n)) return;
+    if (performance.now() > until) return note(behind);
+    await delay(20);
+  }
+};
+
+/** Waits a moment until the read models show what the command stored. */
+export const shown = async ({ pool, log, operator, note }: Admin): Promise<void> => {
+  if (operator.positions.size === 0) return;
+  const names = projections.map(({ name }) => name);
+  const watch = new PositionWatch(pool, log);
+  if (!(await watch.waitFor(names, operator.positions, { timeoutMs: patienceMs }))) note(behind);
+};

@@ -1,0 +1,54 @@
+import { Rejection } from '#domain/decider.ts';
+import type { Role } from '#schemas/common.ts';
+import { uuidPattern } from '#schemas/common.ts';
+import { type Admin, caughtUp, UsageError } from './context.ts';
+
+/** From what a person wrote to the thing that is meant. */
+
+export interface FoundWorkspace {
+  readonly id: string;
+  readonly name: string;
+  readonly timezone: string;
+  readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
+}
+
+const form = new RegExp(uuidPattern);
+
+/** @throws UsageError */
+export const idOf = (text: string, what: string): string => {
+  const id = text.toLowerCase();
+  if (!form.test(id)) throw new UsageError(`${JSON.stringify(text)} is no id of a ${what}.`);
+  return id;
+};
+
+export const liveWorkspaces = async (admin: Admin): Promise<readonly FoundWorkspace[]> => {
+  await caughtUp(admin);
+  const { rows } = await admin.pool.query<FoundWorkspace>(
+    `select id::text, name, timezone, members from read.workspaces where mode = 'live' order by created_at, id`,
+  );
+  return rows;
+};
+
+/** The one named, else the only one. */
+export const workspaceOf = async (admin: Admin, named: string | undefined): Promise<FoundWorkspace> => {
+  const all = await liveWorkspaces(admin);
+  const [only, second] = named === undefined ? all : all.filter(({ id }) => id === idOf(named, 'workspace'));
+  if (second !== undefined) {
+    const list = all.map(({ id, name }) => `  ${id}  ${name}`).join('\n');
+    throw new UsageError(`Say which: --workspace ID. There are:\n${list}`);
+  }
+  if (only !== undefined) return only;
+  throw new Rejection(
+    'not_found',
+    named === undefined
+      ? 'There is no workspace yet: make one with workspace create --name NAME.'
+      : 'There is no such workspace: workspace list shows them.',
+  );
+};
+
+/** The live workspace of a member. */
+export const workspaceOfMember = async (admin: Admin, memberId: string): Promise<FoundWorkspace> => {
+  const found = (await liveWorkspaces(admin)).find(({ members }) => members[memberId] !== undefined);
+  if (found === undefined) throw new Rejection('not_found', 'There is no such member: member list shows them.');
+  return found;
+};

@@ -1,0 +1,96 @@
+import { client } from '#domain/client.ts';
+import { Rejection } from '#domain/decider.ts';
+import { target } from '#domain/target.ts';
+import { projections } from '#projections/index.ts';
+import { inviteKeyVersions } from '#projections/invites.ts';
+import { rebuild } from '#projections/rebuild.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf } from '#runtime/provision.ts';
+import type { Failure } from '#schemas/target.ts';
+import type { Given } from './commands.ts';
+import { type Admin, type Answer, shown, UsageError } from './context.ts';
+import { idOf } from './find.ts';
+
+/** What concerns the whole installation, or what nobody but a person can decide. */
+
+/** A version may leave SECRET_KEY when nothing needs it. */
+export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promise<Answer> => {
+  const wrapped = await dataKeys.uses();
+  const invites = await inviteKeyVersions(pool, new Date(operator.clock()).toISOString());
+  const versions = new Set([...secrets.versions(), ...wrapped.keys(), ...invites.keys()]);
+  return [...versions].map((version) => ({
+    version,
+    inSecretKey: secrets.has(version),
+    current: version === secrets.current,
+    dataKeys: wrapped.get(version) ?? 0,
+    openInvites: invites.get(version) ?? 0,
+    // Under the oldest version, so that a repeated call is told after new versions came.
+    idempotencyKeys: version === secrets.oldest ? 'all' : 'none',
+  }));
+};
+
+const settledFailed = (reason: string): Failure => ({
+  category: 'unknown',
+  code: 'outcome_unknown',
+  message: reason,
+  platformCode: null,
+  platformMessage: null,
+  retryable: true,
+  actor: 'user',
+  mediaId: null,
+});
+
+/** A person looked at the network. The target alone is settled here: its post is told by the outcomes process. */
+export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+  const id = idOf(at(0), 'target');
+  const { operator, store } = admin;
+  const { state, events } = await store.load(target, id);
+  const [first] = events;
+  if (state.status === 'none' || first === undefined) throw new Rejection('not_found', 'There is no such target.');
+  const context = contextOf(operator, first.metadata.workspaceId);
+  const permalink = flag('permalink') ?? null;
+  if (permalink !== null && !URL.canParse(permalink)) throw new UsageError('--permalink is a URL.');
+  const externalId = flag('external-id') ?? null;
+  const kind = at(1);
+  if (kind !== 'published' && kind !== 'failed') throw new UsageError('The outcome is published or failed.');
+  const outcome =
+    kind === 'published'
+      ? ({ kind, externalId, permalink, publishedAt: context.now } as const)
+      : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
+  const { positions } = operator;
+  const partitionKey = state.postId;
+  await execute(store, target, id, { type: 'Settle', by: 'admin', outcome }, context, { positions, partitionKey });
+  await shown(admin);
+  return { targetId: id, postId: state.postId, status: kind };
+};
+
+/**
+ * The key goes first: from then on nothing stored can be read. If we die before the event, the same command again
+ * appends it, and the read models forget what they show.
+ */
+export const eraseClient = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const id = idOf(at(0), 'client');
+  const { operator, store, dataKeys } = admin;
+  const { state, events } = await store.load(client, id);
+  const [first] = events;
+  if (state.status === 'none' || first === undefined) throw new Rejection('not_found', 'There is no such client.');
+  await dataKeys.destroy(id);
+  const { positions } = operator;
+  await execute(store, client, id, { type: 'Erase' }, contextOf(operator, first.metadata.workspaceId), { positions });
+  await shown(admin);
+  return { clientId: id, erased: true };
+};
+
+export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const name = at(0);
+  const names = projections.map((one) => one.name);
+  if (!names.includes(name)) throw new UsageError(`No projection is called ${name}; there are ${names.join(', ')}.`);
+  const { pool, eventStore: store, log, codec, logger, signal } = admin;
+  const { generation, events, dropped } = await rebuild({ pool, store, log, codec, name, logger, signal });
+  return {
+    projection: name,
+    generation,
+    events,
+    formerTables: dropped ? 'dropped' : 'still read; the next rebuild drops them',
+  };
+};

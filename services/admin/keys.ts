@@ -1,0 +1,99 @@
+import { apikey } from '#domain/apikey.ts';
+import { Rejection } from '#domain/decider.ts';
+import { createApiKey, revokeApiKey, rotateApiKey } from '#runtime/provision.ts';
+import { scopes } from '#schemas/apikey.ts';
+import type { Mode } from '#schemas/common.ts';
+import type { Given } from './commands.ts';
+import { type Admin, type Answer, caughtUp, shown, UsageError } from './context.ts';
+import { idOf, workspaceOf } from './find.ts';
+
+/** API keys: what only the one who makes them ever sees. */
+
+const dayMs = 86_400_000;
+
+const modeOf = (text: string): Mode => {
+  if (text !== 'live' && text !== 'test') throw new UsageError('--mode is test or live.');
+  return text;
+};
+
+const daysOf = (text: string): number => {
+  const days = Number(text);
+  if (!Number.isInteger(days) || days < 1 || days > 365)
+    throw new UsageError('--days is a whole number from 1 to 365.');
+  return days;
+};
+
+const scopesOf = (text: string | undefined): readonly string[] => {
+  if (text === undefined) return scopes;
+  const wanted = text.split(',').map((one) => one.trim());
+  const strange = wanted.filter((one) => !scopes.some((scope) => scope === one));
+  if (strange.length > 0) throw new UsageError(`No scope: ${strange.join(', ')}. There are: ${scopes.join(', ')}.`);
+  return wanted;
+};
+
+export const createKey = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const mode = modeOf(flag('mode') ?? '');
+  const lifeMs = daysOf(flag('days') ?? '365') * dayMs;
+  const wanted = scopesOf(flag('scopes'));
+  const { id: workspaceId, members } = await workspaceOf(admin, flag('workspace'));
+  const [owner, second] = Object.entries(members).filter(([, { role }]) => role === 'owner');
+  const named = flag('member');
+  if (named === undefined && second !== undefined) throw new UsageError('There are several Owners: say --member ID.');
+  const memberId = named === undefined ? (owner?.[0] ?? '') : idOf(named, 'member');
+  const expiresAt = new Date(admin.operator.clock() + lifeMs).toISOString();
+  const name = flag('name') ?? `${mode} key`;
+  const { id, secret } = await createApiKey(admin.operator, {
+    workspaceId,
+    memberId,
+    name,
+    mode,
+    scopes: wanted,
+    expiresAt,
+  });
+  await shown(admin);
+  return { keyId: id, workspaceId, memberId, mode, expiresAt, secret };
+};
+
+export const listKeys = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const { id, members } = await workspaceOf(admin, flag('workspace'));
+  await caughtUp(admin);
+  const { rows } = await admin.pool.query(
+    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes
+     from read.api_keys where workspace_id = $1 order by created_at, id`,
+    [id],
+  );
+  return rows.map((row) => ({
+    keyId: row.id,
+    name: row.name,
+    mode: row.mode,
+    begins: row.prefix,
+    member: members[row.member_id]?.name ?? 'removed',
+    scopes: row.scopes,
+    expiresAt: row.expires_at.toISOString(),
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  }));
+};
+
+/** From the key's own stream: it stays with the live workspace. */
+const workspaceOfKey = async ({ store }: Admin, keyId: string): Promise<string> => {
+  const { events } = await store.load(apikey, keyId);
+  const [created] = events;
+  if (created === undefined) throw new Rejection('not_found', 'There is no such key: key list shows them.');
+  return created.metadata.workspaceId;
+};
+
+export const rotateKey = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const keyId = idOf(at(0), 'key');
+  const workspaceId = await workspaceOfKey(admin, keyId);
+  const { secret } = await rotateApiKey(admin.operator, workspaceId, keyId);
+  await shown(admin);
+  return { keyId, workspaceId, secret };
+};
+
+export const revokeKey = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const keyId = idOf(at(0), 'key');
+  const workspaceId = await workspaceOfKey(admin, keyId);
+  await revokeApiKey(admin.operator, workspaceId, keyId);
+  await shown(admin);
+  return { keyId, workspaceId, revoked: true };
+};

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import path from 'node:path';
+import { openParts } from '#infra/parts.ts';
+import { joinEmbedded } from '#infra/postgres/join.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { ConfigError, processEnv, readConfig } from '#runtime/config.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { secretKeyOf } from '#runtime/secret-key.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import { type Answer, UsageError } from './context.ts';
+import { printed } from './print.ts';
+import { type Asked, help, readCommand } from './usage.ts';
+
+/** Longer than other mains: it works on whatever is there, a running installation, a resting one or a database. */
+
+const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Promise<unknown>)[]): Promise<Answer> => {
+  const env = processEnv();
+  const folder = path.resolve(dataDir ?? env.DATA_DIR ?? './data');
+  const config = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
+  const embedded = config.databaseUrl === null ? await joinEmbedded(folder) : null;
+  if (embedded !== null) closers.push(embedded.stop);
+  if (embedded === null && config.secretKey === null && !existsSync(path.join(folder, 'secret.key'))) {
+    throw new ConfigError('SECRET_KEY is required: the one of the processes that share this DATABASE_URL');
+  }
+  const secrets = new Secrets(config.secretKey ?? secretKeyOf(folder));
+  const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
+  const parts = await openParts({ name: 'admin', config: { ...config, databaseUrl }, secrets });
+  closers.push(parts.close);
+  await migratePositions(parts.pool);
+  await migrateReadModels(parts.pool);
+  const codec = new EventCodec(parts.dataKeys);
+  const store = new DomainStore(parts.store, codec, config.partitions);
+  const stopping = new AbortController();
+  process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
+  const { pool, log, dataKeys } = parts;
+  const actor = { type: 'admin', id: userInfo().username } as const;
+  return command.run(
+    {
+      operator: { store, actor, clock: Date.now, positions: new Map() },
+      ...{ store, pool, log, codec, secrets, dataKeys, eventStore: parts.store },
+      logger: createLogger('admin', config.logLevel, config.logFile),
+      signal: stopping.signal,
+      note: (text) => void process.stderr.write(`${text}\n`),
+    },
+    given,
+  );
+};
+
+const away = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|28P01|3D000)$/;
+
+const wordsFor = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const [why = error] = error instanceof AggregateError ? error.errors : [error];
+  return away.test(why.code ?? '')
+    ? `${why.message}\nThe database does not take us: check DATABASE_URL, or leave it out to work on the data folder.`
+    : why.message;
+};
+
+const closers: (() => Promise<unknown>)[] = [];
+try {
+  const asked = readCommand(process.argv.slice(2));
+  if (asked === null) process.stdout.write(help());
+  else process.stdout.write(`${printed(await carryOut(asked, closers), asked.json)}\n`);
+} catch (error) {
+  const misunderstood = error instanceof UsageError || error instanceof ConfigError;
+  process.stderr.write(`${wordsFor(error)}\n`);
+  if (misunderstood) process.stderr.write('See npm run admin -- --help.\n');
+  process.exitCode = misunderstood ? 2 : 1;
+} finally {
+  for (const close of closers.reverse()) await close();
+}

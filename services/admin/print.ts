@@ -1,0 +1,32 @@
+import type { Answer, Shown } from './context.ts';
+
+/** An answer for a person: `name  value` lines for one thing, a table for several. */
+
+const text = (value: unknown): string => (value === null || value === undefined ? '–' : String(value));
+
+const lines = (one: Shown): string => {
+  const width = Math.max(...Object.keys(one).map((name) => name.length));
+  return Object.entries(one)
+    .map(([name, value]) => `${name.padEnd(width)}  ${text(value)}${name === 'secret' ? '   (shown this once)' : ''}`)
+    .join('\n');
+};
+
+const table = (rows: readonly Shown[]): string => {
+  const names = Object.keys(rows[0] ?? {});
+  const grid = [names, ...rows.map((row) => names.map((name) => text(row[name])))];
+  const widths = names.map((_, column) => Math.max(...grid.map((row) => row[column]?.length ?? 0)));
+  return grid
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+};
+
+export const printed = (answer: Answer, json: boolean): string => {
+  if (json) return JSON.stringify(answer);
+  if (!Array.isArray(answer)) return lines(answer as Shown);
+  return answer.length === 0 ? 'none' : table(answer);
+};

@@ -1,0 +1,93 @@
+import { parseArgs } from 'node:util';
+import { configHelp } from '#runtime/config.ts';
+import { type Command, commands, type Given } from './commands.ts';
+import { UsageError } from './context.ts';
+
+/** From the command line to a command of the table. */
+
+export interface Asked {
+  readonly command: Command;
+  readonly given: Given;
+  readonly dataDir: string | undefined;
+  readonly json: boolean;
+}
+
+const common = ['--data DIR', '--json'];
+
+/** `key rotate <key> [--x X]` → words, places and flags. */
+const read = ({ usage }: Command) => {
+  const words = /^[a-z ]+/.exec(usage)?.[0].trim().split(' ') ?? [];
+  const places = [...usage.matchAll(/<(\w+)>/g)].map(([, name]) => name ?? '');
+  const flags = [...usage.matchAll(/(\[)?--([a-z-]+) /g)].map(([, open, name]) => ({
+    name: name ?? '',
+    required: open === undefined,
+  }));
+  return { words, places, flags };
+};
+
+export const help = (): string => {
+  const width = Math.max(...commands.map(({ usage }) => (usage.length <= 48 ? usage.length : 0)));
+  const lines = commands.map(({ usage, about }) =>
+    usage.length > width ? `  ${usage}\n  ${' '.repeat(width)}  ${about}` : `  ${usage.padEnd(width)}  ${about}`,
+  );
+  return `Usage: npm run admin -- <command> [${common.join('] [')}]
+
+Works on the data folder of npm start (running or not), or on DATABASE_URL and its companions.
+--workspace may be left out where there is only one.
+
+${lines.join('\n')}
+
+  --data DIR  folder of npm start (default ./data, or DATA_DIR)
+  --json      the answer as JSON on standard output
+
+Exit code: 0 done, 1 refused or failed, 2 not understood.
+
+Environment:
+${configHelp()}
+`;
+};
+
+const begins = (words: readonly string[], args: readonly string[]): boolean =>
+  words.every((word, at) => args[at] === word);
+
+/** Null asks for the help. @throws UsageError that says what to write instead. */
+export const readCommand = (args: readonly string[]): Asked | null => {
+  if (args.length === 0 || args.includes('--help') || args.includes('-h')) return null;
+  const command = commands.find((one) => begins(read(one).words, args));
+  if (command === undefined) {
+    const near = commands.filter(({ usage }) => usage.startsWith(`${args[0]} `)).map(({ usage }) => `  ${usage}`);
+    throw new UsageError(
+      near.length === 0
+        ? `There is no command ${JSON.stringify(args[0])}.`
+        : `There is no command ${JSON.stringify(args.slice(0, 2).join(' '))}. There are:\n${near.join('\n')}`,
+    );
+  }
+  const { words, places, flags } = read(command);
+  const options = Object.fromEntries(
+    ['data', ...flags.map(({ name }) => name)].map((name) => [name, { type: 'string' } as const]),
+  );
+  const { values, positionals } = parsed(command, [...args.slice(words.length)], options);
+  const flag = (name: string): string | undefined => {
+    const value = (values as Readonly<Record<string, unknown>>)[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const lacking = [
+    ...places.slice(positionals.length).map((name) => `<${name}>`),
+    ...flags.filter(({ name, required }) => required && flag(name) === undefined).map(({ name }) => `--${name}`),
+  ];
+  if (lacking.length > 0) throw new UsageError(`Missing: ${lacking.join(', ')}.\nUsage: ${command.usage}`);
+  if (positionals.length > places.length) {
+    throw new UsageError(`Too much: ${positionals.slice(places.length).join(' ')}.\nUsage: ${command.usage}`);
+  }
+  const at = (place: number): string => positionals[place] ?? '';
+  return { command, given: { at, flag }, dataDir: flag('data'), json: values.json === true };
+};
+
+const parsed = (command: Command, args: string[], options: Record<string, { type: 'string' }>) => {
+  try {
+    return parseArgs({ args, options: { ...options, json: { type: 'boolean' } }, allowPositionals: true });
+  } catch (error) {
+    const [why] = (error instanceof Error ? error.message : String(error)).split('. ');
+    throw new UsageError(`${why}.\nUsage: ${command.usage}`);
+  }
+};

@@ -1,0 +1,109 @@
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
+import { isTimezone } from '#domain/zones.ts';
+import { uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf, createWorkspace as create } from '#runtime/provision.ts';
+import { mintSession } from '#runtime/sessions.ts';
+import { type Role, roles } from '#schemas/common.ts';
+import type { Given } from './commands.ts';
+import { type Admin, type Answer, shown, UsageError } from './context.ts';
+import { idOf, liveWorkspaces, workspaceOf, workspaceOfMember } from './find.ts';
+
+/** Agencies and their people. */
+
+const command = async (admin: Admin, workspaceId: string, what: WorkspaceCommand): Promise<void> => {
+  const { operator, store } = admin;
+  const { positions } = operator;
+  await execute(store, workspace, workspaceId, what, contextOf(operator, workspaceId), { positions });
+};
+
+const zoneOf = (text: string): string => {
+  if (!isTimezone(text)) throw new UsageError(`${JSON.stringify(text)} is no timezone such as Europe/Berlin.`);
+  return text;
+};
+
+const nameOf = (text: string): string => {
+  const name = text.trim();
+  if (name === '' || name.length > 200) throw new UsageError('A name has 1 to 200 characters.');
+  return name;
+};
+
+const roleOf = (text: string): Role => {
+  const role = roles.find((one) => one === text);
+  if (role === undefined) throw new UsageError(`${JSON.stringify(text)} is no role: ${roles.join(', ')}.`);
+  return role;
+};
+
+export const createWorkspace = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const made = await create(admin.operator, {
+    name: nameOf(flag('name') ?? ''),
+    timezone: zoneOf(flag('timezone') ?? 'UTC'),
+    ownerName: nameOf(flag('owner') ?? 'Owner'),
+  });
+  await shown(admin);
+  return made;
+};
+
+export const listWorkspaces = async (admin: Admin): Promise<Answer> =>
+  (await liveWorkspaces(admin)).map(({ id, name, timezone, members }) => ({
+    workspaceId: id,
+    name,
+    timezone,
+    members: Object.keys(members).length,
+    testTwinId: testTwinIdOf(id),
+  }));
+
+/** Live first: if we die in between, the same command again changes the twin. */
+export const renameWorkspace = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+  const now = await workspaceOf(admin, at(0));
+  const name = nameOf(flag('name') ?? now.name);
+  const timezone = zoneOf(flag('timezone') ?? now.timezone);
+  const profile = { type: 'ChangeProfile', name, timezone } as const;
+  await command(admin, now.id, profile);
+  const twinId = testTwinIdOf(now.id);
+  const twin = await admin.store.load(workspace, twinId);
+  if (twin.state.status !== 'none') await command(admin, twinId, profile);
+  await shown(admin);
+  return { workspaceId: now.id, name, timezone };
+};
+
+export const addMember = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const name = nameOf(flag('name') ?? '');
+  const role = roleOf(flag('role') ?? '');
+  const { id: workspaceId } = await workspaceOf(admin, flag('workspace'));
+  const memberId = uuidv7();
+  await command(admin, workspaceId, { type: 'AddMember', memberId, name, role });
+  await shown(admin);
+  return { workspaceId, memberId, name, role };
+};
+
+export const listMembers = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const { members } = await workspaceOf(admin, flag('workspace'));
+  return Object.entries(members).map(([memberId, { name, role }]) => ({ memberId, name, role }));
+};
+
+export const changeRole = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const memberId = idOf(at(0), 'member');
+  const role = roleOf(at(1));
+  const { id: workspaceId } = await workspaceOfMember(admin, memberId);
+  await command(admin, workspaceId, { type: 'ChangeRole', memberId, role });
+  await shown(admin);
+  return { workspaceId, memberId, role };
+};
+
+export const removeMember = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const memberId = idOf(at(0), 'member');
+  const { id: workspaceId } = await workspaceOfMember(admin, memberId);
+  await command(admin, workspaceId, { type: 'RemoveMember', memberId });
+  await shown(admin);
+  return { workspaceId, memberId, removed: true };
+};
+
+export const session = async (admin: Admin, { at }: Given): Promise<Answer> => {
+  const memberId = idOf(at(0), 'member');
+  const { id: workspaceId } = await workspaceOfMember(admin, memberId);
+  const { secrets, store, operator } = admin;
+  const { token, expiresAt } = await mintSession({ store, secrets, clock: operator.clock }, { workspaceId, memberId });
+  return { workspaceId, memberId, expiresAt, secret: token };
+};

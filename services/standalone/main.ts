@@ -1,0 +1,122 @@
+import path from 'node:path';
+import { openParts } from '#infra/parts.ts';
+import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { startEmbedded } from '#infra/postgres/embedded.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { processEnv } from '#runtime/config.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { secretKeyOf } from '#runtime/secret-key.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { startApi } from '#services/api/start.ts';
+import { firstStart } from './first-start.ts';
+import { help, type Options, readOptions, UsageError } from './options.ts';
+import { Screen } from './screen.ts';
+import { startThreads } from './threads.ts';
+import { tour } from './tour.ts';
+
+/** Longer than other mains: it alone starts the parts, every process, the first workspace and the tour, in this order. */
+
+const env = processEnv();
+
+const serve = (options: Options): Promise<void> => {
+  const dataDir = path.resolve(options.dataDir ?? env.DATA_DIR ?? './data');
+  const own = {
+    ...env,
+    DATA_DIR: dataDir,
+    SECRET_KEY: env.SECRET_KEY ?? secretKeyOf(dataDir),
+    LOG_FILE: env.LOG_FILE ?? path.join(dataDir, 'standalone.log'),
+    ...(options.port === null ? {} : { PORT: String(options.port) }),
+  };
+  return runProcess({
+    name: 'standalone',
+    summary: 'all processes with one command',
+    ops: false,
+    requires: ['secretKey'],
+    env: own,
+    async main(context) {
+      const screen = new Screen();
+      try {
+        await run(context, screen, options, own, dataDir);
+      } catch (error) {
+        screen.problem(error instanceof Error ? error.message : String(error), own.LOG_FILE);
+        throw error;
+      }
+    },
+  });
+};
+
+const run: (
+  context: Parameters<Parameters<typeof runProcess>[0]['main']>[0],
+  screen: Screen,
+  options: Options,
+  own: Readonly<Record<string, string | undefined>>,
+  dataDir: string,
+) => Promise<void> = async (
+  { config, logger, readiness, report, signal, ready, onClose },
+  screen,
+  options,
+  own,
+  dataDir,
+) => {
+  const databaseUrl = config.databaseUrl ?? (await embedded(screen, dataDir, onClose));
+  const secrets = new Secrets(config.secretKey ?? '');
+  const parts = await openParts({ name: 'api', config: { ...config, databaseUrl }, secrets });
+  onClose(parts.close);
+  await migratePositions(parts.pool);
+  await migrateReadModels(parts.pool);
+  screen.step('Starting the projections and the publisher');
+  const threads = startThreads({ ...own, DATABASE_URL: databaseUrl }, report);
+  onClose(threads.stop);
+  await threads.ready;
+  const api = await startApi({ parts, config, secrets, logger, readiness, report: threads.report, sandboxProfile });
+  onClose(api.stop);
+  ready({ port: api.port, baseUrl: api.baseUrl });
+  const first = await firstStart({ store: api.store, pool: parts.pool, readiness: threads.report });
+  screen.started(api.baseUrl, first.made);
+  let passed = true;
+  if (first.made !== null || options.tour || options.tourOnly) {
+    const asked = { baseUrl: api.baseUrl, key: await first.tourKey(), screen, signal };
+    // Ctrl-C in the middle of it is no failure of anything.
+    passed = await tour(asked).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      return false;
+    });
+    await first.forgetTourKey();
+  }
+  if (options.tourOnly) {
+    if (!passed) process.exitCode = 1;
+    return;
+  }
+  if (!signal.aborted) {
+    screen.serving({
+      baseUrl: api.baseUrl,
+      dataDir,
+      logFile: own.LOG_FILE ?? '',
+      testKey: first.made?.testKey ?? null,
+    });
+  }
+  await Promise.race([aborted(signal), threads.failed]);
+  screen.step('Draining');
+};
+
+const embedded = async (
+  screen: Screen,
+  dataDir: string,
+  onClose: (close: () => Promise<void>) => void,
+): Promise<string> => {
+  screen.step('Starting Postgres');
+  const server = await startEmbedded({ dataDir, onProgress: (step) => screen.step(step) });
+  onClose(server.stop);
+  return server.url;
+};
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options.help) process.stdout.write(help());
+  else await serve(options);
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  process.stderr.write(`${error.message}\nSee --help.\n`);
+  process.exitCode = 2;
+}

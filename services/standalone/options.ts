@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util';
+import { configHelp } from '#runtime/config.ts';
+
+/** What the command line of standalone takes. */
+
+export interface Options {
+  readonly port: number | null;
+  readonly dataDir: string | null;
+  /** Runs the tour again and exits with its result. */
+  readonly tourOnly: boolean;
+  readonly tour: boolean;
+  readonly help: boolean;
+}
+
+export const help = (): string => `Usage: npm start -- [options]      (or: make run ARGS="[options]")
+
+Starts everything on this machine: Postgres under the data folder, the event store and its log, the projections, the
+publisher and the API. The first start makes a workspace with keys and runs the main job before your eyes.
+
+Options:
+  --port <n>     port of the API (default 8080, or PORT; 0 = any free one)
+  --data <dir>   folder of all data (default ./data, or DATA_DIR)
+  --tour         run the tour also on a later start
+  --tour-only    run the tour, then stop: exit code 0 when all its targets ended as they should
+  --help         this text
+
+Environment:
+${configHelp()}
+`;
+
+export class UsageError extends Error {}
+
+/** @throws UsageError that says what to write instead. */
+export const readOptions = (args: readonly string[]): Options => {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        port: { type: 'string' },
+        data: { type: 'string' },
+        tour: { type: 'boolean', default: false },
+        'tour-only': { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    const port = values.port === undefined ? null : Number(values.port);
+    if (port !== null && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
+      throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(values.port)}`);
+    }
+    return { port, dataDir: values.data ?? null, tour: values.tour, tourOnly: values['tour-only'], help: values.help };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+};

@@ -1,0 +1,102 @@
+/** What standalone shows a person: steps, the tour's timeline, and what to do next. */
+
+const colours = process.stdout.isTTY && process.stdout.hasColors();
+const paint = (code: number) => (text: string) => (colours ? `\x1b[${code}m${text}\x1b[0m` : text);
+const bold = paint(1);
+const dim = paint(2);
+const red = paint(31);
+const green = paint(32);
+const yellow = paint(33);
+
+const byStatus: Readonly<Record<string, (text: string) => string>> = {
+  published: green,
+  failed: red,
+  rate_limited: yellow,
+  outcome_unknown: yellow,
+  publishing: dim,
+};
+
+export class Screen {
+  readonly #begun = performance.now();
+  #tourBegun = performance.now();
+
+  #write(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  step(text: string): void {
+    this.#write(dim(`${((performance.now() - this.#begun) / 1000).toFixed(1).padStart(6)} s  ${text}…`));
+  }
+
+  problem(message: string, logFile: string): void {
+    process.stderr.write(`${red(message)}\nThe log says more: ${logFile}\n`);
+  }
+
+  started(
+    baseUrl: string,
+    made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null,
+  ): void {
+    const seconds = ((performance.now() - this.#begun) / 1000).toFixed(1);
+    this.#write(`\n${bold('Ready')} in ${seconds} s: ${baseUrl}`);
+    if (made === null) return;
+    this.#write(`\nA workspace was made: ${made.workspaceId}. Its keys are shown this once:`);
+    this.#write(`  test key (sandbox accounts, nothing leaves this machine)  ${bold(made.testKey)}`);
+    this.#write(`  live key                                                  ${bold(made.liveKey)}`);
+  }
+
+  tourBegins(): void {
+    this.#tourBegun = performance.now();
+    this.#write(`\n${bold('The main job: one post to ten networks')}`);
+  }
+
+  /** One line of the timeline. */
+  event(what: string, detail = '', status = ''): void {
+    const at = ((performance.now() - this.#tourBegun) / 1000).toFixed(2).padStart(7);
+    this.#write(`${dim(`${at} s`)}  ${(byStatus[status] ?? ((text: string) => text))(what.padEnd(34))} ${dim(detail)}`);
+  }
+
+  table(header: readonly string[], rows: readonly (readonly string[])[], statusColumn: number): void {
+    const widths = header.map((title, column) =>
+      Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+    );
+    const line = (cells: readonly string[], tint: (text: string, column: number) => string): string =>
+      cells
+        .map((cell, column) => tint(cell.padEnd(widths[column] ?? 0), column))
+        .join('  ')
+        .trimEnd();
+    this.#write('');
+    this.#write(line(header, (text) => bold(text)));
+    for (const row of rows) {
+      const status = row[statusColumn] ?? '';
+      this.#write(line(row, (text, column) => (column === statusColumn ? (byStatus[status] ?? String)(text) : text)));
+    }
+  }
+
+  result(passed: boolean, text: string): void {
+    this.#write(`\n${passed ? green(text) : red(text)}`);
+  }
+
+  serving({
+    baseUrl,
+    dataDir,
+    logFile,
+    testKey,
+  }: {
+    readonly baseUrl: string;
+    readonly dataDir: string;
+    readonly logFile: string;
+    readonly testKey: string | null;
+  }): void {
+    const key = testKey ?? '$POSTLINE_KEY';
+    this.#write(`\n${bold('Serving')} ${baseUrl} until Ctrl-C. Try:`);
+    this.#write(`  curl -s -H 'Authorization: Bearer ${key}' '${baseUrl}/posts?limit=1'`);
+    this.#write(`  curl -s -H 'Authorization: Bearer ${key}' '${baseUrl}/post-targets?status=published&limit=3'`);
+    this.#write(`  curl -s '${baseUrl}/openapi.json'`);
+    if (testKey === null) {
+      this.#write(
+        dim('  (POSTLINE_KEY: a key shown at the first start, or a new one: npm run admin -- key create --help)'),
+      );
+    }
+    this.#write(`\nData: ${dataDir}   Log: ${logFile}`);
+  }
+}

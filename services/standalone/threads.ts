@@ -1,0 +1,144 @@
+import { Worker } from 'node:worker_threads';
+import type { FromThread, ToThread } from '#runtime/lifecycle.ts';
+import type { Check, MetricsJson, SelfReport } from '#runtime/telemetry.ts';
+
+/**
+ * The processes of standalone that are not the api, each on a thread with its own event loop and pool: a lease or a
+ * heartbeat never waits behind somebody's rendering.
+ */
+
+/** Which processes share a thread, by their main.ts relative to this folder. */
+const layout: Readonly<Record<string, readonly string[]>> = {
+  projections: ['../../projections/main.ts', '../outcomes/main.ts'],
+  publisher: ['../publisher/main.ts'],
+};
+
+export interface Threads {
+  /** Resolves when every process said that it is ready; rejects when one failed. */
+  readonly ready: Promise<void>;
+  /** Rejects when a thread ends that was not told to. */
+  readonly failed: Promise<never>;
+  readonly report: SelfReport;
+  /** Lets every process finish what it began. */
+  stop(): Promise<void>;
+}
+
+interface Report {
+  readonly checks: readonly Check[];
+  readonly metrics: readonly MetricsJson[];
+}
+
+class Thread {
+  readonly name: string;
+  readonly ready: Promise<void>;
+  readonly failed: Promise<never>;
+  readonly #worker: Worker;
+  readonly #processes: number;
+  readonly #exited: Promise<void>;
+  readonly #asked = new Map<number, { readonly parts: Report[]; done(report: Report): void }>();
+  #stopping = false;
+  #nextId = 0;
+
+  constructor(name: string, mains: readonly string[], env: Readonly<Record<string, string | undefined>>) {
+    this.name = name;
+    this.#processes = mains.length;
+    const urls = mains.map((main) => new URL(main, import.meta.url).href);
+    this.#worker = new Worker(new URL('./thread.ts', import.meta.url), {
+      workerData: { mains: urls },
+      env: { ...env },
+      name,
+    });
+    const { promise: ready, resolve: isReady, reject: isNot } = Promise.withResolvers<void>();
+    const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+    let waiting = mains.length;
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once('exit', () => {
+        const error = new Error(`the thread ${name} has ended`);
+        isNot(error);
+        if (!this.#stopping) fail(error);
+        for (const [id, { done, parts }] of this.#asked) {
+          this.#asked.delete(id);
+          done(merged(parts));
+        }
+        resolve();
+      });
+    });
+    this.#worker.on('error', (error) => {
+      isNot(error);
+      fail(error);
+    });
+    this.#worker.on('message', (message: FromThread) => {
+      if (message.type === 'ready') {
+        waiting -= 1;
+        if (waiting === 0) isReady();
+      } else if (message.type === 'failed') {
+        fail(new Error(`${message.process} has stopped; its log says why`));
+        isNot(new Error(`${message.process} did not start; its log says why`));
+      } else this.#take(message.id, message);
+    });
+    this.ready = ready;
+    this.failed = failed;
+    ready.catch(() => undefined);
+    failed.catch(() => undefined);
+  }
+
+  #take(id: number, report: Report): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    asked.parts.push(report);
+    if (asked.parts.length < this.#processes) return;
+    this.#asked.delete(id);
+    asked.done(merged(asked.parts));
+  }
+
+  /** A thread that does not answer in time is not well, and says nothing of itself. */
+  ask(timeoutMs: number): Promise<Report> {
+    return new Promise((resolve) => {
+      this.#nextId += 1;
+      const id = this.#nextId;
+      const silent: Report = { checks: [{ name: this.name, ok: false, detail: 'does not answer' }], metrics: [] };
+      const timer = setTimeout(() => {
+        this.#asked.delete(id);
+        resolve(silent);
+      }, timeoutMs);
+      const done = (report: Report): void => {
+        clearTimeout(timer);
+        resolve(report.checks.length === 0 ? silent : report);
+      };
+      this.#asked.set(id, { parts: [], done });
+      this.#tell({ type: 'report', id });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#tell({ type: 'drain' });
+    await this.#exited;
+  }
+
+  #tell(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+}
+
+const merged = (parts: readonly Report[]): Report => ({
+  checks: parts.flatMap((part) => part.checks),
+  metrics: parts.flatMap((part) => part.metrics),
+});
+
+/** @param env what the threads see as their environment; they read their config from it. */
+export const startThreads = (env: Readonly<Record<string, string | undefined>>, own: SelfReport): Threads => {
+  const threads = Object.entries(layout).map(([name, mains]) => new Thread(name, mains, env));
+  const reports = () => Promise.all(threads.map((thread) => thread.ask(3_000)));
+  return {
+    ready: Promise.all(threads.map((thread) => thread.ready)).then(() => undefined),
+    failed: Promise.race(threads.map((thread) => thread.failed)),
+    report: {
+      checks: async () => [...(await own.checks()), ...(await reports()).flatMap((one) => one.checks)],
+      metrics: async () => [...(await own.metrics()), ...(await reports()).flatMap((one) => one.metrics)],
+    },
+    stop: async () => {
+      await Promise.all(threads.map((thread) => thread.stop()));
+    },
+  };
+};

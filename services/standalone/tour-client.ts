@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+
+/** The few calls of the tour, with plain fetch: what a caller would write. */
+export class TourClient {
+  readonly #baseUrl: string;
+  readonly #key: string;
+  readonly #signal: AbortSignal;
+
+  constructor(baseUrl: string, key: string, signal: AbortSignal) {
+    this.#baseUrl = baseUrl;
+    this.#key = key;
+    this.#signal = signal;
+  }
+
+  get<Data>(path: string): Promise<Data> {
+    return this.#call<Data>(path, { method: 'GET' });
+  }
+
+  post<Data>(path: string, body: unknown): Promise<Data> {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    return this.#call<Data>(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  }
+
+  /** The form of the invite page, as a browser without script sends it. */
+  async connect(url: string, platform: string, username: string, timezone: string): Promise<void> {
+    const page = await fetch(url, { signal: this.#signal });
+    const html = await page.text();
+    if (!page.ok || !html.includes(`value="${platform}"`)) throw new Error(`the invite page offers no ${platform}`);
+    const body = new URLSearchParams({ platform, username, timezone });
+    const answer = await fetch(url, { method: 'POST', body, signal: this.#signal });
+    if (!answer.ok) throw new Error(`connecting ${platform} was answered with ${answer.status}`);
+  }
+
+  async #call<Data>(path: string, init: RequestInit): Promise<Data> {
+    const headers = { ...init.headers, authorization: `Bearer ${this.#key}` };
+    const response = await fetch(`${this.#baseUrl}${path}`, { ...init, headers, signal: this.#signal });
+    const answer = (await response.json()) as { data: Data; code?: string; detail?: string; errors?: unknown };
+    if (!response.ok) {
+      const errors = answer.errors === undefined ? '' : ` ${JSON.stringify(answer.errors)}`;
+      throw new Error(
+        `${init.method} ${path} was answered with ${response.status} ${answer.code}: ${answer.detail}${errors}`,
+      );
+    }
+    return answer.data;
+  }
+}

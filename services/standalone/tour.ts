@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { platforms } from '#schemas/common.ts';
+import type { Screen } from './screen.ts';
+import { TourClient } from './tour-client.ts';
+
+/**
+ * The main job over HTTP, as a caller does it: a client, a connect invite, ten accounts, one post, ten targets in the
+ * end. One account's network limits the first try, one accepts and does not answer; one lives in another zone.
+ */
+
+export interface TourOptions {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly screen: Screen;
+  readonly signal: AbortSignal;
+}
+
+/** Accounts whose sandbox misbehaves once, by name; see the sandbox's table of faults. */
+const usernames: Readonly<Record<string, string>> = {
+  linkedin: 'rate-limit-once-northwind',
+  facebook: 'timeout-after-once-northwind',
+};
+const homeZone = 'Europe/Berlin';
+const farZone = 'America/New_York';
+const farPlatform = 'pinterest';
+const short = 'Winter menu is here ❄️☕ Maple cortado, spiced oat flat white, and a very good hot chocolate.';
+const link = 'https://northwind.example/winter';
+
+const variants = [
+  { platform: 'x', contentOverride: `${short} ${link}` },
+  { platform: 'bluesky', contentOverride: short, overrides: { link } },
+  { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
+  { platform: 'pinterest', overrides: { boardId: '918273645', title: 'Winter menu', link } },
+];
+
+interface Target {
+  readonly id: string;
+  readonly platform: string;
+  readonly status: string;
+  readonly scheduledAt: string;
+  readonly timezone: string;
+  readonly attempts: number;
+  readonly publishedAt: string | null;
+  readonly permalink: string | null;
+  readonly failure: { readonly code: string } | null;
+  readonly retryAt: string | null;
+}
+
+interface Post {
+  readonly id: string;
+  readonly status: string;
+  readonly targets: readonly Target[];
+}
+
+const final = ['published', 'failed', 'canceled'];
+/** The slowest target waits for a deadline of 3 s and a settle window of 10 s. */
+const patienceMs = 60_000;
+
+/** Now as a wall clock of the zone shows it, to the minute. */
+const wallClock = (zone: string): string => {
+  const parts = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' }).format(
+    new Date(),
+  );
+  return parts.replace(' ', 'T');
+};
+
+/** Late in a minute the minute that began would soon be "in the past": wait for the next one. */
+const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
+  const seconds = new Date().getUTCSeconds();
+  if (seconds > 50) await delay((60 - seconds) * 1_000, undefined, { signal });
+};
+
+/** True when every target was published. */
+export const tour = async ({ baseUrl, key, screen, signal }: TourOptions): Promise<boolean> => {
+  const http = new TourClient(baseUrl, key, signal);
+  screen.tourBegins();
+
+  const client = await http.post<{ id: string; name: string }>('/clients', {
+    name: 'Northwind Coffee',
+    type: 'brand',
+    defaultPostMode: 'now',
+    timezone: homeZone,
+  });
+  screen.event('client created', client.name);
+
+  const invite = await http.post<{ url: string; expiresAt: string }>(`/clients/${client.id}/connect-invites`, {
+    platforms,
+    expiresInHours: 1,
+  });
+  screen.event('connect invite minted', `for ${platforms.length} platforms, until ${invite.expiresAt}`);
+
+  for (const platform of platforms) {
+    const username = usernames[platform] ?? 'northwind';
+    await http.connect(invite.url, platform, username, platform === farPlatform ? farZone : '');
+  }
+  const accounts = await connected(http, client.id);
+  screen.event('accounts connected', accounts.map((one) => one.platform).join(', '));
+
+  await earlyInTheMinute(signal);
+  const content = readFileSync(new URL('../../test/fixtures/tour-post.txt', import.meta.url), 'utf8').trim();
+  const scheduledLocal = wallClock(homeZone);
+  const body = {
+    clientId: client.id,
+    content,
+    targets: { mode: 'group', clientId: client.id },
+    variants,
+    schedule: { type: 'at', scheduledLocal },
+  };
+  const post = await http.post<Post>('/posts', body);
+  screen.event('post composed', `${post.targets.length} targets, each due ${scheduledLocal} in its own zone`);
+
+  const far = post.targets.find((target) => target.platform === farPlatform);
+  if (far !== undefined) {
+    screen.event(`${far.platform} is due later`, `${far.scheduledAt}, as ${far.timezone} has it: moved to now`);
+    await http.post(`/post-targets/${far.id}/reschedule`, { scheduledAt: new Date().toISOString() });
+  }
+  const { post: done, notes } = await watch(http, post.id, screen);
+  screen.table(
+    ['platform', 'status', 'published', 'attempts', 'permalink', ''],
+    done.targets.map((target) => [
+      target.platform,
+      target.status,
+      target.publishedAt ?? '–',
+      String(target.attempts),
+      target.permalink ?? target.failure?.code ?? '–',
+      notes.get(target.id) ?? '',
+    ]),
+    1,
+  );
+  const published = done.targets.filter((target) => target.status === 'published').length;
+  const passed = published === platforms.length;
+  screen.result(passed, `${published} of ${done.targets.length} targets published; the post is ${done.status}`);
+  return passed;
+};
+
+/** The guest of the invite page connected them, not we: our own reads need not show them at once. */
+const connected = async (http: TourClient, clientId: string): Promise<readonly { readonly platform: string }[]> => {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const accounts = await http.get<{ platform: string }[]>(`/accounts?clientId=${clientId}&limit=100`);
+    if (accounts.length >= platforms.length || performance.now() > until) return accounts;
+    await delay(50);
+  }
+};
+
+/** A publication seen this long after it happened was not answered: it was found by asking the network. Milliseconds. */
+const unansweredMs = 2_500;
+
+/** What happened to a target on its way, as far as it was seen. */
+const noteOf = (target: Target): string | null => {
+  if (target.status === 'rate_limited') return 'rate-limited, then tried again';
+  if (target.status === 'outcome_unknown') return 'accepted without an answer, found by asking';
+  const { publishedAt } = target;
+  const late = publishedAt !== null && Date.now() - Date.parse(publishedAt) > unansweredMs;
+  return late ? 'accepted without an answer, found by asking' : null;
+};
+
+interface Watched {
+  readonly post: Post;
+  readonly notes: ReadonlyMap<string, string>;
+}
+
+/** Shows each change of a target until all have ended, and the post with them. */
+const watch = async (http: TourClient, postId: string, screen: Screen): Promise<Watched> => {
+  const shown = new Map<string, string>();
+  const notes = new Map<string, string>();
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const post = await http.get<Post>(`/posts/${postId}`);
+    for (const target of post.targets) {
+      const said = `${target.status} ${target.attempts}`;
+      if (shown.get(target.id) === said) continue;
+      const note = noteOf(target);
+      if (note !== null && !notes.has(target.id)) notes.set(target.id, note);
+      if (shown.has(target.id) || target.status !== 'pending') show(target, screen, note);
+      shown.set(target.id, said);
+    }
+    const settled =
+      post.targets.every((target) => final.includes(target.status)) &&
+      final.concat('partially_published').includes(post.status);
+    if (settled || performance.now() > until) return { post, notes };
+    await delay(150);
+  }
+};
+
+const show = (target: Target, screen: Screen, note: string | null): void => {
+  const why = target.failure === null ? '' : `${target.failure.code} `;
+  const next = target.retryAt === null ? '' : `tried again at ${target.retryAt}`;
+  const found = target.status === 'published' && note !== null ? `  (${note})` : '';
+  screen.event(`${target.platform} ${target.status}`, `${target.permalink ?? `${why}${next}`}${found}`, target.status);
+};

@@ -1,0 +1,378 @@
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { openParts, type Parts } from '#infra/parts.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { readConfig } from '#runtime/config.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf } from '#runtime/provision.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import { UsageError } from '#services/admin/context.ts';
+import { printed } from '#services/admin/print.ts';
+import { readCommand } from '#services/admin/usage.ts';
+import { callerOf } from '#test/support/http.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Process, run, start, until } from '#test/support/processes.ts';
+import { suite } from '#test/support/suite.ts';
+
+type Row = Readonly<Record<string, string>>;
+
+const v1 = `v1:${randomBytes(32).toString('base64')}`;
+
+suite('admin', { timeoutMs: 180_000 }, (t) => {
+  let env: Record<string, string>;
+  let projections: Process;
+  let api: Process;
+  let pool: pg.Pool;
+  let workspaceId = '';
+  let owner = '';
+
+  let parts: Parts;
+
+  /** As an operator types it. */
+  const typed = (args: string, more: Record<string, string> = {}) =>
+    run('services/admin/main.ts', { env: { ...env, ...more }, args: args === '' ? [] : args.split(' ') });
+
+  /** The same without a process for each: what it answers and notes, or the error it ends with. */
+  const admin = async (args: string): Promise<{ code: number; output: string; answer: unknown }> => {
+    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), 12);
+    const notes: string[] = [];
+    try {
+      const asked = readCommand(args.split(' '));
+      const answer = await asked?.command.run(
+        {
+          operator: { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() },
+          store,
+          pool: parts.pool,
+          log: parts.log,
+          codec: new EventCodec(parts.dataKeys),
+          secrets: new Secrets(v1),
+          dataKeys: parts.dataKeys,
+          eventStore: parts.store,
+          logger: createLogger('admin', 'silent'),
+          signal: new AbortController().signal,
+          note: (text) => void notes.push(text),
+        },
+        asked.given,
+      );
+      return { code: 0, output: [...notes, printed(answer ?? [], false)].join('\n'), answer };
+    } catch (error) {
+      const { message } = error as Error;
+      return { code: error instanceof UsageError ? 2 : 1, output: message, answer: null };
+    }
+  };
+  const did = async (args: string): Promise<Row> => {
+    const { code, output, answer } = await admin(args);
+    assert.equal(code, 0, output);
+    return answer as Row;
+  };
+  const listed = async (args: string) => (await did(args)) as unknown as readonly Row[];
+  const caller = (token: string) => callerOf(() => api.url('/v1'), token);
+  /** What was found of a token is believed for less than a second. */
+  const answers = (token: string, status: number) =>
+    until(`an answer ${status}`, async () => {
+      const answered = await caller(token).get('/agency');
+      return answered.status === status ? answered : null;
+    });
+
+  t.before(async () => {
+    const db = await testDatabase();
+    env = { DATABASE_URL: db.url, SECRET_KEY: v1, PORT: '0' };
+    pool = new pg.Pool({ connectionString: db.url, max: 2 });
+    [projections, api] = await Promise.all([
+      start('projections/main.ts', { env }),
+      start('services/api/main.ts', { env }),
+    ]);
+    const config = { ...readConfig(env), poolSize: 4 };
+    parts = await openParts({ name: 'admin', config, secrets: new Secrets(v1) });
+  });
+  t.after(async () => {
+    await Promise.all([api?.stop(), projections?.stop()]);
+    await parts?.close();
+    await pool?.end();
+  });
+
+  t('says what it can do, and what was not understood', async () => {
+    for (const args of ['', 'key --help']) {
+      const { code, output } = await typed(args);
+      assert.equal(code, 0);
+      assert.match(output, /key rotate <key>/);
+    }
+    const wrong: readonly (readonly [string, RegExp])[] = [
+      ['frobnicate', /no command "frobnicate"/],
+      ['key', /key rotate <key>/],
+      ['key create', /Missing: --mode/],
+      ['key create --mode staging', /test or live/],
+      ['key create --mode test --scope x', /--scope/],
+      ['key create --mode test --scopes posts.write', /No scope: posts.write/],
+      ['key rotate nonsense', /no id of a key/],
+      ['target settle', /Missing: <target>, <outcome>/],
+      ['member add --name A --role boss', /no role: owner, manager/],
+      ['workspace create --name A --timezone Mars', /no timezone/],
+      ['secrets more', /Too much: more/],
+      ['rebuild nothing', /workspaces, clients, posts/],
+    ];
+    for (const [args, words] of wrong) {
+      const { code, output } = await admin(args);
+      assert.equal(code, 2, `${args}: ${output}`);
+      assert.match(output, words);
+    }
+    const strange = await typed('frobnicate');
+    assert.equal(strange.code, 2);
+    assert.match(strange.output, /--help/);
+    const none = await admin('member list');
+    assert.equal(none.code, 1);
+    assert.match(none.output, /workspace create --name/);
+    const keyless = await typed('workspace list', { SECRET_KEY: 'v1:short' });
+    assert.match(keyless.output, /SECRET_KEY/);
+    assert.notEqual(keyless.code, 0);
+    const away = await typed('workspace list', { DATABASE_URL: 'postgresql://127.0.0.1:1/x' });
+    assert.equal(away.code, 1);
+    assert.match(away.output, /ECONNREFUSED.*\n.*check DATABASE_URL/);
+    const bad = await typed('workspace list', { DATABASE_POOL: 'many' });
+    assert.equal(bad.code, 2);
+    assert.match(bad.output, /DATABASE_POOL/);
+  });
+
+  t('makes a workspace with an Owner and a twin, and renames both', async () => {
+    const asked = await typed('workspace create --name Acme --timezone Europe/Berlin --owner Olga --json');
+    assert.equal(asked.code, 0, asked.output);
+    const made = JSON.parse(asked.output) as Row;
+    workspaceId = made.workspaceId ?? '';
+    owner = made.memberId ?? '';
+    const [only] = await listed('workspace list');
+    assert.deepEqual(only, {
+      workspaceId,
+      name: 'Acme',
+      timezone: 'Europe/Berlin',
+      members: 1,
+      testTwinId: testTwinIdOf(workspaceId),
+    });
+    await did(`workspace rename ${workspaceId} --name Acme2`);
+    const { rows } = await pool.query('select name, timezone, mode from read.workspaces order by mode');
+    assert.deepEqual(rows, [
+      { name: 'Acme2', timezone: 'Europe/Berlin', mode: 'live' },
+      { name: 'Acme2', timezone: 'Europe/Berlin', mode: 'test' },
+    ]);
+  });
+
+  t('makes keys that work at once; rotated ones overlap; revoked ones end', async () => {
+    const first = await typed('key create --mode live --name main');
+    assert.match(first.output, /secret +sk_live_\S+ +\(shown this once\)/);
+    const live = Object.fromEntries(first.output.split('\n').map((line) => line.split(/ +/))) as Row;
+    const test = await did('key create --mode test --scopes agency.read,posts.read --days 30');
+    const secret = live.secret ?? '';
+    assert.equal((await answers(secret, 200)).data.mode, 'live');
+    assert.equal((await answers(test.secret ?? '', 200)).data.mode, 'test');
+    assert.equal((await caller(test.secret ?? '').get('/clients')).body.code, 'insufficient_scope');
+    const rotated = await did(`key rotate ${live.keyId}`);
+    await answers(rotated.secret ?? '', 200);
+    await answers(secret, 200);
+    await did(`key revoke ${live.keyId}`);
+    assert.equal((await answers(rotated.secret ?? '', 401)).body.code, 'token_revoked');
+    const keys = await listed('key list');
+    assert.deepEqual(
+      keys.map(({ name, mode, begins, member, revokedAt }) => ({
+        name,
+        mode,
+        begins,
+        member,
+        revoked: revokedAt !== null,
+      })),
+      [
+        { name: 'main', mode: 'live', begins: rotated.secret?.slice(0, 12), member: 'Olga', revoked: true },
+        { name: 'test key', mode: 'test', begins: test.secret?.slice(0, 12), member: 'Olga', revoked: false },
+      ],
+    );
+    const shown = await admin('key list');
+    assert.ok(!shown.output.includes(test.secret ?? '-'));
+    const gone = await admin(`key rotate ${live.keyId}`);
+    assert.equal(gone.code, 1);
+    assert.match(gone.output, /create a new one/);
+    assert.match((await admin(`key revoke ${randomUUID()}`)).output, /key list shows them/);
+  });
+
+  t('members: a role counts from the next call on, a removed member has no power, an Owner stays', async () => {
+    const { memberId = '' } = await did('member add --name Vera --role viewer');
+    const { secret = '' } = await did(`key create --mode live --member ${memberId}`);
+    const body = { name: 'By Vera', type: 'brand' };
+    assert.equal((await caller(secret).post('/clients', body)).body.code, 'role_required');
+    await did(`member role ${memberId} manager`);
+    await until('the role counts', async () => (await caller(secret).post('/clients', body)).status === 200);
+    assert.equal((await listed('member list')).length, 2);
+    await did(`member remove ${memberId}`);
+    assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
+    const last = await admin(`member role ${owner} viewer`);
+    assert.equal(last.code, 1);
+    assert.match(last.output, /at least one Owner/);
+  });
+
+  t('a session is its member for 15 minutes, on the live tenant, with the role of the moment', async () => {
+    const { memberId = '' } = await did('member add --name Sam --role manager');
+    const { secret = '', expiresAt = '' } = await did(`session ${memberId}`);
+    assert.match(secret, /^sess_/);
+    const left = Date.parse(expiresAt) - Date.now();
+    assert.ok(left > 13 * 60_000 && left <= 15 * 60_000, `${left} ms`);
+    assert.equal((await answers(secret, 200)).data.mode, 'live');
+    const made = await caller(secret).post('/clients', { name: 'By Sam', type: 'brand' });
+    assert.equal(made.status, 200, made.text);
+    const { rows } = await pool.query('select metadata from es.events where stream = $1', [`client-${made.data.id}`]);
+    assert.deepEqual(JSON.parse(rows[0].metadata).actor, { type: 'member', id: memberId });
+    await did(`member role ${memberId} viewer`);
+    await until('the role counts', async () => {
+      const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
+      return refused.body.code === 'role_required';
+    });
+    assert.equal((await caller(secret).get('/clients')).status, 200);
+    const forged = `${secret.slice(0, -2)}xx`;
+    assert.equal((await caller(forged).get('/agency')).body.code, 'invalid_token');
+    assert.equal((await caller('sess_').get('/agency')).body.code, 'invalid_token');
+    const old = { id: randomUUID(), memberId: owner, workspaceId, expiresAt: '2020-01-01T00:00:00.000Z' };
+    const stale = `sess_${new Secrets(v1).seal('sessions', JSON.stringify(old))}`;
+    assert.equal((await caller(stale).get('/agency')).body.code, 'token_expired');
+    const cursor = `sess_${new Secrets(v1).seal('cursors', JSON.stringify({ ...old, expiresAt }))}`;
+    assert.equal((await caller(cursor).get('/agency')).body.code, 'invalid_token');
+    await did(`member remove ${memberId}`);
+    assert.equal((await answers(secret, 401)).body.code, 'token_revoked');
+    assert.match((await admin(`session ${randomUUID()}`)).output, /member list shows them/);
+  });
+
+  t('erases what is personal of a client, in every read', async () => {
+    const { secret = '' } = await did('key create --mode test');
+    await answers(secret, 200);
+    const http = caller(secret);
+    const { data: client } = await http.post('/clients', { name: 'Erase me', type: 'influencer' });
+    const { data: invite } = await http.post(`/clients/${client.id}/connect-invites`, {
+      platforms: ['bluesky'],
+      recipientEmail: 'erase@example.com',
+    });
+    const form = new URLSearchParams({ platform: 'bluesky', username: 'erasable', timezone: '' });
+    assert.equal((await fetch(String(invite.url), { method: 'POST', body: form })).status, 200);
+    const account = async () =>
+      until('the account', async () => (await http.get(`/accounts?clientId=${client.id}`)).rows[0]);
+    assert.equal((await account()).username, 'erasable');
+    await did(`client erase ${client.id}`);
+    const { username, displayName, avatarUrl, platform } = await account();
+    assert.deepEqual(
+      { username, displayName, avatarUrl, platform },
+      { username: null, displayName: null, avatarUrl: null, platform: 'bluesky' },
+    );
+    assert.equal((await admin(`client erase ${client.id}`)).code, 0, 'again is no harm');
+    await did('rebuild clients');
+    assert.equal((await account()).username, null);
+    // Made from the streams; a process believes a key it holds for at most a second.
+    const pageShows = async (text: string) => (await (await fetch(String(invite.url))).text()).includes(text);
+    await until('the invite page forgets', async () => !(await pageShows('erasable')), 5_000);
+    assert.equal((await admin(`client erase ${randomUUID()}`)).code, 1);
+  });
+
+  t('rebuilds a projection beside live traffic', async () => {
+    const before = await pool.query('select * from read.workspaces order by id');
+    const rebuilt = await typed('rebuild workspaces --json');
+    assert.equal(rebuilt.code, 0, rebuilt.output);
+    assert.equal(JSON.parse(rebuilt.output).generation, 2);
+    const after = await pool.query('select * from read.workspaces order by id');
+    assert.deepEqual(after.rows, before.rows);
+    assert.ok(projections.running);
+  });
+
+  t('settles a target whose outcome is unknown, and no other', async () => {
+    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), 12);
+    const operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() } as const;
+    const context = contextOf(operator, testTwinIdOf(workspaceId));
+    const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];
+    const claim = { attempt: 1, takeover: 0 };
+    const failure = {
+      ...({ category: 'unknown', code: 'outcome_unknown', message: 'No answer.', platformCode: null } as const),
+      ...({ platformMessage: null, retryable: true, actor: 'service', mediaId: null } as const),
+    };
+    const unknownTarget = async (): Promise<string> => {
+      const targetId = randomUUID();
+      const planned = {
+        ...({
+          targetId,
+          accountId,
+          clientId,
+          platform: 'x',
+          dueAt: context.now,
+          scheduledLocal: null,
+          timezone: 'UTC',
+        } as const),
+        ...({ jitterSeconds: 0, scheduleMode: 'managed', scheduleModeReason: null } as const),
+      };
+      const commands: readonly TargetCommand[] = [
+        { type: 'Schedule', planned, postId, postRevision: 0 },
+        { type: 'Start', now: context.now },
+        { type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: context.now },
+        { type: 'RecordUnknown', ...claim, failure, reconcileAt: context.now },
+      ];
+      for (const command of commands)
+        await execute(store, target, targetId, command, context, { partitionKey: postId });
+      return targetId;
+    };
+    const shownAs = async (id: string) =>
+      (await pool.query('select status, external_id, permalink, failure from read.post_targets where id = $1', [id]))
+        .rows[0];
+
+    const seen = await unknownTarget();
+    await did(`target settle ${seen} published --external-id 42 --permalink https://x.com/a/status/42`);
+    assert.deepEqual(await shownAs(seen), {
+      ...{ status: 'published', external_id: '42', permalink: 'https://x.com/a/status/42', failure: null },
+    });
+    const lost = await unknownTarget();
+    await did(`target settle ${lost} failed --reason Nowhere`);
+    const { status, failure: why } = await shownAs(lost);
+    assert.deepEqual({ status, why: why.message }, { status: 'failed', why: 'Nowhere' });
+
+    const again = await admin(`target settle ${seen} failed`);
+    assert.equal(again.code, 1);
+    assert.match(again.output, /published target has a known outcome/);
+    const missing = await admin(`target settle ${randomUUID()} published`);
+    assert.match(missing.output, /no such target/);
+    assert.equal((await admin(`target settle ${await unknownTarget()} perhaps`)).code, 2);
+    assert.equal((await admin(`target settle ${await unknownTarget()} published --permalink here`)).code, 2);
+  });
+
+  t('knows which versions of the secret are needed; without one of them nothing starts', async () => {
+    const [first] = await listed('secrets');
+    assert.equal(first?.version, 'v1');
+    assert.equal(Number(first?.dataKeys), 0, 'the only client with personal data was erased');
+    const { secret = '' } = await did('key create --mode test');
+    await answers(secret, 200);
+    const http = caller(secret);
+    const { data: client } = await http.post('/clients', { name: 'Keeps its key', type: 'brand' });
+    const ask = { platforms: ['x'], recipientEmail: 'someone@example.com' };
+    await http.post(`/clients/${client.id}/connect-invites`, ask);
+    const v2 = `v2:${randomBytes(32).toString('base64')}`;
+    const both = { ...env, SECRET_KEY: `${v2},${v1}` };
+    const { output } = await run('services/admin/main.ts', { env: both, args: ['secrets', '--json'] });
+    assert.deepEqual(JSON.parse(output), [
+      { version: 'v2', inSecretKey: true, current: true, dataKeys: 0, openInvites: 0, idempotencyKeys: 'none' },
+      { version: 'v1', inSecretKey: true, current: false, dataKeys: 1, openInvites: 2, idempotencyKeys: 'all' },
+    ]);
+    for (const main of ['services/api/main.ts', 'services/publisher/main.ts', 'projections/main.ts']) {
+      const refused = await run(main, { env: { ...env, SECRET_KEY: v2 } });
+      assert.equal(refused.code, 1, main);
+      assert.match(refused.output, /SECRET_KEY lacks version v1/);
+    }
+    const rotated = await start('services/api/main.ts', { env: both });
+    assert.equal((await callerOf(() => rotated.url('/v1'), secret).get('/agency')).status, 200);
+    assert.equal((await rotated.stop()).code, 0);
+  });
+
+  t('says when the read models are behind', async () => {
+    assert.equal((await projections.stop()).code, 0);
+    const { code, output } = await admin('workspace create --name Later');
+    assert.equal(code, 0, output);
+    assert.match(output, /read models are behind/);
+    projections = await start('projections/main.ts', { env });
+    await until('it is there', async () => (await listed('workspace list')).length === 2);
+    const several = await admin('key create --mode test');
+    assert.equal(several.code, 2);
+    assert.match(several.output, /Say which: --workspace ID/);
+  });
+});
