@@ -1,0 +1,39 @@
+/** The publisher of the bench, alone in its process as it is alone in its thread; prints one JSON line at the end. */
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import { processEnv, readConfig } from '#runtime/config.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import { runPublisher } from '#services/publisher/publisher.ts';
+import { openPublishing } from '#test/support/publishing.ts';
+
+const url = process.argv[2] ?? '';
+const parts = await openPublishing(url, { database: { url, connections: 48 } });
+const draining = new AbortController();
+process.on('SIGTERM', () => draining.abort());
+process.stdin.on('end', () => draining.abort()).resume();
+
+/** Wall clock at which each target's publish call began. */
+const begun: [string, number][] = [];
+const watched: PlatformAdapter = {
+  boundaryDeadlineMs: parts.sandbox.boundaryDeadlineMs,
+  settleWindowMs: (platform) => parts.sandbox.settleWindowMs(platform),
+  absenceIsProof: (platform) => parts.sandbox.absenceIsProof(platform),
+  reconcile: (request, boundary) => parts.sandbox.reconcile(request, boundary),
+  publish: (request, steps) => {
+    begun.push([request.targetId, Date.now()]);
+    return parts.sandbox.publish(request, steps);
+  },
+};
+process.stdout.write('ready\n');
+await runPublisher(
+  {
+    store: parts.store,
+    pool: parts.pool,
+    adapterOf: () => watched,
+    config: readConfig(processEnv()),
+    logger: createLogger('bench', 'warn'),
+  },
+  draining.signal,
+);
+await parts.close();
+process.stdin.destroy();
+process.stdout.write(`${JSON.stringify(begun)}\n`);

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { check, untilQuiet } from '#test/faults/check.ts';
+import { FaultWorld } from '#test/faults/world.ts';
+import { type TestServer, testServer } from '#test/support/postgres.ts';
+import { until } from '#test/support/processes.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** The only part our processes share goes away under load, in order and by kill -9, and comes back. */
+suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
+  const names = ['api', 'projections', 'outcomes', 'publisher-1'];
+  let server: TestServer;
+  let world: FaultWorld;
+
+  t.before(async () => {
+    server = await testServer();
+    world = await FaultWorld.open({ databaseUrl: server.url, random: seeded('faults of Postgres') });
+    await world.begin(names);
+  });
+  t.after(async () => {
+    await world?.close();
+    await server?.drop();
+  });
+
+  interface Ready {
+    readonly status: string;
+    readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail?: string }[];
+  }
+  const readiness = async (name: string): Promise<{ readonly status: number; readonly body: Ready }> => {
+    const answer = await fetch(world.role(name).up?.url('/readyz') ?? '');
+    return { status: answer.status, body: (await answer.json()) as Ready };
+  };
+  const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(`${world.origin()}/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${world.token}`,
+        'content-type': 'application/json',
+        'idempotency-key': crypto.randomUUID(),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+
+  /** What the api's log says of an answer that should not be. */
+  const whyOf = async (what: string, answer: Response): Promise<string> => {
+    const text = await answer.text();
+    const lines = world.role('api').up?.log() ?? [];
+    const { correlationId } = JSON.parse(text) as { correlationId?: string };
+    return [
+      what,
+      text,
+      ...lines.filter((one) => one.correlationId === correlationId).map((one) => JSON.stringify(one)),
+    ].join('\n');
+  };
+
+  const away = async (): Promise<void> => {
+    for (const [method, path, body] of [
+      ['GET', '/posts', undefined],
+      ['GET', '/agency', undefined],
+      ['POST', '/clients', { name: 'not now', type: 'brand' }],
+    ] as const) {
+      const answer = await ask(method, path, body);
+      assert.equal(answer.status, 503, await whyOf(`${method} ${path}`, answer.clone()));
+      assert.match(answer.headers.get('content-type') ?? '', /application\/problem\+json/);
+      assert.ok(Number(answer.headers.get('retry-after')) > 0);
+      const problem = (await answer.json()) as { code: string; correlationId: string };
+      assert.equal(problem.code, 'unavailable');
+      assert.ok(problem.correlationId.length > 0);
+    }
+    for (const name of names) {
+      const { status, body } = await readiness(name);
+      assert.equal(status, 503, `${name}: ${JSON.stringify(body)}`);
+      const ill = body.checks.filter((one) => !one.ok);
+      assert.ok(
+        ill.some((one) => ['store', 'database', 'log'].includes(one.name)),
+        `${name} names no part: ${JSON.stringify(body)}`,
+      );
+      assert.equal((await fetch(world.role(name).up?.url('/livez') ?? '')).status, 200);
+    }
+    await delay(2_000);
+  };
+
+  for (const way of ['stop', 'kill9'] as const) {
+    t(`${way}: said as unavailable while it is away, and all goes on when it is back`, async () => {
+      const stop = new AbortController();
+      const going = world.load.keepGoing(3, stop.signal);
+      await delay(1_000);
+      await server[way]();
+      await away().finally(() => server.start());
+      for (const name of names) {
+        await until(`${name} is well again`, async () => (await readiness(name)).status === 200, 30_000);
+      }
+      stop.abort();
+      await going;
+      assert.ok(world.load.unavailable > 0, 'the load never met the outage');
+      assert.equal(world.kills, 0, 'a process had to be started again');
+      assert.deepEqual(world.violations, []);
+    });
+  }
+
+  t('nothing is lost, and nothing is out twice', async () => {
+    const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+    assert.deepEqual(await untilQuiet(checked, 90_000), []);
+    await world.load.repeat(500);
+    const { violations } = await check(checked);
+    assert.deepEqual([...world.violations, ...violations], []);
+  });
+});

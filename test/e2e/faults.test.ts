@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { check, untilQuiet } from '#test/faults/check.ts';
+import { points, pointsInSource, roleNames } from '#test/faults/points.ts';
+import { FaultWorld } from '#test/faults/world.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('faults', { timeoutMs: 300_000 }, (t) => {
+  let world: FaultWorld;
+  const random = seeded('faults');
+
+  t.before(async () => {
+    world = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random });
+    await world.begin();
+  });
+  t.after(() => world?.close());
+
+  t('every gap that the source names is one somebody dies at', () => {
+    assert.deepEqual([...new Set(points.map((one) => one.name))].sort(), pointsInSource());
+  });
+
+  t('each process dies once at each of its gaps', async () => {
+    const began = world.kills;
+    await Promise.all(
+      roleNames.map((name) =>
+        world.dieAtEach(
+          world.role(name),
+          points.filter((one) => one.role === name),
+        ),
+      ),
+    );
+    assert.ok(world.kills - began >= points.length, `${world.kills - began} deaths`);
+    assert.deepEqual(world.violations, []);
+  });
+
+  t('any of them dies five times at random, and a publisher sleeps past its leases', async () => {
+    const stop = new AbortController();
+    const going = world.load.keepGoing(4, stop.signal);
+    const frozen = world.freeze(world.role('publisher-1'));
+    for (let kill = 0; kill < 5; kill += 1) {
+      await delay(random.int(100, 900));
+      const name = random.pick(['api', 'projections', 'outcomes', 'publisher-2', 'relay']);
+      await world.role(name).kill();
+    }
+    await frozen;
+    stop.abort();
+    await going;
+    assert.deepEqual(world.violations, []);
+  });
+
+  t(
+    'nothing acknowledged is lost, nothing is out twice or early, and the read models say what the streams say',
+    async () => {
+      const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+      assert.deepEqual(await untilQuiet(checked, 90_000), []);
+      await world.load.repeat(1_000);
+      const verdict = await check(checked);
+      process.stdout.write(
+        `  ${world.kills} deaths, ${world.load.told.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.events} events, ${verdict.rows} rows\n`,
+      );
+      assert.deepEqual([...world.violations, ...verdict.violations], []);
+    },
+  );
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { type MutantName, mutated } from '#test/faults/mutants.ts';
+import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
+import { FaultWorld } from '#test/faults/world.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { run } from '#test/support/processes.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** The checks of the fault tests against builds that are broken on purpose: one that stays green proves nothing. */
+suite('mutants', { timeoutMs: 240_000 }, (t) => {
+  const random = seeded('mutants');
+  const worlds: FaultWorld[] = [];
+
+  const world = async (mutant: MutantName | null): Promise<FaultWorld> => {
+    const env = mutant === null ? {} : mutated(mutant);
+    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
+    worlds.push(made);
+    await made.begin(['api', 'projections', 'outcomes']);
+    return made;
+  };
+  t.after(async () => {
+    for (const one of worlds) await one.close();
+  });
+
+  const asleep = async (mutant: MutantName | null, ...naps: readonly Nap[]): Promise<readonly Woken[]> => {
+    const its = await world(mutant);
+    const woken: Woken[] = [];
+    for (const nap of naps) woken.push(await oversleep(its, nap));
+    await its.close();
+    worlds.splice(worlds.indexOf(its), 1);
+    return woken;
+  };
+  const fine: Woken = { target: '', violations: [] };
+
+  t('a publisher that overslept its lease has no effect any more', async () => {
+    assert.deepEqual(await asleep(null, 'publisher:before-claim', 'publisher:before-boundary'), [fine, fine]);
+  });
+
+  t('claim without revision: the sleeper claims what is published, and it goes out twice', async () => {
+    const [woken] = await asleep('claim without revision', 'publisher:before-claim');
+    assert.match(woken?.violations.join('\n') ?? '', /was created 2 times/);
+  });
+
+  t('takeover without append: the sleeper crosses the boundary of somebody else', async () => {
+    const [woken] = await asleep('takeover without append', 'publisher:before-boundary');
+    assert.notEqual(woken?.target, '');
+  });
+
+  const projected = async (env: Readonly<Record<string, string>>): Promise<string> => {
+    const { url } = await testDatabase();
+    const { code, output } = await run('test/faults/two-projectors.ts', { args: [url], env });
+    assert.equal(code, 0, output);
+    return output.trim();
+  };
+
+  t('recount without lock: two partitions at once make a count that no replay makes', async () => {
+    assert.equal(await projected({}), '[]');
+    assert.match(await projected(mutated('recount without lock')), /"account_count":1/);
+  });
+});

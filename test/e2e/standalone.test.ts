@@ -1,0 +1,245 @@
+/** Standalone as a person meets it: starts, second starts, Ctrl-C, kill -9, wrong words. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { livePostmaster } from '#infra/postgres/embedded.ts';
+import { processFacts } from '#infra/postgres/process-facts.ts';
+import { locate } from '#infra/postgres/server-files.ts';
+import { callerOf } from '#test/support/http.ts';
+import { freePort } from '#test/support/kafka/java-broker.ts';
+import { compose, prepare, published, targetsOf } from '#test/support/main-job.ts';
+import { dataFolder } from '#test/support/postgres.ts';
+import { type Process, run, type StartOptions, start, until } from '#test/support/processes.ts';
+import { suite } from '#test/support/suite.ts';
+
+const main = 'services/standalone/main.ts';
+const folder = dataFolder();
+const { dataDir } = folder;
+
+const standalone = (args: readonly string[] = [], options: StartOptions = {}) =>
+  start(main, { args: ['--data', dataDir, '--port', '0', ...args], readyAt: /^Serving/m, ...options });
+const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
+const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
+const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
+const ready = async (one: Process) => {
+  const answer = await fetch(baseUrl(one).replace('/v1', '/readyz'));
+  return { status: answer.status, body: (await answer.json()) as { checks: { name: string; ok: boolean }[] } };
+};
+
+suite('standalone', { timeoutMs: 180_000 }, (t) => {
+  let first: Process;
+  let testKey = '';
+  let liveKey = '';
+  let before: unknown;
+
+  const get = async (one: Process, key: string, of: string) => callerOf(() => baseUrl(one), key).get(of);
+  const publishedCount = async (one: Process): Promise<number> =>
+    (await get(one, testKey, '/post-targets?status=published&limit=100')).rows.length;
+
+  t.after(() => folder.drop());
+
+  t('--help tells all; a wrong flag, port or variable ends with 2 and names itself', async () => {
+    const help = await run(main, { args: ['--help'] });
+    assert.equal(help.code, 0);
+    for (const word of ['--port', '--data', '--tour-only', 'DATABASE_URL', 'SECRET_KEY']) {
+      assert.ok(help.output.includes(word), word);
+    }
+    const wrong: readonly (readonly [readonly string[], Record<string, string>, RegExp])[] = [
+      [['--prot', '1'], {}, /--prot/],
+      [['--port', 'x'], {}, /--port must be a number from 0 to 65535, not "x"/],
+      [['--port', '70000'], {}, /--port/],
+      [['extra'], {}, /extra/],
+      [['--data', dataDir], { LEASE_TTL_MS: 'soon' }, /LEASE_TTL_MS/],
+      [['--data', dataDir], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL/],
+    ];
+    for (const [args, env, words] of wrong) {
+      const { code, output } = await run(main, { args, env });
+      assert.equal(code, 2, output);
+      assert.match(output, words);
+      assert.match(output, /--help/);
+    }
+  });
+
+  t('the first start shows its keys once, runs the main job, and serves', async () => {
+    first = await standalone();
+    const output = first.output();
+    testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
+    liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
+    assert.equal(output.split(liveKey).length, 2, 'the live key stands there once');
+    assert.match(output, /10 of 10 targets published/);
+    assert.equal((await get(first, testKey, '/agency')).data.mode, 'test');
+    assert.equal((await get(first, liveKey, '/agency')).data.mode, 'live');
+    assert.equal(await publishedCount(first), 10);
+    before = (await get(first, testKey, '/posts?limit=100')).rows.at(-1);
+    assert.equal(statSync(path.join(dataDir, 'secret.key')).mode & 0o777, 0o600);
+    assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
+  });
+
+  t('/readyz names every part; /metrics has each thread', async () => {
+    const { status, body } = await ready(first);
+    assert.equal(status, 200, JSON.stringify(body));
+    const names = new Set(body.checks.map(({ name }) => name));
+    for (const name of ['store', 'database', 'log', 'projections', 'outcomes']) assert.ok(names.has(name), name);
+    const metrics = await (await fetch(baseUrl(first).replace('/v1', '/metrics'))).text();
+    for (const thread of ['standalone', 'projections', 'outcomes', 'publisher']) {
+      assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
+    }
+  });
+
+  t('the curl lines it prints are true', async () => {
+    const lines = [...first.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
+    assert.equal(lines.length, 3);
+    for (const [, header, url] of lines) {
+      const answer = await fetch(
+        url ?? '',
+        header ? { headers: { authorization: header.replace('Authorization: ', '') } } : {},
+      );
+      assert.equal(answer.status, 200, url);
+      assert.ok(JSON.stringify(await answer.json()).length > 100);
+    }
+  });
+
+  t('the curl of README is true as it stands there', async () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
+    const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
+    const text = curl
+      .replaceAll('<client>', clientId)
+      .replace('$POSTLINE_KEY', testKey)
+      .replace('$(uuidgen)', 'readme');
+    const [, method = '', url = ''] = /-X (\w+) (\S+)/.exec(text) ?? [];
+    const headers = [...text.matchAll(/-H (["'])([\w-]+): (.*?)\1/g)].map(([, , name, value]) => [
+      name ?? '',
+      value ?? '',
+    ]);
+    const [, body = ''] = /-d '([^']+)'/.exec(text) ?? [];
+    const here = url.replace('http://127.0.0.1:8080/v1', baseUrl(first));
+    const answer = await fetch(here, { method, headers: Object.fromEntries(headers), body });
+    assert.equal(answer.status, 200, await answer.text());
+  });
+
+  t('a second one on the same folder is refused with words', async () => {
+    const second = await run(main, { args: ['--data', dataDir, '--port', '0'] });
+    assert.equal(second.code, 1);
+    assert.match(second.output, new RegExp(`in use by process ${first.pid}`));
+    assert.equal((await ready(first)).status, 200, 'and the first is unharmed');
+  });
+
+  t('admin joins the running one, and does not stop it', async () => {
+    const pid = postmaster();
+    const { code, output } = await run('services/admin/main.ts', {
+      args: ['key', 'create', '--mode', 'test', '--data', dataDir],
+    });
+    assert.equal(code, 0, output);
+    const key = /sk_test_\S+/.exec(output)?.[0] ?? '';
+    assert.equal((await get(first, key, '/agency')).status, 200);
+    assert.equal(postmaster(), pid);
+    assert.equal((await ready(first)).status, 200);
+  });
+
+  t('SIGTERM drains, then stops Postgres, with exit code 0', async () => {
+    const ended = await first.stop();
+    assert.equal(ended.code, 0, first.output());
+    assert.ok(ended.ms < 10_000, `${ended.ms} ms`);
+    assert.equal(postmaster(), undefined);
+    assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+  });
+
+  t('admin works on the folder while nothing runs, and leaves nothing running', async () => {
+    const { code, output } = await run('services/admin/main.ts', { args: ['workspace', 'list', '--data', dataDir] });
+    assert.equal(code, 0, output);
+    assert.match(output, /My agency/);
+    assert.equal(postmaster(), undefined);
+  });
+
+  t('the second start is ready in less than 3 s, shows no key and keeps everything', async () => {
+    const port = await freePort();
+    const second = await start(main, { args: ['--data', dataDir, '--port', String(port)], readyAt: /^Serving/m });
+    assert.equal(new URL(baseUrl(second)).port, String(port));
+    process.stdout.write(`  second start ready in ${readySeconds(second)} s\n`);
+    assert.ok(readySeconds(second) < 3, `${readySeconds(second)} s`);
+    assert.ok(!/sk_(test|live)_/.test(second.output()), 'no key is shown again');
+    assert.ok(!/main job/.test(second.output()), 'no tour');
+    assert.deepEqual((await get(second, testKey, '/posts?limit=100')).rows.at(-1), before);
+    assert.equal((await get(second, liveKey, '/agency')).status, 200);
+    const taken = dataFolder();
+    const refused = await run(main, { args: ['--data', taken.dataDir, '--port', String(port)] });
+    assert.equal(refused.code, 1);
+    assert.match(refused.output, new RegExp(`EADDRINUSE|port ${port}`), 'a taken port is named');
+    await taken.drop();
+    assert.equal((await second.stop()).code, 0);
+  });
+
+  t('after kill -9 the next start adopts Postgres and keeps everything', async () => {
+    const killed = await standalone();
+    const pid = postmaster();
+    assert.ok(pid !== undefined);
+    await killed.kill();
+    assert.equal(postmaster(), pid, 'Postgres outlives us');
+    const next = await standalone();
+    assert.equal(postmaster(), pid, 'the same Postgres');
+    assert.deepEqual((await get(next, testKey, '/posts?limit=100')).rows.at(-1), before);
+    assert.ok((await publishedCount(next)) >= 10);
+    assert.equal((await next.stop()).code, 0);
+    assert.equal(postmaster(), undefined);
+  });
+
+  t('Ctrl-C reaches the whole group: the drain comes before the end of Postgres', async () => {
+    const one = await standalone([], { group: true });
+    const pid = postmaster() ?? 0;
+    // Work in flight: a post whose targets are being published when the signal comes.
+    const http = callerOf(() => baseUrl(one), testKey);
+    const { clientId } = await prepare(http, { name: 'In flight', usernames: {} });
+    const post = await compose(http, clientId);
+    one.signal('SIGINT');
+    one.signal('SIGINT');
+    const { code, ms } = await one.exited();
+    assert.equal(code, 0, one.output());
+    assert.ok(ms < 10_000, `${ms} ms`);
+    assert.equal(processFacts(pid), undefined, 'Postgres is stopped');
+    const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8').trim().split('\n').slice(-40).join('\n');
+    assert.ok(!/"level":(50|60)/.test(log), log);
+    assert.ok(!/terminating connection|Connection terminated/.test(log), log);
+    const server = readFileSync(path.join(dataDir, 'pg.log'), 'utf8').trim().split('\n').slice(-12).join('\n');
+    assert.match(server, /database system is shut down/);
+    assert.ok(!/was not properly shut down/.test(server), server);
+    const next = await standalone();
+    const done = await published(
+      callerOf(() => baseUrl(next), testKey),
+      post.data.id,
+    );
+    assert.equal(targetsOf(done).length, 10);
+    assert.equal((await next.stop()).code, 0);
+  });
+
+  t('Ctrl-C in the middle of the first tour drains like any other', async () => {
+    const fresh = dataFolder();
+    const one = await start(main, {
+      args: ['--data', fresh.dataDir, '--port', '0'],
+      readyAt: /client created/,
+      group: true,
+    });
+    one.signal('SIGINT');
+    const { code } = await one.exited();
+    assert.equal(code, 0, one.output());
+    assert.match(one.output(), /Draining/);
+    assert.ok(!/aborted|The log says more|Serving/.test(one.output()), one.output());
+    assert.equal(livePostmaster(locate(fresh.dataDir).cluster), undefined);
+    await fresh.drop();
+  });
+
+  t('no secret stands in the log', async () => {
+    const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8');
+    const secrets = [
+      testKey,
+      liveKey,
+      readFileSync(path.join(dataDir, 'secret.key'), 'utf8').trim().slice(3),
+      readFileSync(path.join(dataDir, 'pg.password'), 'utf8').trim(),
+    ];
+    for (const secret of secrets) {
+      assert.ok(secret.length > 20);
+      assert.ok(!log.includes(secret), 'a secret is in the log');
+    }
+    await until('the log has lines', async () => log.split('\n').length > 50);
+  });
+});

@@ -1,0 +1,53 @@
+/** The manual runs: the tour is a test, and what README says works as it stands there. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { platforms } from '#schemas/common.ts';
+import { dataFolder } from '#test/support/postgres.ts';
+import { run } from '#test/support/processes.ts';
+import { suite } from '#test/support/suite.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const fileOf = (name: string): string => readFileSync(path.join(root, name), 'utf8');
+const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
+
+suite('the tour', { timeoutMs: 180_000 }, (t) => {
+  const folder = dataFolder();
+  t.after(() => folder.drop());
+
+  t('--tour-only ends with 0 and ten published targets', async () => {
+    const args = ['--data', folder.dataDir, '--port', '0', '--tour-only'];
+    const { code, output } = await run('services/standalone/main.ts', { args, within: 120_000 });
+    assert.equal(code, 0, output);
+    const table = output.split('\n').slice(output.split('\n').findIndex((line) => line.startsWith('platform ')) + 1);
+    const rows = table.slice(0, platforms.length).map((line) => line.split(/\s{2,}/));
+    assert.deepEqual(new Set(rows.map(([platform]) => platform)), new Set(platforms));
+    for (const [platform, status, at, attempts, permalink] of rows) {
+      assert.equal(status, 'published', platform);
+      assert.ok(!Number.isNaN(Date.parse(at ?? '')), at);
+      assert.equal(attempts, platform === 'linkedin' ? '2' : '1', platform);
+      assert.match(permalink ?? '', /^https:\/\//);
+    }
+    for (const event of [/linkedin rate_limited/, /facebook published .*found by asking/, /pinterest is due later/]) {
+      assert.match(output, event);
+    }
+    assert.ok(!/Serving/.test(output), 'it does not stay');
+  });
+
+  t('every script and target that the papers name is there', () => {
+    const papers = ['README.md', 'CONTRIBUTING.md'].map(fileOf).join('\n');
+    const makeTargets = new Set([...fileOf('Makefile').matchAll(/^([a-z]+):/gm)].map(([, name]) => name));
+    const named = [...papers.matchAll(/\bmake ([a-z]+)\b/g)].map(([, name]) => name ?? '');
+    assert.ok(named.includes('run') && named.includes('test'));
+    for (const name of named) assert.ok(makeTargets.has(name), `make ${name}`);
+    for (const [, name] of papers.matchAll(/\bnpm run ([a-z]+)\b/g)) assert.ok(scripts[name ?? ''], `npm run ${name}`);
+  });
+
+  t('files that the papers name are there', () => {
+    for (const paper of ['README.md', 'CONTRIBUTING.md']) {
+      for (const [, name] of fileOf(paper).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+        assert.doesNotThrow(() => readFileSync(path.join(root, name ?? '')), `${paper}: ${name}`);
+      }
+    }
+  });
+});

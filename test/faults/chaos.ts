@@ -1,0 +1,133 @@
+/** `make chaos`: our processes are killed at every gap and at random until enough have died, then all is compared. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { testDatabase } from '#test/support/postgres.ts';
+import { random as seededRandom } from '#test/support/seed.ts';
+import { runCleanups } from '#test/support/suite.ts';
+import { check, untilQuiet, type Verdict } from './check.ts';
+import { type MutantName, mutantNames, mutated } from './mutants.ts';
+import { points, roleNames } from './points.ts';
+import { FaultWorld } from './world.ts';
+
+const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
+
+Starts api, projections, outcomes, two publishers, a relay and rebuilds, each a process of its own, over one Postgres,
+under load. Kills them with -9 at every named gap and at random, and puts a publisher to sleep past its leases. Every so
+often it waits until all is quiet and compares: what was acknowledged, the network's ledger, the read models, the streams.
+Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
+
+  --kills <n>      kills at least (default 200)
+  --seed <n>       plays the random choices of a run again
+  --minutes <n>    begins no further round after so many (default 30)
+  --mutant <name>  with a broken build, which must end in violations: ${mutantNames.join(', ')}
+  --help           this text
+
+Environment: DATABASE_URL or TEST_DATABASE_URL gives a server; a database of its own is made on it, and dropped.`;
+
+interface Options {
+  readonly kills: number;
+  readonly seed: number;
+  readonly minutes: number;
+  readonly mutant: MutantName | null;
+}
+
+const readOptions = (): Options | null => {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '200' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      minutes: { type: 'string', default: '30' },
+      mutant: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  if (values.help) return null;
+  const number = (name: 'kills' | 'seed' | 'minutes'): number => {
+    const value = Number(values[name]);
+    if (!Number.isInteger(value) || value < 0) throw new Error(`--${name} must be a whole number, not ${values[name]}`);
+    return value;
+  };
+  const mutant = mutantNames.find((one) => one === values.mutant) ?? null;
+  if (values.mutant !== undefined && mutant === null) throw new Error(`--mutant is one of ${mutantNames.join(', ')}`);
+  return { kills: number('kills'), seed: number('seed'), minutes: number('minutes'), mutant };
+};
+
+const began = performance.now();
+const say = (what: string): void =>
+  void process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${what}\n`);
+
+/** Every gap once, then kills at random, all under load; then quiet and the comparison. */
+const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: number): Promise<Verdict> => {
+  const stop = new AbortController();
+  const going = world.load.keepGoing(3, stop.signal);
+  await Promise.all(
+    roleNames.map((name) =>
+      world.dieAtEach(
+        world.role(name),
+        points.filter((one) => one.role === name),
+      ),
+    ),
+  );
+  const steady = roleNames.filter((name) => name !== 'rebuild');
+  while (world.kills < upTo) {
+    const name = random.pick(steady);
+    if (name.startsWith('publisher') && random.int(0, 3) === 0) await world.freeze(world.role(name));
+    else await world.role(name).kill();
+    say(`${name} was killed (${world.kills})`);
+    await delay(random.int(50, 1_500));
+  }
+  stop.abort();
+  await going;
+  const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+  const open = await untilQuiet(checked, 180_000);
+  await world.load.repeat(500);
+  const verdict = await check(checked);
+  return { ...verdict, violations: [...world.violations, ...open, ...verdict.violations] };
+};
+
+const killsOfRound = 50;
+
+const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> => {
+  say(`seed ${seed}${mutant === null ? '' : `, broken build: ${mutant}`}`);
+  const random = seededRandom(seed);
+  const world = await FaultWorld.open({
+    databaseUrl: (await testDatabase()).url,
+    random,
+    onProgress: say,
+    ...(mutant === null ? {} : { env: mutated(mutant) }),
+  });
+  const leave = (signal: NodeJS.Signals): void => {
+    say(`${signal}: stopping`);
+    void Promise.allSettled([...world.roles.values()].map((role) => role.end()))
+      .then(runCleanups)
+      .finally(() => process.exit(130));
+  };
+  process.on('SIGINT', leave).on('SIGTERM', leave);
+  try {
+    await world.begin();
+    let verdict: Verdict;
+    do {
+      verdict = await round(world, random, Math.min(kills, world.kills + killsOfRound));
+      const { events, rows, statuses, violations } = verdict;
+      say(`quiet: ${events} events, ${rows} rows, ${JSON.stringify(statuses)}, ${violations.length} violations`);
+    } while (verdict.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
+    for (const what of verdict.violations) process.stdout.write(`\nviolation: ${what}\n`);
+    const { posts, targets, violations } = verdict;
+    process.stdout.write(
+      `\nchaos: ${world.kills} kills, ${posts} posts, ${targets} targets, ${violations.length} violations, seed ${seed}\n`,
+    );
+    if (violations.length > 0) process.exitCode = 1;
+  } finally {
+    await world.close();
+  }
+};
+
+const options = readOptions();
+if (options === null) process.stdout.write(`${HELP}\n`);
+else {
+  try {
+    await main(options);
+  } finally {
+    await runCleanups();
+  }
+}

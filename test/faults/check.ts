@@ -1,0 +1,326 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import { client } from '#domain/client.ts';
+import { normaliseName } from '#domain/ids.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import { post, statusOf } from '#domain/post.ts';
+import { type TargetState, target } from '#domain/target.ts';
+import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { projections } from '#projections/index.ts';
+import { compareWithReplay } from '#projections/verify.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { foldEvents } from '#runtime/domain-store.ts';
+import { idOf, kindOf } from '#schemas/topics.ts';
+
+/** What must hold when all is quiet, whatever was done to our processes before. */
+
+export interface Checked {
+  readonly pool: pg.Pool;
+  readonly store: EventStore;
+  readonly codec: EventCodec;
+  readonly sandbox: SandboxNetwork;
+}
+
+export interface Verdict {
+  readonly violations: readonly string[];
+  readonly events: number;
+  readonly posts: number;
+  readonly targets: number;
+  /** Targets by status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly rows: number;
+}
+
+/** Due later than this, milliseconds, a target waits for its time. */
+const laterMs = 120_000;
+/** Without an append for so long, milliseconds, nothing is under way. */
+const quietMs = 2_500;
+
+const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string, readonly DecodedEvent[]>> => {
+  const streams = new Map<string, DecodedEvent[]>();
+  for (let after: bigint | null = null; ; ) {
+    const page = await store.readAll({ after, limit: 1_000 });
+    const last = page.at(-1);
+    if (last === undefined) return streams;
+    after = last.position;
+    for (const event of await codec.decodeAll(page)) {
+      const known = streams.get(event.stream);
+      if (known === undefined) streams.set(event.stream, [event]);
+      else known.push(event);
+    }
+  }
+};
+
+/** Why a target has not come to its end yet, null when it has, or waits for its time or for a person. */
+const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | null => {
+  switch (state.status) {
+    case 'none':
+      return 'was never written';
+    case 'pending':
+      return Date.parse(state.dueAt) > Date.now() + laterMs ? null : `is pending since ${state.dueAt}`;
+    case 'publishing':
+    case 'rate_limited':
+      return `is ${state.status}`;
+    case 'outcome_unknown': {
+      const { absenceIsProof, readsBack } = rulesOf(state.platform).publish;
+      if (made.length > 0) return 'is said to be unknown, and the network shows it';
+      return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
+    }
+    default:
+      return null;
+  }
+};
+
+const consumersAt = async (pool: pg.Pool): Promise<boolean> => {
+  const { rows } = await pool.query(
+    `with ends as (select topic, max(position) as position from es.events where topic is not null group by topic),
+     wanted as (
+       select 'projection-' || p.name || '-v' || p.live as name, t.topic from ops.projections p
+       join unnest($1::text[], $2::text[]) as t (name, topic) on t.name = p.name
+       union all values ('outcomes', 'posts'), ('archives', 'workspace'))
+     select 1 from wanted w join ends e using (topic)
+     where coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = w.name), 0) < e.position`,
+    [projections.flatMap((one) => one.topics.map(() => one.name)), projections.flatMap((one) => [...one.topics])],
+  );
+  return rows.length === 0;
+};
+
+/** Waits until nothing is under way any more; answers what still is when that does not come. */
+export const untilQuiet = async (checked: Checked, limitMs: number): Promise<readonly string[]> => {
+  let head: bigint | null = null;
+  let since = performance.now();
+  let left: readonly string[] = ['nothing was looked at'];
+  for (const limit = performance.now() + limitMs; performance.now() < limit; await delay(150)) {
+    const now = await checked.store.head();
+    if (now !== head) {
+      head = now;
+      since = performance.now();
+      left = ['events are still appended'];
+      continue;
+    }
+    if (performance.now() - since < quietMs) continue;
+    if (!(await consumersAt(checked.pool))) {
+      left = ['a consumer is behind'];
+      continue;
+    }
+    left = await openTargets(checked);
+    if (left.length === 0) return [];
+  }
+  return left;
+};
+
+const openTargets = async (checked: Checked): Promise<readonly string[]> => {
+  const { rows } = await checked.pool.query(
+    `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
+       or (status = 'pending' and due_at < now() + interval '2 minutes') limit 200`,
+  );
+  const found: string[] = [];
+  for (const { id } of rows) {
+    const events = await checked.codec.decodeAll(await checked.store.read(`target-${id}`));
+    const why = unsettled(foldEvents(target, events), createdIn(await checked.sandbox.creates(id)));
+    if (why !== null) found.push(`target ${id} ${why}: ${story(events)}`);
+  }
+  const behind = await checked.pool.query('select id::text as id from read.posts where fan_out_behind limit 20');
+  return [...found, ...behind.rows.map(({ id }) => `post ${id} has targets that are behind its plan`)];
+};
+
+const createdIn = (rows: readonly LedgerRow[]): readonly LedgerRow[] => rows.filter((one) => one.outcome === 'created');
+const story = (events: readonly DecodedEvent[]): string =>
+  events
+    .map(({ type, data }) => (data.step === 'boundary' ? 'boundary' : type.replace(/^(Target|Post)/, '')))
+    .join(' ');
+
+const ledgerOf = async (sandbox: SandboxNetwork): Promise<readonly LedgerRow[]> => {
+  const all: LedgerRow[] = [];
+  for (;;) {
+    const page = await sandbox.ledger({ after: all.at(-1)?.seq ?? 0, limit: 5_000 });
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+};
+
+/** The whole list. Nothing may be under way: see `untilQuiet`. */
+export const check = async (checked: Checked): Promise<Verdict> => {
+  const violations: string[] = [];
+  const statuses: Record<string, number> = {};
+  const streams = await streamsOf(checked);
+  const ofKind = (kind: string) => [...streams].filter(([stream]) => kindOf(stream) === kind);
+  const made = Map.groupBy(createdIn(await ledgerOf(checked.sandbox)), (row) => row.targetId);
+
+  for (const { targetId, posts } of await checked.sandbox.duplicates()) {
+    violations.push(
+      `target ${targetId} was created ${posts.length} times: ${story(streams.get(`target-${targetId}`) ?? [])}`,
+    );
+  }
+  const states = new Map<string, TargetState>();
+  for (const [stream, events] of ofKind('target')) {
+    const state = foldEvents(target, events);
+    const id = idOf(stream);
+    states.set(id, state);
+    statuses[state.status] = (statuses[state.status] ?? 0) + 1;
+    const wrong = [...ofTarget(state, made.get(id) ?? []), ...ofClaims(events)];
+    violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
+  }
+  for (const [stream, events] of ofKind('post')) {
+    violations.push(...ofPost(events, states).map((what) => `${stream} ${what}: ${story(events)}`));
+  }
+  for (const [stream, events] of ofKind('account')) {
+    violations.push(
+      ...onceBetween(stream, events, 'AccountReauthRequired', ['AccountReauthorized', 'AccountConnected']),
+    );
+  }
+  for (const [stream, events] of ofKind('request')) {
+    violations.push(...onceBetween(stream, events, 'RequestAccepted', ['RequestCompleted']));
+    violations.push(...onceBetween(stream, events, 'RequestCompleted', ['RequestAccepted']));
+  }
+  violations.push(...names(ofKind('client')));
+  violations.push(...(await relayed(checked.pool)));
+
+  const { rows, differences } = await compareWithReplay(checked);
+  violations.push(
+    ...differences.map(
+      ({ table, id, live, replayed }) =>
+        `${table} ${id} is not what its streams say: ${JSON.stringify(live)} and replayed ${JSON.stringify(replayed)}`,
+    ),
+  );
+  const events = [...streams.values()].reduce((sum, one) => sum + one.length, 0);
+  return { violations, events, rows, statuses, posts: ofKind('post').length, targets: states.size };
+};
+
+/** What the target says of itself against what the network has of it. */
+const ofTarget = (state: TargetState, made: readonly LedgerRow[]): readonly string[] => {
+  const open = unsettled(state, made);
+  if (open !== null || state.status === 'none') return [open ?? ''];
+  const [first] = made;
+  const early = made.filter((row) => row.callStartedAt.getTime() < Date.parse(state.dueAt));
+  const wrong = early.map((row) => `was due ${state.dueAt} and published ${row.callStartedAt.toISOString()}`);
+  if (state.status !== 'published') {
+    return first === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${first.postId}`];
+  }
+  if (first === undefined) return [...wrong, 'is published, and the network has nothing'];
+  if (first.postId !== state.externalId) wrong.push(`is ${state.externalId}, and the network has ${first.postId}`);
+  if (first.visibleAt === null || first.visibleAt.getTime() > Date.now()) wrong.push('is published, and does not show');
+  return wrong;
+};
+
+const ofClaim = new Set([
+  'TargetPublishCheckpointed',
+  'TargetPublished',
+  'TargetRateLimited',
+  'TargetPublishDeferred',
+  'TargetOutcomeUnknown',
+]);
+
+/** Attempts count up one by one, and only the newest claim of the attempt under way writes. */
+const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
+  const wrong: string[] = [];
+  let attempt = 0;
+  let takeover = 0;
+  let under = false;
+  let crossed = false;
+  for (const { type, data } of events) {
+    if (type === 'TargetPublishStarted') {
+      if (under) wrong.push('was claimed while an attempt was under way');
+      if (data.attempt !== attempt + 1) wrong.push(`began attempt ${data.attempt} after ${attempt}`);
+      [attempt, takeover, under, crossed] = [Number(data.attempt), 0, true, false];
+    } else if (type === 'TargetPublishTakenOver') {
+      if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
+      takeover = Number(data.takeover);
+    } else if (ofClaim.has(type)) {
+      if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
+      if (data.step === 'boundary') {
+        if (crossed) wrong.push('crossed its boundary twice in an attempt');
+        crossed = true;
+      }
+      if (type !== 'TargetPublishCheckpointed') under = false;
+    } else if (type === 'TargetFailed') {
+      [attempt, under] = [Math.max(attempt, Number(data.attempt)), false];
+    }
+  }
+  return wrong;
+};
+
+/** Facts about the whole are said once, and the post knows what became of each target. */
+const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
+  const wrong: string[] = [];
+  for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted']) {
+    const times = events.filter((one) => one.type === once).length;
+    if (times > 1) wrong.push(`has ${times} times ${once}`);
+  }
+  for (const whole of ['PostPublished', 'PostFailed'])
+    wrong.push(...onceBetween('', events, whole, ['PostTargetReopened']));
+  const state = foldEvents(post, events);
+  if (state.status !== 'live') return wrong;
+  for (const { targetId } of state.plan.targets) {
+    const own = targets.get(targetId);
+    if (own === undefined || own.status === 'none') {
+      wrong.push(`planned the target ${targetId}, which is not there`);
+      continue;
+    }
+    const settled = ['published', 'failed', 'canceled'].includes(own.status) ? own.status : null;
+    const told = state.targets[targetId]?.outcome ?? null;
+    if (told !== settled) wrong.push(`knows ${told} of ${targetId}, which is ${own.status}`);
+  }
+  const said = events.findLast((one) =>
+    /^Post(Published|Failed|PartiallyPublished|Canceled|TargetReopened)$/.test(one.type),
+  );
+  const shown = statusOf(state);
+  if (
+    ['published', 'failed'].includes(shown ?? '') &&
+    said?.type !== (shown === 'published' ? 'PostPublished' : 'PostFailed')
+  )
+    wrong.push(`is ${shown} and does not say so`);
+  return wrong;
+};
+
+/** `what` again before one of `between` came. */
+const onceBetween = (
+  stream: string,
+  events: readonly DecodedEvent[],
+  what: string,
+  between: readonly string[],
+): readonly string[] => {
+  let said = false;
+  for (const { type } of events) {
+    if (between.includes(type)) said = false;
+    else if (type === what) {
+      if (said) return [`${stream} says ${what} twice`];
+      said = true;
+    }
+  }
+  return [];
+};
+
+const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[]): readonly string[] => {
+  const bearers = new Map<string, string>();
+  return clients.flatMap(([stream, events]) => {
+    const state = foldEvents(client, events);
+    if (state.status !== 'live') return [];
+    const name = `${events[0]?.metadata.workspaceId} ${normaliseName(state.fields.name)}`;
+    const other = bearers.get(name);
+    bearers.set(name, stream);
+    return other === undefined ? [] : [`${stream} and ${other} both bear ${state.fields.name}`];
+  });
+};
+
+/** Every event once or more, and in order: one key's records step back only to repeat. */
+const relayed = async (pool: pg.Pool): Promise<readonly string[]> => {
+  const there = await pool.query(`select to_regclass('relayed.records') is not null as ok`);
+  if (!there.rows[0].ok) return [];
+  for (const limit = performance.now() + 10_000; performance.now() < limit; await delay(100)) {
+    const { rows } = await pool.query(
+      `select count(*)::int as n from es.events e where topic is not null
+       and not exists (select from relayed.records r where r.position = e.position)`,
+    );
+    if (rows[0].n === 0) break;
+    if (performance.now() + 150 > limit) return [`the relay left out ${rows[0].n} events`];
+  }
+  const { rows } = await pool.query(
+    `select count(*)::int as n from (
+       select key, position, max(position) over (partition by key order by first rows between unbounded preceding and 1 preceding) as before
+       from (select key, position, min(place) as first from relayed.records group by key, position) r) s
+     where before > position`,
+  );
+  return rows[0].n === 0 ? [] : [`the relay changed the order ${rows[0].n} times`];
+};

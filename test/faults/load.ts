@@ -1,0 +1,402 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { platforms } from '#schemas/common.ts';
+import type { Random } from '#test/support/seed.ts';
+
+/**
+ * Callers that go on through any fault: every call has its key, one whose outcome is not known is repeated under the
+ * same key until it is. What was acknowledged is kept, to be asked for afterwards.
+ */
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A keyed call and the answer it got when its outcome became known. */
+export interface Told {
+  readonly path: string;
+  readonly key: string;
+  readonly body: unknown;
+  readonly data: Json & { readonly id: string };
+  /** A repeat must answer the same to the letter; else (a client another key may have made) the same id. */
+  readonly exact: boolean;
+}
+
+export interface AcknowledgedPost {
+  readonly id: string;
+  /** Null while it is a draft. */
+  readonly targetIds: readonly string[] | null;
+}
+
+interface Account {
+  readonly id: string;
+  readonly platform: string;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly code: string | null;
+  readonly data: Json & { readonly id: string };
+}
+
+export const actionNames = [
+  'now',
+  'at',
+  'range',
+  'draft',
+  'move',
+  'retry',
+  'limited',
+  'contained',
+  'orphan',
+  'lapse',
+  'archive',
+  'race',
+  'rename',
+  'connect',
+] as const;
+export type ActionName = (typeof actionNames)[number];
+
+/** What the network does to a post, at most once each, so that every target can come to an end. */
+const directives = [
+  'timeout_after once',
+  'timeout_before once',
+  'late once 700ms',
+  'rate_limit once 300ms',
+  'error_after once',
+  'error_before once',
+  'slow once 500ms',
+  'hang once 400ms',
+  'hang once 2500ms',
+  'reject once',
+  'duplicate once',
+  'down once',
+  'unreadable 800ms',
+];
+const contained = ['instagram', 'threads', 'youtube', 'tiktok', 'facebook'];
+
+/** A call whose outcome is still not known after this long is a violation, milliseconds. */
+const patienceMs = 90_000;
+const hourMs = 3_600_000;
+
+export interface LoadOptions {
+  /** Origin of the api, null while it is down. */
+  readonly origin: () => string | null;
+  readonly token: string;
+  readonly random: Random;
+  /** In every name, so that two loads share nothing. */
+  readonly tag: string;
+}
+
+export class Load {
+  readonly told: Told[] = [];
+  readonly posts: AcknowledgedPost[] = [];
+  readonly violations: string[] = [];
+  /** Answers that said that a part is away. */
+  unavailable = 0;
+  /** Calls that got no answer. */
+  unanswered = 0;
+  readonly #options: LoadOptions;
+  #clientId = '';
+  #accounts: readonly Account[] = [];
+  #count = 0;
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+  }
+
+  /** A client with an account on every platform. */
+  async prepare(): Promise<void> {
+    this.#clientId = await this.#client(this.#name('home'));
+    this.#accounts = await this.#connect(
+      this.#clientId,
+      platforms.map((platform) => ({ platform, username: `${platform}-${this.#options.tag}` })),
+    );
+  }
+
+  run(action: ActionName): Promise<void> {
+    return this.#actions[action]();
+  }
+
+  /** A post to the account of one platform, due at once. Answers its target. */
+  async one(platform: string, directive: string): Promise<string> {
+    const accounts = this.#accounts.filter((account) => account.platform === platform);
+    const [target] = this.#targetsOf(await this.#post({ type: 'now' }, accounts, directive));
+    if (target === undefined) throw new Error(`a post to ${platform} was refused`);
+    return target;
+  }
+
+  /** Callers side by side until the signal aborts; each ends its action first. */
+  async keepGoing(callers: number, signal: AbortSignal): Promise<void> {
+    const one = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await this.run(this.#options.random.pick(actionNames));
+        await delay(this.#options.random.int(20, 250));
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, one));
+  }
+
+  /** Asks again what was acknowledged, under the same keys. */
+  async repeat(most: number): Promise<void> {
+    const some = this.#options.random.shuffle(this.told).slice(0, most);
+    for (const { path, key, body, data, exact } of some) {
+      const again = await this.#call('POST', path, body, key);
+      if (again.status !== 200)
+        this.#wrong(`${path} ${key}: acknowledged, then answered ${again.status} ${again.code}`);
+      else if (again.data.id !== data.id) this.#wrong(`${path} ${key}: was ${data.id}, is ${again.data.id}`);
+      else if (exact && JSON.stringify(again.data) !== JSON.stringify(data)) {
+        this.#wrong(`${path} ${key}: another answer: ${JSON.stringify(data)} then ${JSON.stringify(again.data)}`);
+      }
+    }
+    for (const { id, targetIds } of this.posts) {
+      const found = await this.get(`/posts/${id}`);
+      if (found.status !== 200) this.#wrong(`post ${id} was acknowledged and is answered with ${found.status}`);
+      const shown = (found.data?.targets as readonly { id: string }[] | undefined)?.map((one) => one.id) ?? [];
+      const lost = targetIds?.filter((one) => !shown.includes(one)) ?? [];
+      if (lost.length > 0) this.#wrong(`post ${id} was acknowledged with targets that are not there: ${lost}`);
+    }
+  }
+
+  get(path: string): Promise<Answered> {
+    return this.#call('GET', path);
+  }
+
+  readonly #actions: Readonly<Record<ActionName, () => Promise<void>>> = {
+    now: async () => void (await this.#post({ type: 'now' }, this.#some(4))),
+    at: async () => void (await this.#post({ type: 'at', scheduledAt: this.#in(400, 2_500) }, this.#some(3))),
+    range: async () =>
+      void (await this.#post({ type: 'range', from: this.#in(300, 600), to: this.#in(1_500, 3_000) }, this.#some(4))),
+    limited: async () => void (await this.#post({ type: 'now' }, this.#some(4), '[[sandbox:rate_limit once 300ms]]')),
+    contained: async () =>
+      void (await this.#post(
+        { type: 'now' },
+        this.#accounts.filter((one) => contained.includes(one.platform)),
+        '',
+      )),
+    // Long under way: whoever dies meanwhile leaves something to take over.
+    orphan: async () => {
+      await this.#post({ type: 'now' }, this.#accounts, '[[sandbox:slow 1500ms]]');
+      await delay(500);
+    },
+    draft: async () => {
+      const body = this.#body({ type: 'now' }, this.#some(3), this.#text());
+      const draft = await this.#keyed('/posts', { ...body, clientId: this.#clientId, saveDraft: true });
+      if (draft === null) return;
+      this.posts.push({ id: draft.id, targetIds: null });
+      if (this.#options.random.int(0, 1) === 1) {
+        await this.#call('PATCH', `/posts/${draft.id}`, { ...body, content: this.#text() });
+      }
+      const published = await this.#keyed(`/posts/${draft.id}/publish`, {});
+      if (published !== null) this.#remember(published);
+    },
+    move: async () => {
+      const post = await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, this.#some(3));
+      const [first, second] = this.#targetsOf(post);
+      if (first !== undefined)
+        await this.#keyed(`/post-targets/${first}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
+      if (second !== undefined) await this.#keyed(`/post-targets/${second}/cancel`, undefined);
+    },
+    retry: async () => {
+      const post = await this.#post({ type: 'now' }, this.#some(1), '[[sandbox:reject once]]');
+      const [target] = this.#targetsOf(post);
+      if (target === undefined || !(await this.#status(target, 'failed'))) return;
+      await this.#keyed(`/post-targets/${target}/retry`, undefined);
+    },
+    lapse: async () => {
+      const username = `token-death-once-${this.#name('')}`;
+      const made = await this.#connect(this.#clientId, [{ platform: 'linkedin', username }]);
+      const [target] = this.#targetsOf(await this.#post({ type: 'now' }, made, ''));
+      if (target === undefined || !(await this.#status(target, 'failed'))) return;
+      await this.#connect(this.#clientId, [{ platform: 'linkedin', username }]);
+      await this.#keyed(`/post-targets/${target}/retry`, undefined);
+    },
+    archive: async () => {
+      const id = await this.#client(this.#name('leaving'));
+      const accounts = await this.#connect(id, [
+        { platform: 'x', username: this.#name('a') },
+        { platform: 'threads', username: this.#name('b') },
+      ]);
+      await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id);
+      const archived = await this.#call('DELETE', `/clients/${id}`);
+      if (archived.status !== 200)
+        this.#wrong(`client ${id} could not be archived: ${archived.status} ${archived.code}`);
+    },
+    race: async () => {
+      const name = this.#name('raced');
+      const made = await Promise.all([1, 2, 3].map(() => this.#client(name)));
+      if (new Set(made).size !== 1) this.#wrong(`three creates of the client ${name} made ${made}`);
+    },
+    rename: async () => {
+      const name = this.#name('before');
+      const id = await this.#client(name);
+      const renamed = await this.#call('PATCH', `/clients/${id}`, { name: this.#name('after') });
+      if (renamed.status !== 200) this.#wrong(`client ${id} could not be renamed: ${renamed.status} ${renamed.code}`);
+      const next = await this.#client(name);
+      if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
+    },
+    connect: async () =>
+      void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
+  };
+
+  async #client(name: string): Promise<string> {
+    const made = await this.#keyed('/clients', { name, type: 'brand' }, false);
+    if (made === null) throw new Error(`the client ${name} was refused`);
+    return made.id;
+  }
+
+  async #connect(
+    clientId: string,
+    wanted: readonly { readonly platform: string; readonly username: string }[],
+  ): Promise<readonly Account[]> {
+    const body = { platforms: [...new Set(wanted.map((one) => one.platform))], expiresInHours: 1 };
+    const path = `/clients/${clientId}/connect-invites`;
+    const key = randomUUID();
+    const invite = await this.#call('POST', path, body, key);
+    if (invite.status !== 200) throw new Error(`no invite: ${invite.status} ${invite.code}`);
+    this.told.push({ path, key, body, data: invite.data, exact: true });
+    for (const one of wanted) {
+      const form = new URLSearchParams({ ...one, timezone: '' });
+      const page = new URL(String(invite.data.url)).pathname;
+      const status = await this.#untilKnown('the invite page', async (origin, signal) => {
+        const answer = await fetch(`${origin}${page}`, { method: 'POST', body: form, redirect: 'manual', signal });
+        await answer.text();
+        return answer.status >= 500 ? null : answer.status;
+      });
+      if (status !== 303) throw new Error(`connecting ${one.username} was answered with ${status}`);
+    }
+    const names = new Set(wanted.map((one) => one.username));
+    return this.#untilKnown('the accounts just connected', async () => {
+      const { status, data } = await this.get(`/accounts?clientId=${clientId}&limit=100`);
+      const rows = data as unknown as readonly (Account & { readonly username: string; readonly status: string })[];
+      const mine = status === 200 ? rows.filter((row) => names.has(row.username) && row.status === 'connected') : [];
+      return mine.length === wanted.length ? mine : null;
+    });
+  }
+
+  async #post(
+    schedule: Json,
+    accounts: readonly Account[],
+    directive: string | null = null,
+    clientId = this.#clientId,
+  ): Promise<Json | null> {
+    const body = { clientId, ...this.#body(schedule, accounts, this.#text(directive)) };
+    const made = await this.#keyed('/posts', body);
+    if (made !== null) this.#remember(made);
+    return made;
+  }
+
+  #body(schedule: Json, accounts: readonly Account[], content: string) {
+    return {
+      content,
+      targets: { mode: 'selection', accountIds: accounts.map((one) => one.id) },
+      variants: [
+        { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
+        { platform: 'pinterest', overrides: { boardId: '918273645' } },
+      ],
+      schedule,
+    };
+  }
+
+  #text(directive: string | null = null): string {
+    const { random } = this.#options;
+    const own = directive ?? (random.int(0, 2) > 0 ? '' : `[[sandbox:${random.pick(directives)}]]`);
+    return `${this.#name('hello')} ${own}`.trim();
+  }
+
+  #remember(post: Json): void {
+    this.posts.push({ id: String(post.id), targetIds: this.#targetsOf(post) });
+  }
+
+  #targetsOf(post: Json | null): readonly string[] {
+    return ((post?.targets ?? []) as readonly { readonly id: string }[]).map((one) => one.id);
+  }
+
+  #some(most: number): readonly Account[] {
+    const { random } = this.#options;
+    return random.shuffle(this.#accounts).slice(0, random.int(1, most));
+  }
+
+  #in(low: number, high: number): string {
+    return new Date(Date.now() + this.#options.random.int(low, high)).toISOString();
+  }
+
+  #name(what: string): string {
+    this.#count += 1;
+    return `${what}-${this.#options.tag}-${this.#count}`;
+  }
+
+  /** True when the target was seen so within a while. */
+  async #status(id: string, status: string): Promise<boolean> {
+    for (const until = performance.now() + 20_000; performance.now() < until; await delay(150)) {
+      const found = await this.get(`/post-targets/${id}`);
+      if (found.data?.status === status) return true;
+      if (found.data?.status === 'published') return false;
+    }
+    return false;
+  }
+
+  /** Null: refused. What is refused here was overtaken by what the network or another caller did. */
+  async #keyed(path: string, body: unknown, exact = true): Promise<(Json & { readonly id: string }) | null> {
+    const key = randomUUID();
+    const { status, data, code } = await this.#call('POST', path, body, key);
+    if (status !== 200) {
+      const overtaken = ['target_not_pending', 'target_not_retryable', 'account_disconnected', 'schedule_in_past'];
+      if (!overtaken.includes(code ?? '')) this.#wrong(`POST ${path}: ${status} ${code} ${JSON.stringify(body)}`);
+      return null;
+    }
+    this.told.push({ path, key, body, data, exact });
+    return data;
+  }
+
+  #call(method: string, path: string, body?: unknown, key?: string): Promise<Answered> {
+    return this.#untilKnown(`${method} ${path}`, async (origin, signal) => {
+      const answer = await fetch(`${origin}/v1${path}`, {
+        method,
+        signal,
+        headers: {
+          authorization: `Bearer ${this.#options.token}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(key === undefined ? {} : { 'idempotency-key': key }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const parsed = (await answer.json()) as { data?: Answered['data']; code?: string };
+      const { status } = answer;
+      const code = parsed.code ?? null;
+      if (status === 503) {
+        this.unavailable += 1;
+        const type = answer.headers.get('content-type') ?? '';
+        if (code !== 'unavailable' || !type.includes('application/problem+json') || !answer.headers.has('retry-after'))
+          this.#wrong(`${method} ${path}: 503 as ${type} ${code}`);
+        return null;
+      }
+      if (status >= 500) {
+        this.#wrong(`${method} ${path}: ${status} ${JSON.stringify(parsed)}`);
+        return null;
+      }
+      return { status, code, data: parsed.data ?? ({} as Answered['data']) };
+    });
+  }
+
+  /** Asks until the outcome is known; null and no answer are not. */
+  async #untilKnown<T>(what: string, ask: (origin: string, signal: AbortSignal) => Promise<T | null>): Promise<T> {
+    for (const until = performance.now() + patienceMs; ; await delay(100)) {
+      const origin = this.#options.origin();
+      if (origin !== null) {
+        try {
+          const known = await ask(origin, AbortSignal.timeout(20_000));
+          if (known !== null) return known;
+        } catch (error) {
+          // Nobody listens, the connection broke off, or no answer came in time.
+          if (!(error instanceof TypeError) && !(error instanceof DOMException) && !(error instanceof SyntaxError))
+            throw error;
+          this.unanswered += 1;
+        }
+      }
+      if (performance.now() > until) throw new Error(`${what}: never known within ${patienceMs} ms`);
+    }
+  }
+
+  #wrong(what: string): void {
+    this.violations.push(what);
+  }
+}

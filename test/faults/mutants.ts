@@ -1,0 +1,36 @@
+/** Broken builds: what each leaves out, and where. Made while the source is loaded (see mutate.ts), never in the source. */
+export interface Mutant {
+  readonly file: string;
+  /** Must stand in the file exactly once. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export const mutants = {
+  'claim without revision': {
+    file: 'services/runtime/domain-store.ts',
+    from: "const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);",
+    to: `const expectation: ExpectedRevision = expected < 0 ? 'none'
+      : toAppend[0]?.type === 'TargetPublishStarted' ? BigInt((await this.#store.read(stream)).length - 1)
+      : BigInt(expected);`,
+  },
+  'takeover without append': {
+    file: 'services/publisher/work.ts',
+    from: "await this.#claim.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });",
+    to: '',
+  },
+  'recount without lock': {
+    file: 'projections/apply.ts',
+    from: 'rows.has(id) ? [] : [placeholder(id, workspaceId)]',
+    to: '[]',
+  },
+} as const satisfies Readonly<Record<string, Mutant>>;
+export type MutantName = keyof typeof mutants;
+export const mutantNames = Object.keys(mutants) as readonly MutantName[];
+
+/** Environment that makes a process the broken build. */
+export const mutated = (name: MutantName): Record<string, string> => ({
+  MUTANT: name,
+  NODE_DISABLE_COMPILE_CACHE: '1',
+  NODE_OPTIONS: `--import=${new URL('./mutate.ts', import.meta.url).href}`,
+});

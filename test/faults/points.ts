@@ -1,0 +1,71 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { ActionName } from './load.ts';
+
+/**
+ * Every gap between two durable effects at which a process of ours is made to die, who dies there, and what leads there.
+ * A name that is in the source and not in this list fails a test.
+ */
+export interface Point {
+  readonly name: string;
+  readonly role: RoleName;
+  /** Actions that bring a process to the gap, in turns. */
+  readonly by: readonly ActionName[];
+}
+
+export const roleNames = ['api', 'projections', 'outcomes', 'publisher-1', 'publisher-2', 'relay', 'rebuild'] as const;
+export type RoleName = (typeof roleNames)[number];
+
+const at = (role: RoleName, name: string, ...by: readonly ActionName[]): Point => ({ name, role, by });
+
+/** In the order in which each role meets them. */
+export const points: readonly Point[] = [
+  at('api', 'fanout:before-targets', 'now'),
+  at('api', 'fanout:between-targets', 'now'),
+  at('api', 'birth:after-append', 'draft'),
+  at('api', 'request:after-accept', 'draft'),
+  at('api', 'request:after-effects', 'move'),
+  at('api', 'client:after-claim', 'race'),
+  at('api', 'client:after-append', 'race'),
+  at('api', 'client:after-release', 'rename'),
+  at('api', 'invite:between-use-and-connect', 'connect'),
+  at('projections', 'consume:before-commit', 'now'),
+  at('projections', 'consume:after-commit', 'now'),
+  at('outcomes', 'outcomes:after-intent', 'archive'),
+  at('outcomes', 'fanout:between-intents', 'archive'),
+  at('outcomes', 'outcomes:after-append', 'now'),
+  at('outcomes', 'consume:before-commit', 'now'),
+  at('outcomes', 'consume:after-commit', 'now'),
+  at('publisher-1', 'publisher:before-claim', 'now'),
+  at('publisher-1', 'publisher:after-claim', 'now'),
+  at('publisher-1', 'publisher:before-boundary', 'now'),
+  at('publisher-1', 'publisher:after-boundary', 'now'),
+  at('publisher-1', 'sandbox.boundary_appended', 'now'),
+  at('publisher-1', 'sandbox.post_accepted', 'now'),
+  at('publisher-2', 'publisher:after-takeover', 'orphan'),
+  at('publisher-2', 'publisher:after-requeue', 'limited'),
+  at('publisher-2', 'publisher:after-call', 'now'),
+  at('publisher-2', 'publisher:after-outcome', 'now'),
+  at('publisher-2', 'sandbox.container_created', 'contained'),
+  at('publisher-2', 'sandbox.container_checkpointed', 'contained'),
+  at('relay', 'relay:after-send', 'now'),
+  at('rebuild', 'rebuild:before-consume', 'now'),
+  at('rebuild', 'rebuild:before-switch', 'now'),
+  at('rebuild', 'rebuild:before-drop', 'now'),
+];
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** The names that stand in the source, as `faultPoint('…')` or `faultPoint?.('…')`. */
+export const pointsInSource = (): readonly string[] => {
+  const names = globSync(['services/**/*.ts', 'infra/**/*.ts', 'projections/**/*.ts'], { cwd: root }).flatMap((file) =>
+    [...readFileSync(path.join(root, file), 'utf8').matchAll(/\bfaultPoint(?:\?\.)?\(([^)]*)\)/g)].flatMap(
+      ([, inside = '']) => {
+        const [, name] = /^'([^']+)'$/.exec(inside) ?? [];
+        // The declaration itself takes a parameter; any other call must name its gap in place.
+        return name === undefined ? (inside === 'name: string' ? [] : [`${file}: ${inside}`]) : [name];
+      },
+    ),
+  );
+  return [...new Set(names)].sort();
+};

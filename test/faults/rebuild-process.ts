@@ -1,0 +1,29 @@
+/** Rebuilds the posts' read models beside everything else that goes on, then ends. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { openParts } from '#infra/parts.ts';
+import { rebuild } from '#projections/rebuild.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+
+await runProcess({
+  name: 'rebuild',
+  summary: 'rebuilds the read models of posts',
+  ops: false,
+  async main({ config, logger, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'rebuild', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    const { pool, store, log } = parts;
+    ready();
+    for (;;) {
+      try {
+        await rebuild({ pool, store, log, codec: new EventCodec(parts.dataKeys), name: 'posts', logger, signal });
+        return;
+      } catch (error) {
+        // The session of one that was killed lives until Postgres notices.
+        if (!(error instanceof Error) || !/another rebuild/.test(error.message) || signal.aborted) throw error;
+        await delay(100);
+      }
+    }
+  },
+});

@@ -1,0 +1,44 @@
+/** The relay, from the Postgres event store into a table that stands for the log: what it acknowledged it keeps. */
+import { randomUUID } from 'node:crypto';
+import type { LogWriter } from '#contracts/ports/log.ts';
+import { openParts } from '#infra/parts.ts';
+import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { startRelay } from '#services/relay/loop.ts';
+
+await runProcess({
+  name: 'relay',
+  summary: 'copies the event store into a table',
+  ops: false,
+  async main({ config, logger, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    const { pool, store } = parts;
+    const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'relayed' });
+    await checkpoint.prepare();
+    await pool.query(`create table if not exists relayed.records
+      (place bigint generated always as identity, key text not null, position bigint not null)`);
+    const writer: Pick<LogWriter, 'send'> = {
+      send: async (records) => {
+        await pool.query(
+          `insert into relayed.records (key, position)
+           select key, position from unnest($1::text[], $2::int8[]) with ordinality as r (key, position, place) order by place`,
+          [records.map((one) => one.key), records.map((one) => one.position)],
+        );
+      },
+    };
+    const relay = startRelay({
+      store,
+      writer,
+      checkpoint,
+      holder: `relay-${randomUUID()}`,
+      partitions: config.partitions,
+      signal,
+      logger,
+      leaseMs: config.leaseTtlMs,
+    });
+    ready();
+    await relay.done;
+  },
+});

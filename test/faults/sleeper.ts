@@ -1,0 +1,64 @@
+import { target } from '#domain/target.ts';
+import { foldEvents } from '#runtime/domain-store.ts';
+import { until } from '#test/support/processes.ts';
+import { check, untilQuiet } from './check.ts';
+import type { FaultWorld } from './world.ts';
+
+/**
+ * A publisher sleeps at a gap for longer than its lease lasts; another one takes the target over; then it wakes up. What
+ * it had in its hands may have no effect any more.
+ */
+
+export type Nap = 'publisher:before-claim' | 'publisher:before-boundary';
+
+export interface Woken {
+  /** What is wrong with the target alone, in one line; empty when nothing is. */
+  readonly target: string;
+  readonly violations: readonly string[];
+}
+
+/** Network without a key of its own: a second create makes a second post, and absence proves nothing. */
+const platform = 'x';
+
+export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
+  const [sleeper, other] = [world.role('publisher-1'), world.role('publisher-2')];
+  if (other.up !== null) await other.end();
+  const sleeps = await world.sleepAt(sleeper, at);
+  const { pool, store } = world.parts;
+  // Long in its preparation, so that the other one is under way and has not written its boundary when the sleeper wakes.
+  const id = await world.load.one(platform, '[[sandbox:slow 2500ms]]');
+  const events = async () => world.codec.decodeAll(await store.read(`target-${id}`));
+  await until('it sleeps', async () => sleeps());
+  const held = async (): Promise<string> =>
+    (await pool.query(`select epoch::text from ops.work_leases where kind = 'target' and id = $1`, [id])).rows[0]
+      ?.epoch;
+  const before = await held();
+  await other.begin();
+  await until('another holds its lease', async () => (await held()) !== before);
+  if (at === 'publisher:before-claim') {
+    await until('the other has published', async () => foldEvents(target, await events()).status === 'published');
+  } else {
+    // Its takeover is what the sleeper must lose to; a build that takes over in silence has nothing to wait for.
+    await until(
+      'the takeover',
+      async () => (await events()).some((one) => one.type === 'TargetPublishTakenOver'),
+      1_500,
+    ).catch(() => undefined);
+  }
+  sleeper.dieAt([]);
+  sleeper.up?.signal('SIGCONT');
+  const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+  const open = await untilQuiet(checked, 30_000);
+  const { violations } = await check(checked);
+  const told = await events();
+  const { status } = foldEvents(target, told);
+  const types = told.map((one) => one.type);
+  const starts = types.filter((type) => type === 'TargetPublishStarted').length;
+  const posts = (await world.sandbox.creates(id)).filter((row) => row.outcome === 'created').length;
+  const taken = types.includes('TargetPublishTakenOver') || at === 'publisher:before-claim';
+  const well = status === 'published' && starts === 1 && posts === 1 && taken;
+  return {
+    target: well ? '' : `${status} after ${starts} claims with ${posts} posts: ${types.join(' ')}`,
+    violations: [...open, ...violations, ...world.violations],
+  };
+};

@@ -1,0 +1,366 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { openParts, type Parts } from '#infra/parts.ts';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { readConfig } from '#runtime/config.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { scopes } from '#schemas/apikey.ts';
+import { Process, until } from '#test/support/processes.ts';
+import type { Random } from '#test/support/seed.ts';
+import { Load } from './load.ts';
+import type { Point, RoleName } from './points.ts';
+
+/**
+ * Our processes, each on its own, over one Postgres; any of them may be killed at any time and is started again at once.
+ * One that ends without having been killed is a violation.
+ */
+
+/** Milliseconds. Short, in the proportions of the real ones. */
+export const leaseTtlMs = 1_200;
+const times = {
+  LEASE_TTL_MS: String(leaseTtlMs),
+  BOUNDARY_DEADLINE_MS: '1500',
+  SETTLE_WINDOW_MS: '1500',
+  // Asked for a minute on end: whatever can be known is known when all is quiet.
+  RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
+  DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
+  SWEEP_INTERVAL_MS: '400',
+};
+
+const follow = `--import=${new URL('../support/follow-parent.ts', import.meta.url).href}`;
+
+export const environment = (databaseUrl: string, secretKey: string): Record<string, string> => ({
+  ...times,
+  DATABASE_URL: databaseUrl,
+  SECRET_KEY: secretKey,
+  DATABASE_POOL: '5',
+  PORT: '0',
+  RATE_LIMIT_PER_MINUTE: '1000000',
+  RATE_LIMIT_BURST: '1000000',
+  // The port changes with every start; what is answered must not.
+  BASE_URL: 'http://api.invalid/v1',
+  CONSOLE_URL: 'http://console.invalid',
+  NODE_OPTIONS: follow,
+  // Half of a start is stripping and compiling, and they start all the time. Written by those that end in order.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/faults', import.meta.url)),
+});
+
+export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64')}`;
+
+/** A gap at which a role has to die once; `fired` is the file that says that somebody did. */
+interface Due {
+  readonly name: string;
+  readonly fired: string;
+  /** Default SIGKILL. */
+  readonly signal?: 'SIGSTOP';
+}
+
+interface RoleOptions {
+  readonly main: string;
+  readonly args?: readonly string[];
+  readonly readyAt?: RegExp;
+  readonly env: Readonly<Record<string, string>>;
+  /** Has an end of its own, after which it is not started again. */
+  readonly ends?: boolean;
+}
+
+/** One of our processes, kept alive. */
+export class Role {
+  readonly name: string;
+  /** Deaths by SIGKILL, its own at a gap included. */
+  kills = 0;
+  readonly #options: RoleOptions;
+  readonly #wrong: (what: string) => void;
+  #due: readonly Due[] = [];
+  #process: Process | null = null;
+  #up: Process | null = null;
+  #ending = false;
+  #finished = false;
+  #kept: Promise<void> = Promise.resolve();
+
+  constructor(name: string, options: RoleOptions, wrong: (what: string) => void) {
+    this.name = name;
+    this.#options = options;
+    this.#wrong = wrong;
+  }
+
+  /** The process that does its work now; null while it is down or comes up. */
+  get up(): Process | null {
+    return this.#up;
+  }
+
+  /** Whether it came to its own end. */
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  /** The next start dies at the first of these nobody has died at. */
+  dieAt(due: readonly Due[]): void {
+    this.#due = due;
+  }
+
+  /** Keeps it running until `end`. Resolves when it runs for the first time. */
+  async begin(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#finished = false;
+    this.#ending = false;
+    this.#kept = this.#keep(resolve);
+    this.#kept.catch(reject);
+    await promise;
+  }
+
+  /** Resolves when the next one has been started in its place. */
+  async kill(): Promise<void> {
+    const killed = this.#process;
+    await killed?.kill();
+    while (this.#process === killed && !this.#ending && !this.#finished) await delay(5);
+  }
+
+  async end(): Promise<void> {
+    this.#ending = true;
+    const last = this.#process;
+    if (last?.running) {
+      // A stopped process hears nothing else.
+      last.signal('SIGCONT');
+      const ended = await last.stop();
+      if (ended.signal !== null || ended.code !== 0)
+        this.#wrong(`${this.name} was asked to drain and ended with ${ended.code ?? ended.signal}:\n${tail(last)}`);
+    }
+    await this.#kept;
+  }
+
+  async #keep(first: () => void): Promise<void> {
+    let failures = 0;
+    while (!this.#ending) {
+      const next = this.#due.find(({ fired }) => !existsSync(fired));
+      const { main, args = [], env, readyAt, ends = false } = this.#options;
+      const faults: Record<string, string> =
+        next === undefined
+          ? {}
+          : {
+              POSTLINE_FAULT: next.name,
+              POSTLINE_FAULT_ONCE: next.fired,
+              POSTLINE_FAULT_SIGNAL: next.signal ?? 'SIGKILL',
+            };
+      const process = new Process(main, { args, env: { ...env, ...faults } });
+      this.#process = process;
+      const ready = process.saying(readyAt ?? 'ready', 60_000).then(
+        () => {
+          this.#up = process;
+          first();
+        },
+        () => undefined,
+      );
+      const { code, signal } = await process.exited();
+      await ready;
+      this.#up = null;
+      if (signal === 'SIGKILL') this.kills += 1;
+      else if (ends && code === 0) {
+        this.#finished = true;
+        return;
+      } else if (!this.#ending) {
+        failures += 1;
+        this.#wrong(`${this.name} ended by itself with ${code ?? signal}:\n${tail(process)}`);
+        if (failures > 3) throw new Error(`${this.name} does not stay up:\n${tail(process)}`);
+      }
+    }
+  }
+}
+
+const tail = (process: Process): string => process.output().split('\n').slice(-25).join('\n');
+
+const mains: Readonly<Record<RoleName, string>> = {
+  api: 'services/api/main.ts',
+  projections: 'projections/main.ts',
+  outcomes: 'services/outcomes/main.ts',
+  'publisher-1': 'services/publisher/main.ts',
+  'publisher-2': 'services/publisher/main.ts',
+  relay: 'test/faults/relay-process.ts',
+  rebuild: 'test/faults/rebuild-process.ts',
+};
+
+export interface WorldOptions {
+  readonly databaseUrl: string;
+  readonly random: Random;
+  /** Default: one process for each role. */
+  readonly standalone?: { readonly dataDir: string };
+  /** For every process, over what it gets anyway. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Told of each death at a gap. */
+  readonly onProgress?: (what: string) => void;
+}
+
+export class FaultWorld {
+  readonly parts: Parts;
+  readonly codec: EventCodec;
+  readonly sandbox: SandboxNetwork;
+  readonly load: Load;
+  readonly roles = new Map<string, Role>();
+  readonly random: Random;
+  /** What the load asks with. */
+  readonly token: string;
+  readonly #dir: string;
+  readonly #onProgress: (what: string) => void;
+  readonly #violations: string[] = [];
+  #files = 0;
+
+  static async open(options: WorldOptions): Promise<FaultWorld> {
+    const { databaseUrl, random, standalone, env: more, onProgress = () => undefined } = options;
+    const secretKey = newSecretKey();
+    const env = { ...environment(databaseUrl, secretKey), ...more };
+    const secrets = new Secrets(secretKey);
+    const parts = await openParts({ name: 'faults', config: readConfig(env), secrets });
+    const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
+    await sandbox.migrate();
+    await migratePositions(parts.pool);
+    await migrateReadModels(parts.pool);
+    await migrateLeases(parts.pool);
+    const codec = new EventCodec(parts.dataKeys);
+    const operator: Operator = {
+      store: new DomainStore(parts.store, codec, parts.log.partitions),
+      actor: { type: 'admin', id: 'faults' },
+      clock: Date.now,
+      positions: new Map(),
+    };
+    const owner = await createWorkspace(operator, { name: 'Faults', timezone: 'Europe/Berlin', ownerName: 'Olga' });
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+    const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
+    const { secret } = await createApiKey(operator, key);
+    const world = new FaultWorld(parts, codec, sandbox, random, secret, onProgress);
+    const add = (name: string, options: RoleOptions): void =>
+      void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
+    if (standalone === undefined) {
+      for (const [name, main] of Object.entries(mains)) add(name, { main, env, ends: name === 'rebuild' });
+    } else {
+      const args = ['--data', standalone.dataDir, '--port', '0'];
+      // It shows where it listens, unless it was told what to show.
+      const { BASE_URL: _shown, ...own } = env;
+      add('standalone', { main: 'services/standalone/main.ts', args, env: own, readyAt: /Serving \S+/ });
+    }
+    return world;
+  }
+
+  private constructor(
+    parts: Parts,
+    codec: EventCodec,
+    sandbox: SandboxNetwork,
+    random: Random,
+    token: string,
+    onProgress: (what: string) => void,
+  ) {
+    this.#onProgress = onProgress;
+    this.token = token;
+    this.parts = parts;
+    this.codec = codec;
+    this.sandbox = sandbox;
+    this.random = random;
+    this.#dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
+    const tag = random.int(0, 2 ** 31).toString(36);
+    this.load = new Load({ origin: () => this.origin(), token, random, tag });
+  }
+
+  role(name: string): Role {
+    const found = this.roles.get(name);
+    if (found === undefined) throw new Error(`there is no ${name} here`);
+    return found;
+  }
+
+  /** Starts these (default: all but `rebuild`, which ends by itself), and waits until the api knows its key. */
+  async begin(names: readonly string[] = [...this.roles.keys()].filter((name) => name !== 'rebuild')): Promise<void> {
+    await Promise.all(names.map((name) => this.role(name).begin()));
+    await until('the key works', async () => (await this.load.get('/agency')).status === 200, 60_000);
+    await this.load.prepare();
+  }
+
+  /** Origin of the api, null while it is down. */
+  origin(): string | null {
+    const standalone = this.roles.get('standalone');
+    if (standalone === undefined) return this.role('api').up?.url('') ?? null;
+    return /Serving (http:\S+)\/v1/.exec(standalone.up?.output() ?? '')?.[1] ?? null;
+  }
+
+  wrong(what: string): void {
+    this.#violations.push(what);
+  }
+
+  get violations(): readonly string[] {
+    return [...this.#violations, ...this.load.violations];
+  }
+
+  get kills(): number {
+    return [...this.roles.values()].reduce((sum, role) => sum + role.kills, 0);
+  }
+
+  /**
+   * Has a role die once at each of these, while what leads there goes on. Its first death is from outside, where it runs
+   * without a gap to die at.
+   */
+  async dieAtEach(role: Role, points: readonly Point[], limitMs = 60_000): Promise<void> {
+    if (points.length === 0) return;
+    const due = points.map((point) => ({ ...point, fired: this.#file(point.name) }));
+    role.dieAt(due);
+    if (role.up === null) await role.begin();
+    else await role.kill();
+    for (const { name, by, fired } of due) {
+      const limit = performance.now() + limitMs;
+      for (let turn = 0; !existsSync(fired); turn += 1) {
+        if (performance.now() > limit) throw new Error(`nobody died at ${name} within ${limitMs} ms`);
+        const action = by[turn % by.length] ?? 'now';
+        const acting = this.load.run(action);
+        const there = (async () => {
+          while (!existsSync(fired)) await delay(25);
+        })();
+        await Promise.race([acting, there]);
+        // A call that its own process died over ends by its repeats; its failure is told by them.
+        acting.catch((error: unknown) => this.wrong(`${name}: ${error instanceof Error ? error.message : error}`));
+        if (!existsSync(fired)) await Promise.race([there, delay(200)]);
+      }
+      this.#onProgress(`${role.name} died at ${name}`);
+      await until(`${role.name} is up again after ${name}`, async () => role.up !== null || role.finished, 60_000);
+    }
+    role.dieAt([]);
+  }
+
+  /** Has a role stand still at its first arrival at this gap. Starts it. @returns whether it stands there. */
+  async sleepAt(role: Role, name: string): Promise<() => boolean> {
+    const fired = this.#file(name);
+    role.dieAt([{ name, fired, signal: 'SIGSTOP' }]);
+    if (role.up === null) await role.begin();
+    else await role.kill();
+    await until(`${role.name} is up`, async () => role.up !== null, 60_000);
+    return () => existsSync(fired);
+  }
+
+  #file(name: string): string {
+    this.#files += 1;
+    return path.join(this.#dir, `${this.#files}-${name.replace(/\W/g, '-')}`);
+  }
+
+  /** Stops a process for longer than its leases last, then lets it go on. */
+  async freeze(role: Role, ms = leaseTtlMs * 2): Promise<void> {
+    const process = role.up;
+    if (process === null) return;
+    process.signal('SIGSTOP');
+    try {
+      await delay(ms);
+    } finally {
+      if (process.running) process.signal('SIGCONT');
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.roles.values()].map((role) => role.end()));
+    await this.parts.close();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}
