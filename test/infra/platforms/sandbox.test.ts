@@ -357,8 +357,9 @@ suite('sandbox network', (t) => {
     steps.boundary = async (data) => {
       const client = new pg.Client({ connectionString: db.url });
       await client.connect();
+      // Waits for each backend's end: one still dying would be handed to the next call too.
       await client.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
+        `select pg_terminate_backend(pid, 10000) from pg_stat_activity
          where application_name = 'sandbox network' and datname = current_database()`,
       );
       await client.end();
