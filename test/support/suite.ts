@@ -161,6 +161,8 @@ async function runAll(): Promise<void> {
   if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
   const report = { kind: 'report', declared, passed, failures, skipped } as const;
   await new Promise<void>((done) => tell(report, done));
+  // NOTE: with nothing left to do, Node 24.21 may turn for ever in its own clean-up after an HTTP/2 socket was reset.
+  process.once('beforeExit', () => process.exit());
   // The timer holds nothing up: it fires only if something the file started still keeps the process alive.
   setTimeout(() => {
     const held = process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
