@@ -22,12 +22,14 @@ export const getPostTarget = operation({
   example: { data: targetExample },
   handle: async (call) => {
     const find = (id: string) => getTarget(call.deps.knex, call.workspaceId, id);
-    // A target that is planned and not written yet is written here: it is never 404.
-    if ((await find(call.params.id)) === null) {
-      await loadTarget(call, call.params.id);
+    const { target, body } = await readRow(call, 'target', ['posts'], async (id) => {
+      const found = await find(id);
+      if (found !== null) return found;
+      // A target that is planned and not written yet is written here: it is never 404.
+      await loadTarget(call, id);
       await call.deps.caughtUp(call.positions, 2_000);
-    }
-    const { target, body } = await readRow(call, 'target', ['posts'], find);
+      return find(id);
+    });
     return { data: renderTarget(target, body), revision: target.revision };
   },
 });
