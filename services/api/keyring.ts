@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type FoundKey, findKeys } from '#projections/apikeys.ts';
+import { Batches } from '#runtime/batches.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 
@@ -38,23 +39,22 @@ const principalOf = (found: FoundKey, now: string): Principal => {
   };
 };
 
-interface Asked {
-  readonly hash: string;
-  readonly found: (key: FoundKey | null) => void;
-  readonly failed: (error: unknown) => void;
+interface Known {
+  readonly key: Promise<FoundKey | null>;
+  until: number;
+  /** Since it was last asked for. */
+  used: boolean;
 }
 
 export class Keyring {
-  readonly #pool: Pool;
   readonly #clock: () => number;
+  readonly #keys: Batches<FoundKey>;
   /** Hash → what was found, also nothing. The oldest goes first. */
-  readonly #known = new Map<string, { readonly key: Promise<FoundKey | null>; until: number; used: boolean }>();
-  #waiting: Asked[] = [];
-  #asking = false;
+  readonly #known = new Map<string, Known>();
 
   constructor(pool: Pool, clock: () => number) {
-    this.#pool = pool;
     this.#clock = clock;
+    this.#keys = new Batches((hashes) => this.#find(pool, hashes));
   }
 
   /** @throws Refusal 401. What is no key by its form asks no database. */
@@ -71,9 +71,9 @@ export class Keyring {
       known.used = true;
       return known.key;
     }
-    const key = new Promise<FoundKey | null>((found, failed) => this.#waiting.push({ hash, found, failed }));
+    const key = this.#keys.get(hash);
     this.#known.delete(hash);
-    const entry = { key, until: now + believedMs, used: true };
+    const entry: Known = { key, until: now + believedMs, used: true };
     this.#known.set(hash, entry);
     const [oldest] = this.#known.keys();
     if (this.#known.size > mostRemembered && oldest !== undefined) this.#known.delete(oldest);
@@ -84,7 +84,6 @@ export class Keyring {
       },
       () => this.#known.delete(hash),
     );
-    if (!this.#asking) void this.#ask();
     return key;
   }
 
@@ -92,38 +91,31 @@ export class Keyring {
    * Keys in use that will be asked for again soon: they go along with a query that is made anyway, so that many keys in
    * turn do not mean a query each. In the order of their age, so this ends at the first that is young.
    */
-  #due(now: number): readonly string[] {
-    const hashes: string[] = [];
+  #due(now: number): ReadonlyMap<string, Known> {
+    const due = new Map<string, Known>();
     for (const [hash, entry] of this.#known) {
-      if (hashes.length >= mostTogether || entry.until - now > believedMs / 2) break;
-      if (entry.used && entry.until > now) hashes.push(hash);
-      else if (entry.until <= now) this.#known.delete(hash);
+      if (due.size >= mostTogether || entry.until - now > believedMs / 2) break;
+      if (entry.used && entry.until > now) {
+        entry.used = false;
+        due.set(hash, entry);
+      } else if (entry.until <= now) this.#known.delete(hash);
     }
-    return hashes;
+    return due;
   }
 
-  /** One query at a time, for all who came while the one before was out. */
-  async #ask(): Promise<void> {
-    this.#asking = true;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      try {
-        const asked = performance.now();
-        const due = this.#due(asked);
-        const keys = await findKeys(this.#pool, [...new Set([...batch.map(({ hash }) => hash), ...due])]);
-        for (const hash of due) {
-          const key = keys.get(hash);
-          this.#known.delete(hash);
-          if (key !== undefined) {
-            this.#known.set(hash, { key: Promise.resolve(key), until: asked + believedMs, used: false });
-          }
-        }
-        for (const { hash, found } of batch) found(keys.get(hash) ?? null);
-      } catch (error) {
-        for (const { failed } of batch) failed(error);
+  async #find(pool: Pool, hashes: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
+    const asked = performance.now();
+    const due = this.#due(asked);
+    const keys = await findKeys(pool, [...new Set([...hashes, ...due.keys()])]);
+    for (const [hash, entry] of due) {
+      // Two queries may be out at once: what came in place of this entry is newer than our answer.
+      if (this.#known.get(hash) !== entry) continue;
+      this.#known.delete(hash);
+      const key = keys.get(hash);
+      if (key !== undefined) {
+        this.#known.set(hash, { key: Promise.resolve(key), until: asked + believedMs, used: false });
       }
     }
-    this.#asking = false;
+    return keys;
   }
 }
