@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import type { Log } from '#contracts/ports/log.ts';
+import { lagOf, PositionWatch } from '#projections/positions.ts';
 import type { DomainStore, Positions } from '#runtime/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#runtime/provision.ts';
 import type { SelfReport } from '#runtime/telemetry.ts';
@@ -17,9 +19,12 @@ export interface FirstStart {
 interface Deps {
   readonly store: DomainStore;
   readonly pool: Pool;
+  readonly log: Log;
   readonly readiness: SelfReport;
 }
 
+/** It writes the workspaces and their keys. */
+const projection = 'workspaces';
 const yearMs = 365 * 86_400_000;
 const hourMs = 3_600_000;
 /** Projections that start, or wait for the database, are ill for a moment; after this they are broken. */
@@ -36,24 +41,24 @@ const existing = async (pool: Pool): Promise<{ workspaceId: string; memberId: st
   return { workspaceId: row.id, memberId: owner[0], keys: Number(row.keys) };
 };
 
-/** The read models must have come to the end of the log before anything is concluded from their emptiness. */
-const settled = async ({ pool, readiness }: Deps): Promise<void> => {
-  const { rows } = await pool.query<{ head: string | null }>('select max(position)::text as head from es.events');
-  const head = rows[0]?.head ?? null;
-  if (head === null) return;
-  for (let well = performance.now(); ; ) {
-    const behind = await pool.query(
-      `select 1 from ops.projections p
-       left join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
-       where p.name = 'workspaces' and coalesce(c.position, 0) <
-         (select coalesce(max(position), 0) from es.events where topic = 'workspace')`,
-    );
-    if (behind.rows.length === 0) return;
+/** Repeats the look until it says yes. @throws when the projections stay ill meanwhile. */
+const patiently = async ({ readiness }: Deps, look: () => Promise<boolean>): Promise<void> => {
+  for (let well = performance.now(); !(await look()); await delay(20)) {
     const ill = (await readiness.checks()).find((one) => !one.ok);
     if (ill?.name !== 'projections') well = performance.now();
     else if (performance.now() > well + patienceMs) throw new Error(`the projections do not run: ${ill.detail ?? ''}`);
-    await delay(20);
   }
+};
+
+/**
+ * Nothing is concluded from the emptiness of read models before they have come to the end of the log. What they show is
+ * true at once: a later start need not wait, and the embedded log is a second or two late in saying where its end is.
+ */
+const known = async (deps: Deps): ReturnType<typeof existing> => {
+  const found = await existing(deps.pool);
+  if (found !== null && found.keys > 0) return found;
+  await patiently(deps, async () => (await lagOf(deps.pool, deps.log, projection)) <= 0n);
+  return existing(deps.pool);
 };
 
 /** If we die after the workspace and before its keys are shown, the next start makes the keys. */
@@ -78,15 +83,16 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
       scopes: [...scopes],
       expiresAt: new Date(Date.now() + lifeMs).toISOString(),
     });
-  await settled(deps);
-  const known = await existing(deps.pool);
+  const watch = new PositionWatch(deps.pool, deps.log);
+  const shown = () => patiently(deps, () => watch.waitFor([projection], positions, { timeoutMs: 1_000 }));
+  const found = await known(deps);
   const owner =
-    known ?? (await createWorkspace(operator, { name: 'My agency', timezone: 'Europe/Berlin', ownerName: 'Owner' }));
+    found ?? (await createWorkspace(operator, { name: 'My agency', timezone: 'Europe/Berlin', ownerName: 'Owner' }));
   const ids = { workspaceId: owner.workspaceId, memberId: owner.memberId };
-  if (known === null || known.keys === 0) {
+  if (found === null || found.keys === 0) {
     const test = await newKey(ids, 'test', 'first test key', yearMs);
     const live = await newKey(ids, 'live', 'first live key', yearMs);
-    await settled(deps);
+    await shown();
     const made = { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret };
     return { made, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
   }
@@ -96,7 +102,7 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
     tourKey: async () => {
       const { id, secret } = await newKey(ids, 'test', 'tour', hourMs);
       temporary = id;
-      await settled(deps);
+      await shown();
       return secret;
     },
     forgetTourKey: async () => {

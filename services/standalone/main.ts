@@ -72,7 +72,7 @@ const run: (
   const api = await startApi({ parts, config, secrets, logger, readiness, report: threads.report, sandboxProfile });
   onClose(api.stop);
   ready({ port: api.port, baseUrl: api.baseUrl });
-  const first = await firstStart({ store: api.store, pool: parts.pool, readiness: threads.report });
+  const first = await firstStart({ store: api.store, pool: parts.pool, log: parts.log, readiness: threads.report });
   screen.started(api.baseUrl, first.made);
   let passed = true;
   if (first.made !== null || options.tour || options.tourOnly) {
