@@ -81,8 +81,6 @@ export interface FoundKey {
   /** Set when the hash is the former one of a rotated key: it works until then. */
   readonly previousUntil: string | null;
   readonly workspaceId: string;
-  /** The sandbox twin, null while its row is not there yet. */
-  readonly twinId: string | null;
 }
 
 /**
@@ -95,14 +93,13 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
     text: `
       select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
         case when k.hash <> k.asked then k.previous_until end as previous_until,
-        k.workspace_id, w.members -> k.member_id::text ->> 'role' as role, t.id as twin_id
+        k.workspace_id, w.members -> k.member_id::text ->> 'role' as role
       from (
         select hash as asked, * from read.api_keys where hash = any($1::text[])
         union all
         select previous_hash as asked, * from read.api_keys where previous_hash = any($1::text[])
       ) k
-      join read.workspaces w on w.id = k.workspace_id
-      left join read.workspaces t on t.twin_of = w.id`,
+      join read.workspaces w on w.id = k.workspace_id`,
     values: [hashes],
   });
   return new Map(
@@ -118,7 +115,6 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
         revokedAt: toIso(row.revoked_at),
         previousUntil: toIso(row.previous_until),
         workspaceId: row.workspace_id,
-        twinId: row.twin_id,
       },
     ]),
   );

@@ -240,8 +240,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(renderTarget(single.target, single.body), all[0]);
   });
 
-  t('a key is found by its hash, by its former one, with role and twin', async () => {
-    const [live, twin, member, key] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  t('a key is found by its hash, by its former one, with role', async () => {
+    const [live, member, key] = [randomUUID(), randomUUID(), randomUUID()];
     const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
     const ws = (id: string, type: string, data: object): Given => ({ stream: `workspace-${id}`, type, data });
     await project('workspaces', live, [
@@ -266,9 +266,6 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         data: { hash: b, prefix: 'sk_test_bbbb', previousHash: a, previousUntil: instant(99) },
       },
     ]);
-    await project('workspaces', twin, [
-      ws(twin, 'WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'test', twinOf: live }),
-    ]);
     const found = await findKeys(pool, [a, b, 'c'.repeat(64)]);
     const shared = {
       keyId: key,
@@ -279,7 +276,6 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       expiresAt: instant(9000),
       revokedAt: null,
       workspaceId: live,
-      twinId: twin,
     };
     assert.deepEqual(found.get(b), { ...shared, previousUntil: null });
     assert.deepEqual(found.get(a), { ...shared, previousUntil: instant(99) });
