@@ -1,14 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Lane, Log } from '#contracts/ports/log.ts';
-import type { EventCodec } from '#runtime/codec.ts';
-import { consume, fence } from '#runtime/consume.ts';
+import type { Lane } from '#contracts/ports/log.ts';
+import { fence } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
-import type { Logger } from '#runtime/telemetry.ts';
-import { Projector } from './apply.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';
+import { type ProjectOptions, project } from './project.ts';
 import { replay } from './replay.ts';
 import { announcementSeconds, liveGeneration } from './run.ts';
 import { createTables, createViews, dropTables } from './tables.ts';
@@ -20,14 +17,8 @@ import { createTables, createViews, dropTables } from './tables.ts';
  * drops them.
  */
 
-export interface RebuildOptions {
-  readonly pool: Pool;
-  readonly store: EventStore;
-  readonly log: Log;
-  readonly codec: EventCodec;
+export interface RebuildOptions extends ProjectOptions {
   readonly name: string;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
 }
 
 export interface Rebuilt {
@@ -67,19 +58,7 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
   faultPoint('rebuild:before-consume');
 
   const over = new AbortController();
-  const projector = new Projector(projection, generation);
-  const consumer = consume({
-    log,
-    store,
-    pool,
-    codec,
-    logger,
-    group: groupOf(name, generation),
-    topics: projection.topics,
-    kinds: projector.kinds,
-    apply: (tx, batch) => projector.apply(tx, batch),
-    signal: AbortSignal.any([signal, over.signal]),
-  });
+  const consumer = project(projection, generation, { ...options, signal: AbortSignal.any([signal, over.signal]) });
   const failed = (): string | undefined =>
     [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
   try {

@@ -1,26 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Log } from '#contracts/ports/log.ts';
-import type { EventCodec } from '#runtime/codec.ts';
-import { type ConsumeMetrics, type Consumer, consume, isTransient } from '#runtime/consume.ts';
-import type { Logger } from '#runtime/telemetry.ts';
-import { Projector } from './apply.ts';
-import { groupOf, type Projection, projectionOf, projections } from './index.ts';
+import { type Consumer, isTransient } from '#runtime/consume.ts';
+import { type Projection, projectionOf, projections } from './index.ts';
+import { type ProjectOptions, project } from './project.ts';
 
 /** Runs projections: one consumer each, on the generation that is live; when another one goes live it follows. */
 
-export interface RunOptions {
-  readonly log: Log;
-  readonly store: EventStore;
-  readonly pool: Pool;
-  readonly codec: EventCodec;
+export interface RunOptions extends ProjectOptions {
   /** Projections to run; empty = all. */
   readonly names: readonly string[];
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  readonly metrics?: ConsumeMetrics;
 }
 
 export interface ProjectionStatus {
@@ -97,22 +86,7 @@ class Runner {
     this.#generation = live;
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
-    const projector = new Projector(this.#projection, live);
-    const { log, store, pool, codec, metrics } = this.#options;
-    const consumer = consume({
-      log,
-      store,
-      pool,
-      codec,
-      logger,
-      group: groupOf(name, live),
-      topics: this.#projection.topics,
-      kinds: projector.kinds,
-      apply: (tx, events) => projector.apply(tx, events),
-      signal: either,
-      relaxed: true,
-      ...(metrics === undefined ? {} : { metrics }),
-    });
+    const consumer = project(this.#projection, live, { ...this.#options, signal: either });
     this.#consumer = consumer;
     logger.info({ projection: name, generation: live }, 'projecting');
     const ended = consumer.done.finally(() => over.abort());

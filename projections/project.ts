@@ -1,0 +1,44 @@
+import type { Pool } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import { type ConsumeMetrics, type Consumer, consume } from '#runtime/consume.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { Projector } from './apply.ts';
+import { groupOf, type Projection } from './index.ts';
+
+export interface ProjectOptions {
+  readonly log: Log;
+  readonly store: EventStore;
+  readonly pool: Pool;
+  readonly codec: EventCodec;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  readonly metrics?: ConsumeMetrics;
+}
+
+/**
+ * Consumes for one generation of a projection, live or being rebuilt. Either may be relaxed: its effects come from the
+ * log alone, and its position moves in their transaction.
+ */
+export const project = (
+  projection: Projection,
+  generation: number,
+  { log, store, pool, codec, signal, logger, metrics }: ProjectOptions,
+): Consumer => {
+  const projector = new Projector(projection, generation);
+  return consume({
+    log,
+    store,
+    pool,
+    codec,
+    signal,
+    logger,
+    group: groupOf(projection.name, generation),
+    topics: projection.topics,
+    kinds: projector.kinds,
+    apply: (tx, events) => projector.apply(tx, events),
+    relaxed: true,
+    ...(metrics === undefined ? {} : { metrics }),
+  });
+};
