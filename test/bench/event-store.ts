@@ -5,9 +5,6 @@
  * Run alone: node test/bench/event-store.ts (QUICK=1 for the short form).
  */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
 import pg from 'pg';
@@ -15,6 +12,7 @@ import { plainArray, tables, textArray } from '#infra/postgres/event-store.sql.t
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { sharedServer } from '#test/support/postgres.ts';
+import { environment } from './environment.ts';
 import { type BenchRow, percentile, printRows, type Spread, spread } from './row.ts';
 
 const callers = 64;
@@ -157,39 +155,6 @@ const withClient = async (url: string, work: (client: pg.Client) => Promise<void
   }
 };
 
-const fsyncMs = (): Spread => {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
-  const file = openSync(join(folder, 'file'), 'w');
-  try {
-    const times = Array.from({ length: 200 }, () => {
-      const start = performance.now();
-      writeSync(file, Buffer.alloc(8_192));
-      fdatasyncSync(file);
-      return performance.now() - start;
-    });
-    return spread(times);
-  } finally {
-    closeSync(file);
-    rmSync(folder, { recursive: true });
-  }
-};
-
-/** A server that does not wait for its disk makes every figure here worthless. */
-const assertDurable = (url: string): Promise<void> =>
-  withClient(url, async (client) => {
-    const { rows } = await client.query(
-      `select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes')`,
-    );
-    const settings = rows.map((row) => `${row.name}=${row.setting}`).join(' ');
-    const { median, max } = fsyncMs();
-    const type = statfsSync(tmpdir()).type.toString(16);
-    console.log(
-      `postgres: ${settings}; fdatasync of 8 KiB: median ${median.toFixed(2)} ms, max ${max.toFixed(2)} ms; filesystem 0x${type}`,
-    );
-    if (rows.some((row) => row.setting !== 'on'))
-      throw new Error(`the bench needs a durable server, this one has ${settings}`);
-  });
-
 const inThousands = ({ median, min, max }: Spread): string =>
   `${[median, min, max].map((value) => `${(value / 1_000).toFixed(1)}k`).join(' / ')}`;
 
@@ -206,7 +171,7 @@ const measure = async (serverUrl: string, quick: boolean): Promise<BenchRow[]> =
   const rounds = quick ? 3 : 5;
   const roundMs = quick ? 2_000 : 12_000;
   const rowsBefore = quick ? 50_000 : 1_000_000;
-  await assertDurable(serverUrl);
+  for (const line of await environment(serverUrl)) console.log(line);
   const name = `bench_${randomUUID().replaceAll('-', '')}`;
   await withClient(serverUrl, async (client) => void (await client.query(`create database ${name}`)));
   const address = new URL(serverUrl);

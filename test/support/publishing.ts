@@ -25,11 +25,12 @@ import { fanOut } from '#runtime/fan-out.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { PostBody, Variant } from '#schemas/post.ts';
+import type { Variant } from '#schemas/post.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
+import { planned, postBody } from './samples.ts';
 
 export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
   for (const until = performance.now() + ms; performance.now() < until; await delay(20)) if (await holds()) return;
@@ -269,34 +270,19 @@ export class PublishingWorld {
     const { text = 'hello', dueAt = Date.now(), variants = [], fan = true } = options;
     const postId = randomUUID();
     const clientId = accounts[0]?.clientId ?? randomUUID();
-    const planned = accounts.map((one, at) => ({
-      targetId: targetIdOf(postId, one.id, 1),
-      accountId: one.id,
-      clientId: one.clientId,
-      platform: one.platform,
-      dueAt: new Date(typeof dueAt === 'number' ? dueAt : dueAt(at)).toISOString(),
-      scheduledLocal: null,
-      timezone: 'UTC',
-      jitterSeconds: 0,
-      scheduleMode: 'managed' as const,
-      scheduleModeReason: null,
-    }));
-    const body: PostBody = {
+    const targets = accounts.map(({ id: accountId, ...one }, at) =>
+      planned({
+        ...one,
+        accountId,
+        targetId: targetIdOf(postId, accountId, 1),
+        dueAt: new Date(typeof dueAt === 'number' ? dueAt : dueAt(at)).toISOString(),
+      }),
+    );
+    const body = postBody({
       content: text,
-      mediaIds: [],
       targetSelection: { mode: 'accounts', clientId, accountIds: accounts.map(({ id }) => id), platforms: null },
       variants: [...variants],
-      schedule: { type: 'now', scheduledAt: null, scheduledLocal: null, from: null, to: null, spreadMinutes: null },
-      scheduleMode: 'managed',
-      timezone: 'UTC',
-      aiDisclosure: false,
-      requestApproval: false,
-      campaignId: null,
-      thread: null,
-      mediaAltTexts: null,
-      coverMediaId: null,
-      coverFrameMs: null,
-    };
+    });
     const context = this.context();
     const loaded = await execute(
       this.store,
@@ -308,12 +294,12 @@ export class PublishingWorld {
         clientId,
         createdBy: context.actor,
         body,
-        plan: { number: 1, targets: planned },
+        plan: { number: 1, targets },
       },
       context,
     );
     if (fan) await fanOut(this.store, postId, context, { loaded });
-    return { postId, targetIds: planned.map(({ targetId }) => targetId) };
+    return { postId, targetIds: targets.map(({ targetId }) => targetId) };
   }
 
   async target(id: string): Promise<TargetState> {
