@@ -57,6 +57,7 @@ export class EventCodec {
   readonly #keys: DataKeys;
   readonly #catalogue: EventCatalogue;
   readonly #metadata = new WeakMap<object, { readonly version: number; readonly bytes: Uint8Array }>();
+  #lastMetadata: { readonly bytes: Uint8Array; readonly metadata: EventMetadata } | null = null;
 
   constructor(keys: DataKeys, catalogue: EventCatalogue = eventCatalogue) {
     this.#keys = keys;
@@ -107,12 +108,23 @@ export class EventCodec {
     return bytes;
   }
 
+  /** The events of one command lie side by side and have one metadata: it is parsed and checked once. */
+  #decodeMetadata(stream: string, type: string, bytes: Uint8Array): EventMetadata {
+    const last = this.#lastMetadata;
+    if (last !== null && last.bytes.length === bytes.length && Buffer.compare(last.bytes, bytes) === 0) {
+      return last.metadata;
+    }
+    const parsed = parse(stream, type, bytes);
+    this.#check(stream, type, EventMetadata, parsed);
+    const metadata = parsed as EventMetadata;
+    this.#lastMetadata = { bytes, metadata };
+    return metadata;
+  }
+
   async decode(stored: StoredBytes): Promise<DecodedEvent> {
     const { stream, id, type, position } = stored;
     const { schema, version, upcasts } = this.#definition(stream, type);
-    const parsed = parse(stream, type, stored.metadata);
-    this.#check(stream, type, EventMetadata, parsed);
-    const metadata = parsed as EventMetadata;
+    const metadata = this.#decodeMetadata(stream, type, stored.metadata);
     if (metadata.schemaVersion > version) {
       throw new InvalidEvent(stream, type, `has version ${metadata.schemaVersion}, we know up to ${version}`);
     }
