@@ -125,8 +125,12 @@ export class PostgresSubscription implements LogSubscription {
 
     let stored = after;
     let storedAt = performance.now();
-    const hand = async (records: readonly LogRecord[], nextOffset: bigint): Promise<'done' | 'fenced' | Failure> => {
-      const batch: LaneBatch = { lane, records, nextOffset, position: records.at(-1)?.position ?? position };
+    const hand = async (
+      records: readonly LogRecord[],
+      nextOffset: bigint,
+      next: readonly LogRecord[] = [],
+    ): Promise<'done' | 'fenced' | Failure> => {
+      const batch: LaneBatch = { lane, records, nextOffset, position: records.at(-1)?.position ?? position, next };
       try {
         await handlers.batch(batch);
       } catch (error) {
@@ -158,7 +162,7 @@ export class PostgresSubscription implements LogSubscription {
         const slice = records.slice(i, i + maxBatch);
         // The last one takes along what was passed over behind it.
         const end = i + maxBatch >= records.length ? after : (slice.at(-1)?.position ?? after);
-        const outcome = await hand(slice, end);
+        const outcome = await hand(slice, end, records.slice(i + maxBatch, i + 2 * maxBatch));
         if (outcome === 'fenced') return null;
         if (outcome !== 'done') return outcome;
       }

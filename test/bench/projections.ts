@@ -1,7 +1,7 @@
 /**
  * Projections beside bare multi-row upserts of the same rows, and from Kafka on one process. The bare loop replays the
  * very statements that the projector sent, with their parameters ready made, into tables of its own: no decoding, no
- * loading, no recount. Run alone: `node test/bench/projections.ts` (QUICK=1 for the short form).
+ * position, no loading, no recount. Run alone: `node test/bench/projections.ts` (QUICK=1 for the short form).
  */
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -15,10 +15,11 @@ import { groupOf, projectionOf } from '#projections/index.ts';
 import { runProjections } from '#projections/run.ts';
 import { createTables, dropTables, migrate } from '#projections/tables.ts';
 import { EventCodec, type StoredBytes } from '#runtime/codec.ts';
-import { inTransaction, migrate as migrateConsumers } from '#runtime/consume.ts';
+import { consume, migrate as migrateConsumers } from '#runtime/consume.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { partitionOf } from '#schemas/topics.ts';
+import { HandLog } from '#test/support/hand-log.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { type Given, instant, stored, TestKeys } from '#test/support/projecting.ts';
@@ -35,6 +36,21 @@ interface Sample extends StoredBytes {
   readonly key: string;
 }
 
+const recordOf = ({ key, stream, id, type, revision, position, data, metadata }: Sample): LogRecord => ({
+  topic: 'posts',
+  partition: partitionOf(key, 12),
+  key,
+  stream,
+  id,
+  type,
+  revision,
+  position,
+  // A broker deletes by this time.
+  time: new Date().toISOString(),
+  value: data,
+  metadata,
+});
+
 /** So many posts with ten targets each: scheduled, then each target claimed and published. */
 const samples = async (posts: number): Promise<{ births: Sample[]; changes: Sample[] }> => {
   const births: Sample[] = [];
@@ -47,12 +63,16 @@ const samples = async (posts: number): Promise<{ births: Sample[]; changes: Samp
     const targets = Array.from({ length: 10 }, (_, n) =>
       planned({ targetId: randomUUID(), accountId: randomUUID(), clientId, dueAt: instant((i * 10 + n) % 40_000) }),
     );
+    let birth: Uint8Array | null = null;
     const body = postBody({ content: 'A caption of some length with a link https://example.com/a. '.repeat(4) });
     const createdBy = { type: 'apikey', id: randomUUID() };
     const add = async (into: Sample[], given: Omit<Given, 'at'>, revision: number): Promise<void> => {
       position += 1;
       const at = { revision, position: BigInt(position), workspaceId };
-      into.push({ ...(await stored(codec, { ...given, at: instant(i % 40_000) }, at)), key: post });
+      const made = await stored(codec, { ...given, at: instant(i % 40_000) }, at);
+      // One command made a post and its targets: one metadata. The facts of a target are a command each.
+      if (revision === 0) birth ??= made.metadata;
+      into.push({ ...made, metadata: revision === 0 ? (birth ?? made.metadata) : made.metadata, key: post });
     };
     const plan = { number: 1, targets };
     await add(births, { stream: `post-${post}`, type: 'PostScheduled', data: { clientId, createdBy, body, plan } }, 0);
@@ -88,27 +108,44 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
   const pool = openPool({ url, max: 8 });
   const per = (events: number, began: number): number => events / ((performance.now() - began) / 1_000);
 
-  /** Ours: decode, load, fold, upsert, recount, one transaction a batch. Keeps what was sent for the bare loop. */
+  /** Ours: consumed as from a log: decode, move the position, load, fold, upsert, recount. Keeps what was sent for bare. */
   const ours = async (events: readonly Sample[], generation: number, sent: Sent[][]): Promise<number> => {
     const projector = new Projector(projection, generation);
-    const began = performance.now();
-    for (let i = 0; i < events.length; i += batch) {
-      const kept: Sent[] = [];
-      await inTransaction(pool, async (tx) => {
+    const log = new HandLog();
+    const stop = new AbortController();
+    const group = `bench-${generation}-${events[0]?.id}`;
+    const { done } = consume({
+      log,
+      pool,
+      group,
+      topics: projection.topics,
+      codec,
+      signal: stop.signal,
+      logger: createLogger('bench', 'warn'),
+      apply: (tx, decoded) => {
+        const kept: Sent[] = [];
+        sent.push(kept);
         const query = (statement: { name: string; text: string; values: unknown[] }) => {
-          if (statement.name.startsWith('upsert-')) kept.push({ text: statement.text, values: statement.values });
+          if (/^(birth|upsert)-/.test(statement.name)) kept.push({ text: statement.text, values: statement.values });
           return tx.query(statement);
         };
-        const verdict = await projector.apply(
-          { query } as unknown as PoolClient,
-          await codec.decodeAll(events.slice(i, i + batch)),
-        );
-        if (verdict !== null) throw new Error(verdict.reason);
-        return { commit: true, result: null };
-      });
-      sent.push(kept);
+        return projector.apply({ query } as unknown as PoolClient, decoded);
+      },
+    });
+    const lane = 'bench';
+    await log.handlers.assigned([lane]);
+    const records = events.map(recordOf);
+    const began = performance.now();
+    for (let i = 0; i < records.length; i += batch) {
+      const nextOffset = BigInt(i + batch);
+      const position = records.slice(i, i + batch).at(-1)?.position ?? null;
+      const next = records.slice(i + batch, i + 2 * batch);
+      await log.handlers.batch({ lane, records: records.slice(i, i + batch), nextOffset, position, next });
     }
-    return per(events.length, began);
+    const rate = per(events.length, began);
+    stop.abort();
+    await done;
+    return rate;
   };
 
   const bare = async (events: number, generation: number, to: number, batches: readonly Sent[][]): Promise<number> => {
@@ -118,7 +155,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
       await client.query('begin');
       for (const { text, values } of statements) {
         await client.query({
-          name: `bare-${to}-${text.includes('read.posts_v') ? 'p' : 't'}`,
+          name: `bare-${to}-${text.includes('read.posts_v') ? 'p' : 't'}-${text.includes('returning') ? 'b' : 'u'}`,
           text: text.replaceAll(`_v${generation} `, `_v${to} `),
           values: [...values],
         });
@@ -189,22 +226,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
         const options = { brokers: broker.brokers, prefix: `${name}-`, topics: ['posts'] };
         const writer = await openKafkaLogWriter(options);
         const { births } = await samples(kafkaPosts);
-        const records = births.map(
-          (one): LogRecord => ({
-            topic: 'posts',
-            partition: partitionOf(one.key, 12),
-            key: one.key,
-            stream: one.stream,
-            id: one.id,
-            type: one.type,
-            revision: one.revision,
-            position: one.position,
-            // The broker deletes by this time.
-            time: new Date().toISOString(),
-            value: one.data,
-            metadata: one.metadata,
-          }),
-        );
+        const records = births.map(recordOf);
         for (let i = 0; i < records.length; i += batch) await writer.send(records.slice(i, i + batch));
         await writer.close();
         const log = await openKafkaLog(options);

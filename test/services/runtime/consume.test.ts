@@ -4,37 +4,15 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { Lane, LaneBatch, LanePosition, Log, LogRecord, SubscribeOptions } from '#contracts/ports/log.ts';
+import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import { type ConsumeOptions, type Consumer, consume, Fenced, isTransient, type Verdict } from '#runtime/consume.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
+import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
-
-/** A log in the test's hands: it gives lanes and batches when the test says so. */
-class HandLog implements Log {
-  readonly partitions = 4;
-  #subscribed: SubscribeOptions | undefined;
-  get handlers(): SubscribeOptions['handlers'] {
-    assert.ok(this.#subscribed !== undefined);
-    return this.#subscribed.handlers;
-  }
-  subscribe(options: SubscribeOptions) {
-    this.#subscribed = options;
-    const done = new Promise<void>((resolve) => options.signal.addEventListener('abort', () => resolve()));
-    return { done, lanes: () => [] };
-  }
-  laneOf(topic: string, partition: number): Lane {
-    return `${topic}-${partition}`;
-  }
-  async ends(): Promise<readonly LanePosition[]> {
-    return [];
-  }
-  async ping(): Promise<void> {}
-  async close(): Promise<void> {}
-}
 
 const recordOf = (event: RecordedEvent): LogRecord => {
   const topic = topicOf(event.stream) ?? '';
@@ -299,6 +277,51 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await two.assigned();
     await two.give(broken);
     assert.deepEqual(await seen(two.group), [0, 2]);
+  });
+
+  t('what is at hand of the next batch is decoded meanwhile; what is wrong with it waits for its turn', async () => {
+    const [good, other] = [await records(client(1)), await records(client(1))];
+    const [, last] = other;
+    assert.ok(last !== undefined);
+    const bad = [{ ...last, id: randomUUID(), value: Buffer.from('{"name":7}') }];
+    const group = `g-${randomUUID()}`;
+    const decoded: string[] = [];
+    const codec = Object.assign(Object.create(world.codec), {
+      decode: (event: { readonly id: string }) => {
+        decoded.push(event.id);
+        return world.codec.decode(event as never);
+      },
+    });
+    let ahead: readonly string[] = [];
+    const one = start({
+      group,
+      codec,
+      apply: async (tx, events) => {
+        // The last of what is at hand is the bad one: once it was tried, all before it are there.
+        if (ahead.length === 0) await until('it is tried', () => decoded.includes(bad[0]?.id ?? ''));
+        ahead = [...decoded];
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await one.assigned();
+    await one.give(good, { next: [...other, ...bad] });
+    assert.deepEqual(
+      ahead,
+      [...good, ...other, ...bad].map((event) => event.id),
+    );
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+    await one.give(other, { next: bad });
+    assert.deepEqual(
+      decoded.filter((id) => other.some((event) => event.id === id)),
+      other.map((event) => event.id),
+      'decoded once',
+    );
+    await one.give(bad);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped');
+    assert.deepEqual(
+      await effects(world.pool, group),
+      [...good, ...other].map(({ stream, revision }) => ({ stream, revision: Number(revision) })),
+    );
   });
 
   t('a fault of ours stops the lane and is not swallowed', async () => {

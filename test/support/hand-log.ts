@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import type { Lane, LanePosition, Log, SubscribeOptions } from '#contracts/ports/log.ts';
+
+/** A log in the test's hands: it gives lanes and batches when the test says so. */
+export class HandLog implements Log {
+  readonly partitions = 4;
+  #subscribed: SubscribeOptions | undefined;
+  get handlers(): SubscribeOptions['handlers'] {
+    assert.ok(this.#subscribed !== undefined);
+    return this.#subscribed.handlers;
+  }
+  subscribe(options: SubscribeOptions) {
+    this.#subscribed = options;
+    const done = new Promise<void>((resolve) => options.signal.addEventListener('abort', () => resolve()));
+    return { done, lanes: () => [] };
+  }
+  laneOf(topic: string, partition: number): Lane {
+    return `${topic}-${partition}`;
+  }
+  async ends(): Promise<readonly LanePosition[]> {
+    return [];
+  }
+  async ping(): Promise<void> {}
+  async close(): Promise<void> {}
+}
