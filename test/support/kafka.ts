@@ -5,7 +5,7 @@
 import { Kafka, logLevel } from 'kafkajs';
 import { silenceNegativeTimeouts } from '#infra/kafka/client.ts';
 import { engineAnswers } from './container-engine.ts';
-import { javaBroker, missingTools } from './kafka/java-broker.ts';
+import { type JavaBroker, javaBroker, missingTools } from './kafka/java-broker.ts';
 
 export interface Broker {
   readonly brokers: readonly string[];
@@ -60,20 +60,25 @@ export const kafkaMissing = async (options?: { private?: boolean }): Promise<str
   return (await engineAnswers()) ? null : missingTools();
 };
 
+/** On ports that were free when it was made. One that does not come up may have come second there: make another. */
+const started = async (make: typeof javaBroker): Promise<JavaBroker> => {
+  const broker = await make(answers);
+  try {
+    await broker.start();
+    return broker;
+  } catch (error) {
+    await broker.stop();
+    throw error;
+  }
+};
+
 export const kafkaBroker = async (options?: { private?: boolean }): Promise<Broker | { readonly skip: string }> => {
   const shared = named();
   if (shared && options?.private !== true) return given(shared);
   const docker = await engineAnswers();
   const missing = docker ? null : await missingTools();
   if (missing !== null) return { skip: missing };
-  const broker = docker
-    ? await (await import('./kafka/docker-broker.ts')).dockerBroker(answers)
-    : await javaBroker(answers);
-  try {
-    await broker.start();
-  } catch (error) {
-    await broker.stop();
-    throw error;
-  }
+  const make = docker ? (await import('./kafka/docker-broker.ts')).dockerBroker : javaBroker;
+  const broker = await started(make).catch(() => started(make));
   return { ...broker, source: docker ? 'docker' : 'jars' };
 };

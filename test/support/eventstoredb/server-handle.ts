@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { GenericContainer, Wait } from 'testcontainers';
 import { engineAnswers } from '#test/support/container-engine.ts';
+import { somePort } from '#test/support/port.ts';
 
 export interface EventStoreServer {
   readonly url: string;
@@ -48,11 +49,6 @@ export const givenEventStore = async (): Promise<EventStoreServer | null> => {
 
 const script = fileURLToPath(new URL('./server.ts', import.meta.url));
 
-/**
- * Below the range that the system gives out by itself: a client that keeps trying a dead port of that range may be given
- * the same port for its own end, connects to itself, and the server that comes back finds its port taken.
- */
-const somePort = (): number => 10_000 + Math.floor(Math.random() * 20_000);
 /** How often a port that is taken is tried again, or another one, before the error is told. */
 const mostTries = 20;
 

@@ -1,6 +1,7 @@
 /** The broker in a container, where an engine answers. The host port is fixed before the start: it must outlive kill -9. */
 import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
-import { freePort, type JavaBroker } from './java-broker.ts';
+import { freePort } from '../port.ts';
+import type { JavaBroker } from './java-broker.ts';
 
 export const dockerBroker = async (answers: (broker: string) => Promise<boolean>): Promise<JavaBroker> => {
   const port = await freePort();

@@ -7,11 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { freePort } from '../port.ts';
 
 const run = promisify(execFile);
 const pom = join(import.meta.dirname, 'pom.xml');
@@ -60,16 +60,6 @@ const jars = async (): Promise<string> => {
   } finally {
     await rm(mine, { recursive: true, force: true });
   }
-};
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 };
 
 const properties = (folder: string, port: number, controller: number): string =>
