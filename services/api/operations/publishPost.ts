@@ -1,5 +1,6 @@
 import { Rejection } from '#domain/decider.ts';
-import { post } from '#domain/post.ts';
+import { type PostState, post } from '#domain/post.ts';
+import { foldEvents, type Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
@@ -11,7 +12,7 @@ import { answerPost } from '../posts/answers.ts';
 import { scheduleOf } from '../posts/body.ts';
 import { planPost } from '../posts/compose.ts';
 import { postExample } from '../posts/examples.ts';
-import { asDraft, loadPost } from '../posts/load.ts';
+import { asDraft, eventsUpTo, type LoadedPost, loadPost } from '../posts/load.ts';
 
 interface Decided {
   /**
@@ -57,6 +58,7 @@ export const publishPost = operation({
   handle: async (call) => {
     const { id } = call.params;
     const { deps, positions } = call;
+    const held: { accepted?: LoadedPost; written?: Loaded<PostState> } = {};
     const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
       store: deps.store,
       operation: 'publishPost',
@@ -69,10 +71,12 @@ export const publishPost = operation({
         const { clientId, body, plans } = asDraft(loaded.state);
         const schedule = call.body.schedule === undefined ? body.schedule : scheduleOf(call.body.schedule);
         const plan = await planPost(call, { id, clientId, body: { ...body, schedule }, planNumber: plans + 1 });
+        held.accepted = loaded;
         return { revision: loaded.revision, schedule, plan };
       },
       effects: async ({ revision, schedule, plan }, context) => {
-        const loaded = await loadPost(call, id);
+        // What another call has accepted may be a newer draft than the one this call saw.
+        const loaded = held.accepted?.revision === revision ? held.accepted : await loadPost(call, id);
         const { clientId, createdBy, body } = loaded.state;
         const done = await execute(
           deps.store,
@@ -90,6 +94,7 @@ export const publishPost = operation({
             },
           },
         );
+        held.written = done;
         await fanOut(deps.store, id, context, { positions, loaded: done }).catch((error: unknown) =>
           deps.logger.warn(
             { err: error, postId: id, correlationId: call.correlationId },
@@ -99,8 +104,8 @@ export const publishPost = operation({
         return { revision: done.state.status === 'live' ? done.state.planRevision : done.revision };
       },
     });
-    const { state, events } = await deps.store.load(post, id, result.revision);
+    const events = await eventsUpTo(deps.store, `post-${id}`, result.revision, held.written?.events ?? []);
     deps.store.note(events, positions);
-    return { data: answerPost(id, state, events), revision: result.revision, replayed };
+    return { data: answerPost(id, foldEvents(post, events), events), revision: result.revision, replayed };
   },
 });

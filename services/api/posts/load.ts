@@ -1,7 +1,8 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
@@ -13,7 +14,9 @@ type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions'>;
 const isOurs = (call: Asking, loaded: Loaded<unknown>): boolean =>
   loaded.events[0]?.metadata.workspaceId === call.workspaceId;
 
-export const loadPost = async (call: Asking, id: string): Promise<Loaded<Exclude<PostState, { status: 'none' }>>> => {
+export type LoadedPost = Loaded<Exclude<PostState, { status: 'none' }>>;
+
+export const loadPost = async (call: Asking, id: string): Promise<LoadedPost> => {
   const { state, revision, events } = await call.deps.store.load(post, id);
   if (state.status === 'none' || !isOurs(call, { state, revision, events })) throw notFound('post');
   return { state, revision, events };
@@ -65,6 +68,17 @@ const lacksIntent = (state: PostState, targetId: string, applied: number): boole
   (state as LivePost).intents.some(
     (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
   );
+
+/** Events of a stream up to this revision: the call's own where they reach it. */
+export const eventsUpTo = async (
+  store: DomainStore,
+  stream: string,
+  revision: number,
+  held: readonly DecodedEvent[],
+): Promise<readonly DecodedEvent[]> =>
+  (held.at(-1)?.revision ?? -1) < revision
+    ? store.readStream(stream, revision)
+    : held.filter((event) => event.revision <= revision);
 
 /** The draft of a command that only a draft takes. @throws Rejection `post_not_draft` */
 export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {

@@ -1,10 +1,18 @@
 import type { Decider } from '#domain/decider.ts';
+import type { PostState } from '#domain/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
-import { type LoadedTarget, loadTarget } from './load.ts';
+import { eventsUpTo, type LoadedTarget, loadTarget } from './load.ts';
+
+/** What the call has read or written so far, so that it is not read again. */
+interface Held<Decided> {
+  accepted?: { readonly decided: Decided; readonly loaded: LoadedTarget };
+  written?: { readonly target: Loaded<TargetState>; readonly post: Loaded<PostState> };
+}
 
 /**
  * One action on one target in the request form. If we die between acceptance and the append the repeat does it with the
@@ -17,6 +25,7 @@ export const actOnTarget = async <Decided>(
   command: (decided: Decided, commandId: string) => TargetCommand,
 ): Promise<One<unknown>> => {
   const { deps, params, positions } = call;
+  const held: Held<Decided> = {};
   const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
     store: deps.store,
     operation,
@@ -32,10 +41,13 @@ export const actOnTarget = async <Decided>(
         command(decided, call.context.commandId),
         loaded.target.state,
       );
+      held.accepted = { decided, loaded };
       return decided;
     },
     effects: async (decided, context) => {
-      const { target: loaded } = await loadTarget(call, params.id);
+      // What another call has accepted may rest on newer events than this one saw: then they are read.
+      const own = held.accepted?.decided === decided ? held.accepted.loaded : undefined;
+      const { target: loaded, post } = own ?? (await loadTarget(call, params.id));
       const done = await execute(deps.store, target, params.id, command(decided, context.commandId), context, {
         partitionKey: loaded.state.postId,
         positions,
@@ -45,12 +57,13 @@ export const actOnTarget = async <Decided>(
           if (!now.events.some((event) => event.metadata.commandId === context.commandId)) call.guard(now);
         },
       });
-      const own = done.events.findLast((one) => one.metadata.commandId === context.commandId);
-      return { revision: own?.revision ?? done.revision };
+      held.written = { target: done, post };
+      const last = done.events.findLast((one) => one.metadata.commandId === context.commandId);
+      return { revision: last?.revision ?? done.revision };
     },
   });
-  const { post } = await loadTarget(call, params.id);
-  const events = await deps.store.readStream(`target-${params.id}`, result.revision);
+  const { target: known, post } = held.written ?? (await loadTarget(call, params.id));
+  const events = await eventsUpTo(deps.store, `target-${params.id}`, result.revision, known.events);
   deps.store.note(events, positions);
   return { data: answerTarget(events, post.state), revision: result.revision, replayed };
 };
