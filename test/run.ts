@@ -1,6 +1,7 @@
 /**
  * `make test`: types, lint, then every test file in a process of its own, two at once, over one shared Postgres.
- * The last line is `N passed, N failed` (`, N skipped`); the exit code is 1 when anything failed.
+ * The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is 1 when
+ * anything failed.
  */
 import { globSync } from 'node:fs';
 import path from 'node:path';
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
   if (server) env.TEST_DATABASE_URL = server.url;
 
   const outcomes: Outcome[] = [];
+  let unsteady: readonly string[] = [];
   const leave = (signal: NodeJS.Signals) => {
     console.log(`\n${signal}: stopping`);
     void Promise.allSettled([stopAll(), server?.stop()]).then(() => process.exit(130));
@@ -56,25 +58,31 @@ async function main(): Promise<void> {
       };
       await Promise.all(Array.from({ length: lanes }, lane));
     }
-    if (values.dir === undefined) await again([...parallel, ...serial], outcomes, env);
+    unsteady = await again([...parallel, ...serial], outcomes, env);
   } finally {
     await server?.stop();
     process.off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave);
   }
-  process.exitCode = conclude(outcomes, started) ? 0 : 1;
+  process.exitCode = conclude(outcomes, unsteady, started) ? 0 : 1;
 }
 
 /**
- * A file or two that failed beside others are run once more, alone, and what they come to counts. It is said loudly, for
- * it is a fault to be found: of the test, or of what it tests. More than two are no accident and stay red.
+ * A file or two that failed are run once more, alone, and what they come to counts. It is said loudly, for it is a fault
+ * to be found: of the test, or of what it tests. More than two are no accident and stay red.
+ * Answers the names of those that passed the second time.
  */
-async function again(jobs: readonly Job[], outcomes: Outcome[], env: Readonly<Record<string, string>>): Promise<void> {
+async function again(
+  jobs: readonly Job[],
+  outcomes: Outcome[],
+  env: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
   const red = jobs.filter(
     (job) => job.file !== undefined && outcomes.some((one) => one.name === job.name && one.failed > 0),
   );
-  if (red.length > MOST_AGAIN) return;
+  if (red.length > MOST_AGAIN) return [];
+  const unsteady: string[] = [];
   for (const job of red) {
-    console.log(`\nUNSTEADY  ${job.name} failed beside others; once more, alone:`);
+    console.log(`\nUNSTEADY  ${job.name} failed; once more, alone:`);
     const outcome = await job.run(env);
     outcomes.splice(
       outcomes.findIndex((one) => one.name === job.name),
@@ -82,7 +90,9 @@ async function again(jobs: readonly Job[], outcomes: Outcome[], env: Readonly<Re
       outcome,
     );
     show(outcome);
+    if (outcome.failed === 0) unsteady.push(job.name);
   }
+  return unsteady;
 }
 
 function plan(dir: string | undefined, only: string): { parallel: Job[]; serial: Job[] } {
@@ -125,7 +135,7 @@ function show({ name, passed, failed, skipped, ms, output, why }: Outcome): void
 }
 
 /** Prints what the run comes to; true when it is green. */
-function conclude(outcomes: readonly Outcome[], started: number): boolean {
+function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], started: number): boolean {
   const onCi = process.env.CI === 'true';
   const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
   const skipped = outcomes.flatMap((outcome) => outcome.skipped.map((skip) => ({ ...skip, file: outcome.name })));
@@ -145,7 +155,8 @@ function conclude(outcomes: readonly Outcome[], started: number): boolean {
   if (outcomes.length === 0) console.log('\nfailed: nothing matches, so nothing ran');
   const failed = sum((outcome) => outcome.failed) + (onCi ? skipped.length : 0) + (outcomes.length === 0 ? 1 : 0);
   const tail = skipped.length > 0 && !onCi ? `, ${skipped.length} skipped` : '';
-  console.log(`\n${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);
+  console.log(unsteady.length > 0 ? `\nunsteady: ${unsteady.join(', ')}` : '');
+  console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);
   return failed === 0;
 }
 

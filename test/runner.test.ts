@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { suite } from '#test/support/suite.ts';
 
@@ -69,6 +71,23 @@ suite('test runner', (t) => {
     assert.match(last, /^\d+ passed, \d+ failed, 1 skipped$/, output);
     assert.match(output, /time limit of 1500 ms, in: hangs: waits for ever/);
     assert.ok(output.indexOf('/serial.test.ts') > output.indexOf('/skips.test.ts'), output);
+  });
+
+  t('a file that hits its time limit once passes when run again, and is named above the last line', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'runner-'));
+    const env = { TEST_LIMIT_MS: '1500', UNSTEADY_MARK: path.join(folder, 'mark') };
+    const { output, last, code } = await run(['--only', '/unsteady'], env);
+    rmSync(folder, { recursive: true });
+    assert.match(output, /time limit of 1500 ms, in: unsteady: hangs once/);
+    assert.match(output, /\nunsteady: \S+\/unsteady\.test\.ts\n.+\n$/, output);
+    assert.deepEqual([last, code], ['2 passed, 0 failed', 0], output);
+  });
+
+  t('a file that fails twice is red, not unsteady', async () => {
+    const { output, last, code } = await run(['--only', '/fails']);
+    assert.match(output, /UNSTEADY {2}\S+\/fails\.test\.ts failed; once more, alone:/);
+    assert.ok(!/^unsteady:/m.test(output), output);
+    assert.deepEqual([last, code], ['1 passed, 1 failed', 1]);
   });
 
   t('a file run alone ends with the verdict as its exit code', async () => {
