@@ -1,14 +1,10 @@
-import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { ApiKeyEvent, Scope } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
-import { change, defineModel, type Row } from './model.ts';
-import { asRow, toIso } from './rows.ts';
+import { change, defineModel } from './model.ts';
+import { toIso } from './rows.ts';
 
-/**
- * API keys. They stay with the live workspace, whichever mode they act in. A little longer than most: two queries by
- * hash and by workspace stand beside the fold.
- */
+/** API keys. They stay with the live workspace, whichever mode they act in. */
 
 interface Own {
   readonly member_id: string;
@@ -22,7 +18,6 @@ interface Own {
   readonly previous_until: string | null;
   readonly revoked_at: string | null;
 }
-export type ApiKeyRow = Row<Own>;
 
 export const apiKeys = defineModel<Own, ApiKeyEvent>({
   name: 'api_keys',
@@ -118,12 +113,4 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
       },
     ]),
   );
-};
-
-/** Keys of a live workspace, oldest first. */
-export const listApiKeys = async (knex: Knex, workspaceId: string): Promise<readonly ApiKeyRow[]> => {
-  const rows: Record<string, unknown>[] = await knex('read.api_keys')
-    .where({ workspace_id: workspaceId })
-    .orderBy(['created_at', 'id']);
-  return rows.map((row) => asRow(apiKeys, row));
 };

@@ -1,9 +1,7 @@
-import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
-import { change, defineModel, type Row } from './model.ts';
-import { asRow } from './rows.ts';
+import { change, defineModel } from './model.ts';
 
 /** Connect links. The recipient's e-mail is in the event alone; the token is derived and kept nowhere. */
 
@@ -17,7 +15,6 @@ interface Own {
   /** Accounts connected through it, in order. */
   readonly used: readonly string[];
 }
-export type InviteRow = Row<Own>;
 
 export const invites = defineModel<Own, InviteEvent>({
   name: 'invites',
@@ -46,24 +43,6 @@ export const invites = defineModel<Own, InviteEvent>({
     ConnectInviteRevoked: change((row, _data, event) => ({ ...row, revoked_at: event.metadata.occurredAt })),
   },
 });
-
-export const getInvite = async (knex: Knex, workspaceId: string, id: string): Promise<InviteRow | null> => {
-  const row = await knex('read.invites').where({ id, workspace_id: workspaceId }).first();
-  return row === undefined ? null : asRow(invites, row);
-};
-
-/** Invites of a client that were not revoked, oldest first: what an archive has to revoke. */
-export const openInvitesOf = async (
-  knex: Knex,
-  workspaceId: string,
-  clientId: string,
-): Promise<readonly InviteRow[]> => {
-  const rows: Record<string, unknown>[] = await knex('read.invites')
-    .where({ workspace_id: workspaceId, client_id: clientId })
-    .whereNull('revoked_at')
-    .orderBy(['created_at', 'id']);
-  return rows.map((row) => asRow(invites, row));
-};
 
 /** For the administrator: how many invites that still open are derived under each version of the secret key. */
 export const inviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {

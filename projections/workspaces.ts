@@ -64,12 +64,6 @@ export const getWorkspace = async (knex: Knex, id: string): Promise<WorkspaceRow
   return row === undefined ? null : asRow(workspaces, row);
 };
 
-/** For the administrator only: it knows no tenant. Oldest first. */
-export const allWorkspaces = async (knex: Knex): Promise<readonly WorkspaceRow[]> => {
-  const rows: Record<string, unknown>[] = await knex('read.workspaces').orderBy(['created_at', 'id']);
-  return rows.map((row) => asRow(workspaces, row));
-};
-
 /** What a member is now; null when they left, or never were one. */
 export const roleOfMember = async (pool: Pool, workspaceId: string, memberId: string): Promise<Role | null> => {
   const { rows } = await pool.query<{ role: Role | null }>(

@@ -1,13 +1,12 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
 
 /** A workspace is an agency: its members, their roles, its zone. Its sandbox twin holds what test keys make. */
 
 export const Timezone = Type.String({ minLength: 1, maxLength: 100 });
-export const WorkspaceName = Type.String({ minLength: 1, maxLength: 200 });
+const WorkspaceName = Type.String({ minLength: 1, maxLength: 200 });
 
-export const Member = Type.Object({ memberId: Uuid, name: Type.String({ maxLength: 200 }), role: Role });
-export type Member = Static<typeof Member>;
+const Member = Type.Object({ memberId: Uuid, name: Type.String({ maxLength: 200 }), role: Role });
 
 export const workspaceEvents = {
   WorkspaceCreated: Type.Object({

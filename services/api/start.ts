@@ -1,4 +1,4 @@
-import knexFactory, { type Knex } from 'knex';
+import knexFactory from 'knex';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -41,7 +41,6 @@ export interface Api {
   /** REST root, with `/v1`. */
   readonly baseUrl: string;
   readonly store: DomainStore;
-  readonly knex: Knex;
   /** Answers what is in flight, then closes. */
   stop(): Promise<void>;
 }
@@ -96,7 +95,6 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     port: server.port,
     baseUrl: deps.baseUrl(),
     store: deps.store,
-    knex,
     stop: async () => {
       await server.stop();
       await knex.destroy();

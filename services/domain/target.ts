@@ -71,11 +71,6 @@ export interface RetryPolicy {
   readonly maxRateLimits: number;
 }
 
-export const defaultRetryPolicy: Omit<RetryPolicy, 'jitter'> = {
-  deferDelaysMs: [30_000, 120_000, 600_000],
-  maxRateLimits: 10,
-};
-
 export type TargetCommand =
   | {
       readonly type: 'Schedule';

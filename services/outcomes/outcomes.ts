@@ -91,8 +91,3 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
   );
   return { done, consumers: [outcomes, archives] };
 };
-
-/** Runs until the signal aborts. */
-export const runOutcomes = async (deps: OutcomesDeps, signal: AbortSignal): Promise<void> => {
-  await startOutcomes(deps, signal).done;
-};

@@ -136,7 +136,3 @@ const applyIntent = async (
     { partitionKey: postId, ...given },
   );
 };
-
-/** Events of all targets that this run knows, for rendering an answer without reading a projection. */
-export const eventsOf = (fanned: FannedOut): readonly DecodedEvent[] =>
-  [...fanned.targets.values()].flatMap((one) => one.events);

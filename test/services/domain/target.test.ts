@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
-import { defaultRetryPolicy, isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -32,7 +32,7 @@ const failure: Failure = {
   actor: 'platform',
   mediaId: null,
 };
-const policy = { ...defaultRetryPolicy, jitter: 0.5 };
+const policy = { deferDelaysMs: [30_000, 120_000, 600_000], maxRateLimits: 10, jitter: 0.5 };
 const claim = { attempt: 1, takeover: 0 };
 
 const scheduled: TargetEvent = { type: 'TargetScheduled', data: { ...planned, postId: 'p1', postRevision: 3 } };
