@@ -11,7 +11,7 @@ import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './
  * Longer than most: the columns, their fold, what is shown and the queries change together.
  */
 
-export type AccountStatus = 'connected' | 'reauth_required' | 'disconnected';
+type AccountStatus = 'connected' | 'reauth_required' | 'disconnected';
 
 interface Own {
   readonly client_id: string;

@@ -7,9 +7,9 @@ import { projections } from './index.ts';
 /** How far the live generations have read, and waiting until they have read one's own writes. */
 
 /** Projection → lane → commit position of the last record applied. */
-export type Progress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+type Progress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 
-export const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progress> => {
+const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progress> => {
   const { rows } = await pool.query({
     name: 'projection-progress',
     text: `
@@ -38,7 +38,7 @@ const lookMs = 5;
 const topicOfLane = (lane: string): string => lane.slice(0, lane.lastIndexOf('-'));
 
 /** Whether the projections have applied all that was written to the lanes of their topics. */
-export const hasReached = (log: Log, progress: Progress, names: readonly string[], wanted: Positions): boolean =>
+const hasReached = (log: Log, progress: Progress, names: readonly string[], wanted: Positions): boolean =>
   names.every((name) => {
     const topics: readonly string[] = projections.find((one) => one.name === name)?.topics ?? [];
     const lanes = progress.get(name);

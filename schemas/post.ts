@@ -5,7 +5,7 @@ import { PlannedTarget, ScheduleMode } from './target.ts';
 /** A post: content, the selection of accounts it goes to, and when. Content lives in this stream only. */
 
 export const maxContent = 50_000;
-export const Content = Type.String({ maxLength: maxContent });
+const Content = Type.String({ maxLength: maxContent });
 
 export const Variant = Type.Object({
   platform: Platform,

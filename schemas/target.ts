@@ -3,7 +3,7 @@ import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from '
 
 /** A target is one destination (connected account) of a post: what happens to it, from schedule to settlement. */
 
-export const failureCategories = [
+const failureCategories = [
   'reauth_required',
   'rate_limited',
   'invalid_content',

@@ -56,7 +56,7 @@ export const laneOf = (topic: string, partition: number): Lane => `${topic}-${pa
 const adminDeadlineMs = 10_000;
 const disconnectDeadlineMs = 5000;
 
-export const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
+const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms);

@@ -62,11 +62,11 @@ export const stamps = {
 
 export const IdParams = Type.Object({ id: Uuid });
 
-export const Limit = Defaulted(
+const Limit = Defaulted(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Rows per page; it may change between pages.' }),
   25,
 );
-export const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the page before.' }));
+const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the page before.' }));
 /** Query members of every list. */
 export const paging = { limit: Limit, cursor: Cursor };
 

@@ -19,7 +19,7 @@ import type { Call } from './operation.ts';
  */
 
 /** Age at which a claim that its owner does not live up to may be broken, milliseconds. */
-export const lapseMs = 10_000;
+const lapseMs = 10_000;
 /** Wait before a claim that is neither held nor old is looked at again, milliseconds. */
 export const pollMs = 100;
 
@@ -62,7 +62,7 @@ export type NameClaim = Loaded<ClientNameState>;
 export const loadName = ({ store, context }: Claimant, name: string): Promise<NameClaim> =>
   store.load(clientname, clientNameIdOf(context.workspaceId, name));
 
-export const appendToName = (
+const appendToName = (
   by: Claimant,
   name: string,
   command: ClientNameCommand,

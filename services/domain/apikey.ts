@@ -29,7 +29,7 @@ export type ApiKeyCommand =
   | { readonly type: 'Revoke' };
 
 const yearMs = 366 * 86_400_000;
-export const rotationGraceMs = 24 * 3_600_000;
+const rotationGraceMs = 24 * 3_600_000;
 
 const isScope = (value: string): value is Scope => (knownScopes as readonly string[]).includes(value);
 

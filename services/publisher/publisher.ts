@@ -20,7 +20,7 @@ import { type Rest, Work } from './work.ts';
 
 export type { PublisherDeps } from './deps.ts';
 
-export const leaseKind = 'target';
+const leaseKind = 'target';
 
 /** Streams read at once while preparing, so that what is due now still finds a connection. */
 const preparing = 24;

@@ -5,7 +5,7 @@ import type { TargetCheckpoint } from '#domain/target.ts';
 
 const hourMs = 3_600_000;
 /** Asked hourly until then; afterwards a person settles it. */
-export const givenUpAfterMs = 72 * hourMs;
+const givenUpAfterMs = 72 * hourMs;
 /** How long a given-up one rests before its row is looked at again (and left alone again). */
 export const restMs = 24 * hourMs;
 /** An adapter that does not answer says nothing. */

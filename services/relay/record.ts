@@ -3,7 +3,7 @@ import type { LogRecord } from '#contracts/ports/log.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 
 /** An event that cannot travel. It is never passed over: the relay stops at it and says so. */
-export class UnsendableEvent extends Error {
+class UnsendableEvent extends Error {
   constructor(event: RecordedEvent, why: string, cause?: unknown) {
     super(`event ${event.id} of ${event.stream} at position ${event.position} ${why}`, { cause });
     this.name = 'UnsendableEvent';

@@ -18,7 +18,7 @@ export interface Session {
 }
 
 const prefix = 'sess_';
-export const sessionMs = 15 * 60_000;
+const sessionMs = 15 * 60_000;
 
 export const isSessionToken = (token: string): boolean => token.startsWith(prefix);
 

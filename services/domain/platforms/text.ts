@@ -91,7 +91,7 @@ const counters: Readonly<Record<TextUnit, (text: string, options: TextOptions) =
   mentions: (text) => matches(text, /(?<![\p{L}\p{N}_.@/])@[a-z0-9_.]{1,30}/giu),
 };
 
-export interface TextMeasure {
+interface TextMeasure {
   readonly used: number;
   readonly limit: number;
   readonly unit: TextUnit;
