@@ -31,6 +31,22 @@ interface Own {
 }
 export type AccountRow = Row<Own>;
 
+type Authorized = Extract<AccountEvent, { readonly type: 'AccountConnected' | 'AccountReauthorized' }>['data'];
+
+/** What each authorization sets, the first and every later one. */
+const authorized = (data: Authorized, at: string) =>
+  ({
+    username: data.username,
+    display_name: data.displayName,
+    avatar_url: data.avatarUrl,
+    timezone: data.timezone,
+    status: 'connected',
+    health_reason: null,
+    checked_at: at,
+    scopes: data.scopes,
+    expires_at: data.expiresAt,
+  }) as const;
+
 export const accounts = defineModel<Own, AccountEvent>({
   name: 'accounts',
   kind: 'account',
@@ -55,28 +71,12 @@ export const accounts = defineModel<Own, AccountEvent>({
       client_id: data.clientId,
       platform: data.platform,
       external_id: data.externalId,
-      username: data.username,
-      display_name: data.displayName,
-      avatar_url: data.avatarUrl,
-      timezone: data.timezone,
-      status: 'connected',
-      health_reason: null,
-      checked_at: event.metadata.occurredAt,
-      scopes: data.scopes,
-      expires_at: data.expiresAt,
+      ...authorized(data, event.metadata.occurredAt),
       network: data.network,
     }),
     AccountReauthorized: change((row, data, event) => ({
       ...row,
-      username: data.username,
-      display_name: data.displayName,
-      avatar_url: data.avatarUrl,
-      timezone: data.timezone,
-      status: 'connected',
-      health_reason: null,
-      checked_at: event.metadata.occurredAt,
-      scopes: data.scopes,
-      expires_at: data.expiresAt,
+      ...authorized(data, event.metadata.occurredAt),
     })),
     AccountReauthRequired: change((row, { reason }, event) => ({
       ...row,
