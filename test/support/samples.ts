@@ -1,6 +1,6 @@
 /** Event data that fits the schemas, for tests that look at something else. */
 import type { PostBody } from '#schemas/post.ts';
-import type { PlannedTarget } from '#schemas/target.ts';
+import type { Failure, PlannedTarget } from '#schemas/target.ts';
 
 export const clientFields = {
   name: 'Acme',
@@ -43,13 +43,13 @@ export const planned = (
   ...over,
 });
 
-export const failure = {
-  category: 'transient' as const,
+export const failure: Failure = {
+  category: 'transient',
   code: 'network_down',
   message: 'The network did not answer.',
   platformCode: null,
   platformMessage: null,
   retryable: true,
-  actor: 'platform' as const,
+  actor: 'platform',
   mediaId: null,
 };

@@ -5,21 +5,10 @@ import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
-import type { Failure } from '#schemas/target.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
-
-const failure: Failure = {
-  category: 'rate_limited',
-  code: 'network_rate_limited',
-  message: 'Later.',
-  platformCode: null,
-  platformMessage: null,
-  retryable: true,
-  actor: 'platform',
-  mediaId: null,
-};
 
 suite('post targets over HTTP', (t) => {
   let world: World;

@@ -2,8 +2,9 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
 import { isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import type { Failure, TargetEvent } from '#schemas/target.ts';
+import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
+import { failure } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -22,16 +23,6 @@ const planned = {
   scheduleMode: 'managed',
   scheduleModeReason: null,
 } as const;
-const failure: Failure = {
-  category: 'transient',
-  code: 'network_down',
-  message: 'away',
-  platformCode: null,
-  platformMessage: null,
-  retryable: true,
-  actor: 'platform',
-  mediaId: null,
-};
 const policy = { deferDelaysMs: [30_000, 120_000, 600_000], maxRateLimits: 10, jitter: 0.5 };
 const claim = { attempt: 1, takeover: 0 };
 

@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlatformAdapter, PublishOutcome, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
-import type { Failure } from '#schemas/target.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile.ts';
 import { Deadline } from '#services/publisher/time.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-const failure: Failure = {
-  category: 'transient',
-  code: 'network_down',
-  message: 'away',
-  platformCode: null,
-  platformMessage: null,
-  retryable: true,
-  actor: 'platform',
-  mediaId: null,
-};
 const untilAborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 const present: PublishOutcome = { kind: 'published', externalId: 'e', permalink: null, publishedAt: 'yesterday' };
