@@ -24,6 +24,20 @@ const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progre
   return found;
 };
 
+/** Changes whenever the live generation of the projection may show something else: equal stamps, equal rows. */
+export const stampOf = async (pool: Pool, name: string): Promise<string> => {
+  const { rows } = await pool.query({
+    name: 'projection-stamp',
+    text: `
+      select string_agg(concat_ws('/', p.live, c.lane, c.position), ' ' order by c.lane) as stamp
+      from ops.projections p
+      join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
+      where p.name = $1`,
+    values: [name],
+  });
+  return rows[0]?.stamp ?? '';
+};
+
 interface Waiter {
   readonly names: readonly string[];
   readonly wanted: Positions;

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
 import { batchesOf } from '#runtime/batches.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
@@ -7,8 +8,8 @@ import type { Platform } from '#schemas/common.ts';
 import type { PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
 import { defineModel, type Handlers, type Row } from './model.ts';
-import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
-import { postTargets, renderTarget, type TargetRow } from './targets.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, rowTypes, substring } from './rows.ts';
+import { postTargets, renderTarget, type ShownTarget, shownOfTarget, type TargetRow } from './targets.ts';
 
 /**
  * Posts: what was composed, and what became of the whole. The status follows from the post's own events, by the
@@ -171,7 +172,7 @@ export const posts = defineModel<Own, PostEvent>({
 });
 
 /** Statuses a many-target change may still alter; the target decider's `isOpen`. */
-export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
+const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
 
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
   row.intents.some((intent) =>
@@ -206,11 +207,31 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
   };
 };
 
-const shownStatus = (row: PostRow): PostStatus =>
+/** Columns of a post that an answer is made of. */
+const shownOfPost = [
+  'id',
+  'workspace_id',
+  'revision',
+  'created_at',
+  'updated_at',
+  'client_id',
+  'status',
+  'body',
+  'created_by',
+  'plan_revision',
+  'published_at',
+  'campaign_id',
+  'counts',
+  'publishing_count',
+  'scheduled_at',
+] as const satisfies readonly (keyof PostRow)[];
+type ShownPost = Pick<PostRow, (typeof shownOfPost)[number]>;
+
+const shownStatus = (row: ShownPost): PostStatus =>
   row.status === 'scheduled' && row.publishing_count > 0 ? 'publishing' : row.status;
 
 /** A row of GET /posts: without `variants` and `targets`. */
-export const renderPostRow = (row: PostRow) => {
+export const renderPostRow = (row: ShownPost) => {
   const { variants: _variants, campaignId: _campaign, ...body } = row.body;
   return {
     id: row.id,
@@ -231,11 +252,11 @@ export const renderPostRow = (row: PostRow) => {
   };
 };
 
-const byDue = (a: TargetRow, b: TargetRow): number =>
+const byDue = (a: ShownTarget, b: ShownTarget): number =>
   a.due_at < b.due_at ? -1 : a.due_at > b.due_at ? 1 : a.id < b.id ? -1 : 1;
 
 /** The whole post. A draft's selection is resolved when it is published, so its `targets` is `[]`. */
-export const renderPost = (row: PostRow, all: readonly TargetRow[]) => {
+export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
   const { plan_revision: plan } = row;
   const targets = plan === null ? [] : all.filter((one) => one.post_revision >= plan).sort(byDue);
   return {
@@ -246,29 +267,31 @@ export const renderPost = (row: PostRow, all: readonly TargetRow[]) => {
 };
 
 export interface PostWithTargets {
-  readonly post: PostRow;
-  readonly targets: readonly TargetRow[];
+  readonly post: ShownPost;
+  readonly targets: readonly ShownTarget[];
 }
 
-/** One statement: the posts' rows, each with its targets as one json value. */
-const postsById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<string, PostWithTargets>> => {
-  const found = await knex
-    .raw(
-      `select p.*, (select json_agg(t) from read.post_targets t where t.post_id = p.id) as t
-       from read.posts p where p.id = any(?::uuid[])`,
-      [[...ids]],
-    )
-    .options({ name: 'posts-by-id' });
+/** One statement: the posts' rows, each with its targets as one json value; of both what is shown. */
+const postsById = batchesOf(async (pool: Pool, ids): Promise<ReadonlyMap<string, PostWithTargets>> => {
+  const { rows } = await pool.query({
+    name: 'posts-by-id',
+    text: `
+      select ${shownOfPost.join(', ')},
+        (select json_agg(t) from (select ${shownOfTarget.join(', ')} from read.post_targets where post_id = p.id) t) as t
+      from read.posts p where id = any($1::uuid[])`,
+    values: [ids],
+    types: rowTypes,
+  });
   return new Map(
-    found.rows.map(({ t, ...row }: Record<string, unknown>) => {
+    rows.map(({ t, ...row }) => {
       const targets = (t ?? []) as Record<string, unknown>[];
       return [row.id, { post: asRow(posts, row), targets: targets.map((one) => asRow(postTargets, one)) }];
     }),
   );
 });
 
-export const getPost = async (knex: Knex, workspaceId: string, id: string): Promise<PostWithTargets | null> => {
-  const found = await postsById(knex, id);
+export const getPost = async (pool: Pool, workspaceId: string, id: string): Promise<PostWithTargets | null> => {
+  const found = await postsById(pool, id);
   return found?.post.workspace_id === workspaceId ? found : null;
 };
 
@@ -302,21 +325,4 @@ export const listPosts = async (
   if (filters.to !== undefined) query.whereRaw(`${at} < ?::timestamptz`, [filters.to]);
   if (filters.search !== undefined) query.whereRaw(`body ->> 'content' ilike ?`, [substring(filters.search)]);
   return newestFirst(query, posts, page);
-};
-
-/** Posts of a client that may still have open targets: what an archive has to cancel. By id, `limit` after `afterId`. */
-export const openPostsOf = async (
-  knex: Knex,
-  workspaceId: string,
-  clientId: string,
-  afterId: string | null,
-  limit: number,
-): Promise<readonly string[]> => {
-  const found = await knex.raw(
-    `select distinct post_id from read.post_targets
-     where workspace_id = ? and client_id = ? and status = any(?::text[]) and (?::uuid is null or post_id > ?::uuid)
-     order by post_id limit ?`,
-    [workspaceId, clientId, [...openStatuses], afterId, afterId, limit],
-  );
-  return found.rows.map((row: { post_id: string }) => row.post_id);
 };

@@ -216,7 +216,35 @@ const firstCommentOf = (variant: Variant | undefined): string | null => {
   return typeof text === 'string' && text !== '' ? text : null;
 };
 
-export const renderTarget = (row: TargetRow, body: TargetContent) => {
+/** Columns of a target that an answer is made of. */
+export const shownOfTarget = [
+  'id',
+  'revision',
+  'created_at',
+  'updated_at',
+  'post_id',
+  'client_id',
+  'account_id',
+  'platform',
+  'status',
+  'due_at',
+  'scheduled_local',
+  'timezone',
+  'jitter_seconds',
+  'schedule_mode',
+  'schedule_mode_reason',
+  'attempts',
+  'published_at',
+  'external_id',
+  'permalink',
+  'failure',
+  'retry_at',
+  'first_comment_issue',
+  'post_revision',
+] as const satisfies readonly (keyof TargetRow)[];
+export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
+
+export const renderTarget = (row: ShownTarget, body: TargetContent) => {
   const variant = body.variants.find((one) => one.platform === row.platform);
   return {
     id: row.id,

@@ -109,7 +109,14 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
     await indexed('target', () => getTarget(knex, big, rows[0].id));
-    await indexed('post', () => getPost(knex, big, rows[0].post_id));
+    await indexed('post', () => {
+      const watched = Object.create(pool) as Pool;
+      watched.query = ((asked: { readonly text: string; readonly values: readonly unknown[] }) => {
+        statements.push({ sql: asked.text, bindings: asked.values });
+        return pool.query(asked as never);
+      }) as never;
+      return getPost(watched, big, rows[0].post_id);
+    });
   });
 
   t('what the publisher asks for is a walk of its index', async () => {
@@ -161,7 +168,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   t('another tenant sees nothing', async () => {
     const { rows } = await pool.query('select id, post_id from read.post_targets limit 1');
     const other = randomUUID();
-    assert.equal(await getPost(knex, other, rows[0].post_id), null);
+    assert.equal(await getPost(pool, other, rows[0].post_id), null);
     assert.equal(await getTarget(knex, other, rows[0].id), null);
     assert.equal(await getClient(knex, other, bigClient), null);
     assert.equal((await listPosts(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
@@ -230,7 +237,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await targets({ statuses: ['publishing'] })).length, 1);
     assert.equal((await targets({ platforms: ['tiktok'], accountId, clientId })).length, 1);
     assert.equal((await targets({ from: instant(50), to: instant(60) })).length, 1);
-    const post = await getPost(knex, workspaceId, postId);
+    const post = await getPost(pool, workspaceId, postId);
     assert.ok(post !== null);
     const shown = renderPost(post.post, post.targets);
     assert.equal(shown.status, 'publishing');

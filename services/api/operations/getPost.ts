@@ -20,7 +20,7 @@ export const getPost = operation({
   codes: [],
   example: { data: postDataExample },
   handle: async (call) => {
-    const found = await readRow(call, 'post', ['posts'], (id) => rowsOf(call.deps.knex, call.workspaceId, id));
+    const found = await readRow(call, 'post', ['posts'], (id) => rowsOf(call.deps.pool, call.workspaceId, id));
     return { data: renderPost(found.post, found.targets), revision: found.post.revision };
   },
 });
