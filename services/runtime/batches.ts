@@ -1,6 +1,6 @@
 /** Lookups by key that share queries: those who ask while a query is out are answered by the next one, together. */
 
-const mostKeys = 64;
+const defaultMostKeys = 64;
 /** Queries out at once: one that is slow does not hold up all others. */
 const mostOut = 2;
 
@@ -12,12 +12,21 @@ interface Asked<Value> {
 
 export class Batches<Value> {
   readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
+  readonly #mostKeys: number;
   #waiting: Asked<Value>[] = [];
   #out = 0;
 
-  /** @param load one query for several different keys; what it does not find is not in its answer. */
-  constructor(load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>) {
+  /**
+   * @param load one query for several different keys; what it does not find is not in its answer.
+   * @param mostKeys in one query. Fewer where each is much work: the database does one query while we answer from
+   * another, instead of either waiting for the other.
+   */
+  constructor(
+    load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+    mostKeys: number = defaultMostKeys,
+  ) {
     this.#load = load;
+    this.#mostKeys = mostKeys;
   }
 
   /** Null when there is none. Its query begins after the call, so it sees all that was committed before. */
@@ -34,7 +43,7 @@ export class Batches<Value> {
     // Who asks in the same turn belongs to the same query.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, mostKeys);
+      const batch = this.#waiting.splice(0, this.#mostKeys);
       try {
         const values = await this.#load([...new Set(batch.map(({ key }) => key))]);
         for (const { key, found } of batch) found(values.get(key) ?? null);
@@ -49,10 +58,11 @@ export class Batches<Value> {
 /** One set of batches for each source (a pool), made when it is first asked. */
 export const batchesOf = <Source extends object, Value>(
   load: (source: Source, keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+  mostKeys?: number,
 ): ((source: Source, key: string) => Promise<Value | null>) => {
   const known = new WeakMap<Source, Batches<Value>>();
   return (source, key) => {
-    const batches = known.get(source) ?? new Batches((keys) => load(source, keys));
+    const batches = known.get(source) ?? new Batches((keys) => load(source, keys), mostKeys);
     known.set(source, batches);
     return batches.get(key);
   };

@@ -11,7 +11,12 @@ const acceptable = /^[\x21-\x7e]{1,128}$/;
  * /invite/ is one.
  */
 const loggable = (path: string): string =>
-  path.replace(/^(\/invite\/).*/is, '$1…').replace(/[^/]{37,}|[^/]*(?:sk_|sess_)[^/]*/g, '…');
+  /^\/invite\//i.test(path)
+    ? `${path.slice(0, '/invite/'.length)}…`
+    : path
+        .split('/')
+        .map((segment) => (segment.length > 36 || /sk_|sess_/.test(segment) ? '…' : segment))
+        .join('/');
 
 /** Names every request, sets what every answer carries, and writes its one log line. No header or body is ever logged. */
 export const correlation =

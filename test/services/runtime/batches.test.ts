@@ -57,6 +57,17 @@ suite('batches', (t) => {
     assert.ok(most <= 2, `${most} at once`);
   });
 
+  t('asks for no more keys in a query than it was told', async () => {
+    const sizes: number[] = [];
+    const batches = new Batches(async (keys) => {
+      sizes.push(keys.length);
+      return new Map(keys.map((key) => [key, key]));
+    }, 3);
+    const keys = Array.from({ length: 8 }, (_, n) => String(n));
+    assert.deepEqual(await Promise.all(keys.map((key) => batches.get(key))), keys);
+    assert.deepEqual(sizes.sort(), [2, 3, 3]);
+  });
+
   t('a query that fails fails those who asked it, and nobody after', async () => {
     let fails = true;
     const batches = new Batches(async (keys) => {

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { type RunningProjections, runProjections } from '#projections/run.ts';
+import { Keyring } from '#services/api/keyring.ts';
+import type { Given } from '#test/support/projecting.ts';
+import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('keyring', (t) => {
+  let world: ProjectionWorld;
+  let running: RunningProjections;
+  const stop = new AbortController();
+  const workspaceId = randomUUID();
+  const memberId = randomUUID();
+  t.before(async () => {
+    world = await projectionWorld();
+    running = runProjections({ ...world, names: ['workspaces'], signal: stop.signal });
+    await world.append(
+      [
+        {
+          stream: `workspace-${workspaceId}`,
+          type: 'WorkspaceCreated',
+          data: { name: 'W', timezone: 'UTC', mode: 'live', twinOf: null },
+        },
+        {
+          stream: `workspace-${workspaceId}`,
+          type: 'MemberAdded',
+          data: { memberId, name: 'Olga', role: 'owner' },
+        },
+      ],
+      workspaceId,
+    );
+  });
+  t.after(async () => {
+    stop.abort();
+    await running.done;
+    await world.close();
+  });
+
+  const created = (token: string, keyId: string): Given => ({
+    stream: `apikey-${keyId}`,
+    type: 'ApiKeyCreated',
+    data: {
+      memberId,
+      name: 'main',
+      prefix: token.slice(0, 12),
+      hash: createHash('sha256').update(token).digest('hex'),
+      scopes: ['posts.read'],
+      mode: 'live',
+      expiresAt: '2100-01-01T00:00:00.000Z',
+    },
+  });
+  const someToken = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
+
+  /** A keyring whose statements are counted by their names. */
+  const counted = () => {
+    const asked: string[] = [];
+    const pool = Object.create(world.pool) as Pool;
+    pool.query = ((query: { readonly name: string }) => {
+      asked.push(query.name);
+      return world.pool.query(query as never);
+    }) as never;
+    const count = (name: string) => asked.filter((one) => one === name).length;
+    return { keyring: new Keyring(pool, Date.now), count };
+  };
+  const codeOf = (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'known',
+      (error: { readonly code?: string }) => error.code ?? String(error),
+    );
+
+  t('a key is looked up once as long as nothing was applied since, for however long', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    await until('the row is there', async () => {
+      const { rowCount } = await world.pool.query('select 1 from read.api_keys where id = $1', [keyId]);
+      return rowCount === 1;
+    });
+    const { keyring, count } = counted();
+    await keyring.identify(token);
+    const found = count('find-keys');
+    const stamps = count('projection-stamp');
+    await until('two stamps later', async () => {
+      assert.equal((await keyring.identify(token)).id, keyId);
+      return count('projection-stamp') >= stamps + 2;
+    });
+    assert.equal(count('find-keys'), found);
+  });
+
+  t('a revoked key is dead within a second of its projection', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    const { keyring } = counted();
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+    await world.append([{ stream: `apikey-${keyId}`, type: 'ApiKeyRevoked', data: {} }], workspaceId);
+    await until('the row says so', async () => {
+      const { rows } = await world.pool.query('select revoked_at from read.api_keys where id = $1', [keyId]);
+      return rows[0].revoked_at !== null;
+    });
+    const began = performance.now();
+    await until('it is refused', async () => (await codeOf(keyring.identify(token))) === 'token_revoked');
+    assert.ok(performance.now() - began < 1_000);
+  });
+
+  t('a key that did not exist a moment ago is found soon, and form alone asks no database', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    const { keyring, count } = counted();
+    assert.equal(await codeOf(keyring.identify('sk_live_short')), 'invalid_token');
+    assert.equal(count('find-keys') + count('projection-stamp'), 0);
+    assert.equal(await codeOf(keyring.identify(token)), 'invalid_token');
+    await world.append([created(token, keyId)], workspaceId);
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known', 5_000);
+  });
+
+  t('a database that is away is told, and not remembered', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    let away = true;
+    const pool = Object.create(world.pool) as Pool;
+    pool.query = ((query: never) =>
+      away ? Promise.reject(new Error('Connection terminated')) : world.pool.query(query)) as never;
+    const keyring = new Keyring(pool, Date.now);
+    await assert.rejects(keyring.identify(token), /Connection terminated/);
+    away = false;
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+  });
+});
