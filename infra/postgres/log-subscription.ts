@@ -31,7 +31,7 @@ const passOverMs = 1000;
  * Least time between the beginnings of two batches that are not full, milliseconds. The first event after a rest goes
  * at once; what comes in quick succession shares transactions, each of which costs as much as many events.
  */
-const spacingMs = 20;
+const spacingMs = 40;
 
 export interface Source {
   readonly url: string;

@@ -174,6 +174,9 @@ const asPosition = (row: { lane: string; next_offset: string | null; position: s
   position: row.position === null ? null : BigInt(row.position),
 });
 
+/** Milliseconds for which what was passed over may stay unstored. */
+const passedOverMs = 1_000;
+
 /** Events decoded ahead in one go: some tenths of a millisecond. */
 const decodedAtOnce = 16;
 
@@ -183,6 +186,8 @@ interface Held {
   readonly epoch: string;
   /** Events of the next batch that are decoded already, by id. */
   ahead: Map<string, DecodedEvent>;
+  /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
+  passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   position: bigint | null;
   /** Whether the group has parked events: only then are they looked for. */
   parks: boolean;
@@ -250,6 +255,7 @@ class Member implements Consumer {
       this.#held.set(row.lane, {
         epoch: row.epoch,
         ahead: new Map(),
+        passing: null,
         position,
         parks: row.parks,
         state: rests ? 'stopped' : 'running',
@@ -306,9 +312,13 @@ class Member implements Consumer {
   ): Promise<void> {
     const { replay, metrics, logger, signal } = this.#options;
     const known = held.position;
-    const records = all.filter(
-      (one) => this.#wants(one) && (replay !== 'never' || known === null || one.position > known),
-    );
+    const wanted = all.filter((one) => this.#wants(one));
+    const records = replay === 'never' && known !== null ? wanted.filter((one) => one.position > known) : wanted;
+    if (all.length > 0 && wanted.length === 0 && held.state === 'running') {
+      this.#passOver(lane, held, nextOffset, position);
+      return;
+    }
+    await this.#passed(held);
     const left = new Map<string, Verdict>();
     const began = performance.now();
     for (let tries = 0; held.state !== 'stopped'; tries += 1) {
@@ -337,6 +347,48 @@ class Member implements Consumer {
         logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
       }
     }
+  }
+
+  /**
+   * A consumer that wants few of its topics' events would pay a write, and its wait for the disk, for batch after batch
+   * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
+   * passes over the same ones again.
+   */
+  #passOver(lane: Lane, held: Held, nextOffset: bigint | null, position: bigint | null): void {
+    held.position = newest(held.position, position);
+    const next = { lane, nextOffset, position };
+    if (held.passing !== null && held.passing.stored === null) {
+      held.passing.next = next;
+      return;
+    }
+    const before = held.passing?.stored ?? Promise.resolve();
+    const store = (): void => {
+      if (this.#options.signal.aborted || this.#held.get(lane) !== held) return;
+      const { next: to } = passing;
+      // What fails is stored with the next batch, or passed over again.
+      passing.stored = before
+        .then(() => this.#move(this.#options.pool, lane, held, to.nextOffset, to.position))
+        .then(
+          () => undefined,
+          () => undefined,
+        )
+        .finally(() => {
+          if (held.passing === passing) held.passing = null;
+        });
+    };
+    const passing: NonNullable<Held['passing']> = {
+      timer: setTimeout(store, passedOverMs).unref(),
+      next,
+      stored: null,
+    };
+    held.passing = passing;
+  }
+
+  /** Nothing of what was passed over is on its way to the store any more: what comes now may not be overtaken by it. */
+  async #passed(held: Held): Promise<void> {
+    clearTimeout(held.passing?.timer);
+    await held.passing?.stored;
+    held.passing = null;
   }
 
   async #decode(
