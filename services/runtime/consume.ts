@@ -314,7 +314,7 @@ class Member implements Consumer {
     const known = held.position;
     const wanted = all.filter((one) => this.#wants(one));
     const records = replay === 'never' && known !== null ? wanted.filter((one) => one.position > known) : wanted;
-    if (all.length > 0 && wanted.length === 0 && held.state === 'running') {
+    if (all.length > 0 && wanted.length === 0 && held.state === 'running' && this.#options.relaxed !== true) {
       this.#passOver(lane, held, nextOffset, position);
       return;
     }
@@ -352,7 +352,7 @@ class Member implements Consumer {
   /**
    * A consumer that wants few of its topics' events would pay a write, and its wait for the disk, for batch after batch
    * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
-   * passes over the same ones again.
+   * passes over the same ones again. A relaxed consumer waits for no disk and stores each: readers wait for its position.
    */
   #passOver(lane: Lane, held: Held, nextOffset: bigint | null, position: bigint | null): void {
     held.position = newest(held.position, position);
@@ -446,7 +446,7 @@ class Member implements Consumer {
   ): Promise<Verdict | null> {
     if (records.length === 0) {
       // Nothing to apply: the position alone is one statement, and a transaction by itself.
-      await this.#move(this.#options.pool, lane, held, nextOffset, position);
+      await this.#move(this.#options.pool, lane, held, nextOffset, position, this.#options.relaxed === true);
       return null;
     }
     const verdict = await inTransaction(
@@ -472,15 +472,17 @@ class Member implements Consumer {
     held: Held,
     nextOffset: bigint | null,
     position: bigint | null,
+    unawaited = false,
   ): Promise<boolean> {
     // A log that repeats older records takes no position back.
     const moved = await tx.query({
-      name: 'consume-move',
-      text: `
+      name: unawaited ? 'consume-move-unawaited' : 'consume-move',
+      text: `${unawaited ? "with relaxed as materialized (select set_config('synchronous_commit', 'off', true))" : ''}
         update ops.consumer_positions
         set next_offset = $4::int8, position = greatest(position, $5::int8), updated_at = now()
         where consumer_group = $1 and lane = $2 and epoch = $3::int8
-          and (next_offset, position) is distinct from ($4::int8, $5::int8)`,
+          and (next_offset, position) is distinct from ($4::int8, $5::int8)
+          ${unawaited ? 'and exists (select from relaxed)' : ''}`,
       values: [this.group, lane, held.epoch, nextOffset, position],
     });
     if (moved.rowCount === 1) return true;

@@ -224,6 +224,16 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     });
   });
 
+  t('but a relaxed one stores it at once: readers wait for its position', async () => {
+    const one = start({ types: ['ClientCreated'], relaxed: true });
+    await one.assigned();
+    const [first, ...rest] = await records(client(2));
+    assert.ok(first !== undefined);
+    await one.give([first]);
+    await one.give(rest);
+    assert.deepEqual(await stored(one.group), { next: 3, position: String(rest.at(-1)?.position) });
+  });
+
   t('stop: the lane rests, says why, moves nothing, and other lanes go on', async () => {
     const list = await records(client(2));
     const group = `g-${randomUUID()}`;
