@@ -20,12 +20,21 @@ export const toColumns = (group: readonly Piece[], partitions: number): unknown[
   const topics: (string | null)[] = [];
   const places: (number | null)[] = [];
   const keys: string[] = [];
-  const starts: number[] = [];
+  const dataStarts: number[] = [];
   const dataLengths: number[] = [];
+  const metadataStarts: number[] = [];
   const metadataLengths: number[] = [];
   const bytes: Uint8Array[] = [];
   // substr counts from 1.
-  let start = 1;
+  let end = 1;
+  const add = (some: Uint8Array): number => {
+    const start = end;
+    bytes.push(some);
+    end += some.byteLength;
+    return start;
+  };
+  // Those that share their metadata stand side by side, so the last one is enough to send it once.
+  let shared: { readonly metadata: Uint8Array; readonly start: number } | undefined;
   for (const { stream, first, events } of group) {
     const topic = topicOf(stream);
     for (const [i, event] of events.entries()) {
@@ -37,11 +46,11 @@ export const toColumns = (group: readonly Piece[], partitions: number): unknown[
       topics.push(topic);
       places.push(topic === null ? null : partitionOf(event.partitionKey, partitions));
       keys.push(event.partitionKey);
-      starts.push(start);
+      dataStarts.push(add(event.data));
       dataLengths.push(event.data.byteLength);
+      if (shared?.metadata !== event.metadata) shared = { metadata: event.metadata, start: add(event.metadata) };
+      metadataStarts.push(shared.start);
       metadataLengths.push(event.metadata.byteLength);
-      bytes.push(event.data, event.metadata);
-      start += event.data.byteLength + event.metadata.byteLength;
     }
   }
   return [
@@ -53,8 +62,9 @@ export const toColumns = (group: readonly Piece[], partitions: number): unknown[
     plainArray(topics),
     plainArray(places),
     textArray(keys),
-    plainArray(starts),
+    plainArray(dataStarts),
     plainArray(dataLengths),
+    plainArray(metadataStarts),
     plainArray(metadataLengths),
     Buffer.concat(bytes),
   ];

@@ -28,8 +28,15 @@ export const tables = (s: string): string => `
   create table ${s}.layout (
     one boolean primary key default true check (one),
     partitions integer not null check (partitions > 0)
-  );
-  ${appendGroup(s)}`;
+  );`;
+
+const parameters = `
+    streams text[], firsts int8[], revisions int8[], ids uuid[], types text[], topics text[], partitions int4[],
+    keys text[], data_starts int4[], data_lengths int4[], metadata_starts int4[], metadata_lengths int4[], bytes bytea`;
+
+/** Null where the schema has no function that takes what we send: its tables are new, or of an older release. */
+export const findAppendGroup = (s: string): string =>
+  `to_regprocedure('${s}.append_group(${parameters.replace(/(^|,)\s*\w+ /g, '$1')})')`;
 
 /**
  * The group transaction, in one call, so that the lock is never held while a client thinks or sleeps: by the time the
@@ -41,14 +48,12 @@ export const tables = (s: string): string => `
  *
  * Every row whose stream ends right before its append is written; the others are left out, and so are the positions
  * meant for them. Arrays have one element a row; `firsts` is the first revision of the row's append. `bytes` is all
- * data and metadata end to end: one binary parameter, since arrays of bytea would travel as hex. `heads` is what each
- * row's stream ended with, -1 where it has nothing. The notification leaves with the commit.
+ * data and metadata end to end: one binary parameter, since arrays of bytea would travel as hex. Rows may name the same
+ * metadata: a fan-out has one for all its events. `heads` is what each row's stream ended with, -1 where it has nothing.
+ * The notification leaves with the commit.
  */
-const appendGroup = (s: string): string => `
-  create function ${s}.append_group(
-    streams text[], firsts int8[], revisions int8[], ids uuid[], types text[], topics text[], partitions int4[],
-    keys text[], starts int4[], data_lengths int4[], metadata_lengths int4[], bytes bytea,
-    out base int8, out heads int8[]
+export const appendGroup = (s: string): string => `
+  create function ${s}.append_group(${parameters}, out base int8, out heads int8[]
   ) language plpgsql volatile as $body$
   #variable_conflict use_column
   begin
@@ -58,13 +63,13 @@ const appendGroup = (s: string): string => `
     with incoming as materialized (
       select e.*, coalesce(
         (select w.revision from ${s}.events w where w.stream = e.stream order by w.revision desc limit 1), -1) as head
-      from unnest(streams, firsts, revisions, ids, types, topics, partitions, keys, starts, data_lengths,
-        metadata_lengths)
-        with ordinality as e(stream, first, revision, id, type, topic, partition, key, start, data, metadata, n)
+      from unnest(streams, firsts, revisions, ids, types, topics, partitions, keys, data_starts, data_lengths,
+        metadata_starts, metadata_lengths) with ordinality
+        as e(stream, first, revision, id, type, topic, partition, key, data, data_length, metadata, metadata_length, n)
     ), written as (
       insert into ${s}.events (position, stream, revision, id, type, topic, partition, partition_key, data, metadata)
       select base + e.n, e.stream, e.revision, e.id, e.type, e.topic, e.partition, e.key,
-        substr(bytes, e.start, e.data), substr(bytes, e.start + e.data, e.metadata)
+        substr(bytes, e.data, e.data_length), substr(bytes, e.metadata, e.metadata_length)
       from incoming e where e.head = e.first - 1
     )
     select array(select head from incoming order by n) into heads;
@@ -81,7 +86,7 @@ export const statements = (s: string) => ({
     join ${s}.events e on e.stream = w.stream and e.revision between w.low and w.high`,
 
   /** Parameters as `append_group` names them. One row: the position before the first, and each row's head. */
-  append: `select base, heads from ${s}.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  append: `select base, heads from ${s}.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 
   /** $1 stream, $2 first revision, $3 most rows or null. */
   read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,

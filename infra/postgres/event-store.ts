@@ -12,7 +12,7 @@ import {
 import { LogError } from '#contracts/ports/log.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { statements, tables } from './event-store.sql.ts';
+import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
 import { type EventRow, EventTail, readTail, toEvent } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
@@ -50,7 +50,10 @@ export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: n
       await client.query(tables(schema));
       await client.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
     }
-    const { rows } = await client.query(`select partitions from ${schema}.layout`);
+    const { rows } = await client.query(
+      `select partitions, ${findAppendGroup(schema)} as append from ${schema}.layout`,
+    );
+    if (rows[0]?.append === null) await client.query(appendGroup(schema));
     await client.query('commit');
     const stored = rows[0]?.partitions;
     if (stored !== partitions) {

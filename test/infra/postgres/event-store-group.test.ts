@@ -196,6 +196,31 @@ suite('postgres event store: groups and tail', (t) => {
     await tail.close();
   });
 
+  t('tables of an older release get the function that this one appends with', async () => {
+    await runSql(harness.url, `drop function es.append_group`);
+    const newer = await PostgresEventStore.open({ url: harness.url });
+    try {
+      const stream = `post-${randomUUID()}`;
+      await newer.append(stream, 'none', [event()]);
+      assert.equal((await newer.read(stream)).length, 1);
+    } finally {
+      await newer.close();
+    }
+  });
+
+  t('metadata that appends share comes back whole with each of them', async () => {
+    const shared = new TextEncoder().encode(JSON.stringify({ of: 'both' }));
+    const other = new TextEncoder().encode('');
+    const given = [shared, shared, other, shared].map((metadata) => ({ ...event(), metadata }));
+    const streams = given.map(() => `post-${randomUUID()}`);
+    await Promise.all(given.map((one, i) => store.append(String(streams[i]), 'none', [one])));
+    for (const [i, one] of given.entries()) {
+      const [stored] = await store.read(String(streams[i]));
+      assert.deepEqual(Buffer.from(stored?.metadata ?? []), Buffer.from(one.metadata));
+      assert.deepEqual(Buffer.from(stored?.data ?? []), Buffer.from(one.data));
+    }
+  });
+
   // Why positions come from a sequence: a counter row would keep a dead version of itself for every group here.
   t('an open snapshot makes the source of positions no larger', async () => {
     const size = async () => (await runSql(harness.url, `select pg_table_size('es.positions') as size`))[0]?.size;
