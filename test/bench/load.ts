@@ -12,11 +12,12 @@ export interface Answer {
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** One connection. @throws when it breaks, or when a request is sent before the last one was answered. */
+/** One connection. @throws when it is broken or breaks, or when a request is sent before the last one was answered. */
 export class Connection {
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
   #waiting: { resolve(answer: Answer): void; reject(error: Error): void } | null = null;
+  #closed = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -25,7 +26,11 @@ export class Connection {
       this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
       this.#look();
     });
-    const broken = (error?: Error) => this.#waiting?.reject(error ?? new Error('the server closed the connection'));
+    const broken = (error?: Error) => {
+      this.#closed = true;
+      this.#waiting?.reject(error ?? new Error('the server closed the connection'));
+      this.#waiting = null;
+    };
     socket.on('error', broken);
     socket.on('close', () => broken());
   }
@@ -43,6 +48,7 @@ export class Connection {
 
   send(request: string): Promise<Answer> {
     if (this.#waiting !== null) throw new Error('the last request was not answered yet');
+    if (this.#closed) return Promise.reject(new Error('the server has closed the connection'));
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#socket.write(request);
@@ -148,7 +154,8 @@ export const openLoop = async (
   const begin = (): void => {
     for (;;) {
       if (begun === total || start + (begun * 1_000) / rate > performance.now()) return;
-      const connection = idle.pop();
+      // The longest idle one: a server closes connections that never send anything.
+      const connection = idle.shift();
       if (connection === undefined) return;
       const intended = start + (begun * 1_000) / rate;
       begun += 1;
