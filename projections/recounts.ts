@@ -55,7 +55,10 @@ const intentLags = (targets: string): string => `
       and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
     where t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.applied_revision < (i ->> 'revision')::int)`;
 
-/** A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. */
+/**
+ * A post's targets of the plan in force. The same in TypeScript: `withTargets` in posts.ts. NOTE: post by post (lateral):
+ * as a join Postgres may read the whole table of targets for each batch, and does so as long as it has no statistics.
+ */
 export const postTargetCounts: Recount = {
   owner: 'posts',
   children: [{ model: 'post_targets', by: 'post_id' }],
@@ -66,21 +69,23 @@ export const postTargetCounts: Recount = {
        target_count = c.total,
        fan_out_behind = c.total < o.planned or (o.intents <> '[]' and ${intentLags(table('post_targets'))})
      from (
-       select id, coalesce(sum(n), 0)::int as total,
-         jsonb_build_object('total', coalesce(sum(n), 0)) || coalesce(jsonb_object_agg(status, n) filter (where n > 0), '{}')
-           as counts,
-         coalesce(sum(n) filter (where status = 'publishing'), 0)::int as publishing,
-         coalesce(min(due) filter (where status <> 'canceled'), min(due)) as due,
-         coalesce((select array_agg(distinct p order by p) from unnest(string_to_array(string_agg(platforms, ','), ',')) p),
-           '{}') as platforms
-       from (
-         select p.id, t.status, count(t.id) as n, min(t.due_at) as due, string_agg(distinct t.platform, ',') as platforms
-         from ${table('posts')} p
-         left join ${table('post_targets')} t on t.post_id = p.id and t.post_revision >= p.plan_revision
-         where p.id = any($1::uuid[])
-         group by p.id, t.status
-       ) by_status
-       group by id
+       select p.id, counted.*
+       from ${table('posts')} p cross join lateral (
+         select coalesce(sum(n), 0)::int as total,
+           jsonb_build_object('total', coalesce(sum(n), 0)) || coalesce(jsonb_object_agg(status, n), '{}') as counts,
+           coalesce(sum(n) filter (where status = 'publishing'), 0)::int as publishing,
+           coalesce(min(due) filter (where status <> 'canceled'), min(due)) as due,
+           coalesce(
+             (select array_agg(distinct one order by one) from unnest(string_to_array(string_agg(platforms, ','), ',')) one),
+             '{}') as platforms
+         from (
+           select t.status, count(*) as n, min(t.due_at) as due, string_agg(distinct t.platform, ',') as platforms
+           from ${table('post_targets')} t
+           where t.post_id = p.id and t.post_revision >= p.plan_revision
+           group by t.status
+         ) by_status
+       ) counted
+       where p.id = any($1::uuid[])
      ) c
      where o.id = c.id and o.revision >= 0`,
   ],

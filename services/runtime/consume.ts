@@ -139,13 +139,19 @@ export const isTransient = (error: unknown): boolean => {
 };
 
 /**
- * Runs work in a transaction of its own and commits when it says so. The connection may die at any moment, also between
- * two statements: without a listener that would end the process.
+ * Effects go by key. A statement is planned once a session, and one that was planned while its table was small would
+ * read all of it for as long as no new statistics come, which under load is a minute of growth.
+ */
+const byKey = 'begin; set local enable_seqscan = off';
+
+/**
+ * Runs the effects of events in a transaction of its own and commits when `work` says so. The connection may die at any
+ * moment, also between two statements: without a listener that would end the process.
  */
 export const inTransaction = async <T>(
   pool: Pool,
   work: (tx: PoolClient) => Promise<{ readonly commit: boolean; readonly result: T }>,
-  begin = 'begin',
+  begin = byKey,
 ): Promise<T> => {
   const tx = await pool.connect();
   let broken: Error | undefined;
@@ -459,7 +465,7 @@ class Member implements Consumer {
         if (verdict === null) faultPoint('consume:before-commit');
         return { commit: verdict === null, result: verdict };
       },
-      this.#options.relaxed === true ? 'begin; set local synchronous_commit = off' : 'begin',
+      this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey,
     );
     faultPoint('consume:after-commit');
     return verdict;

@@ -9,6 +9,7 @@ import { asRow } from '#projections/rows.ts';
 import { migrate } from '#projections/tables.ts';
 import { postTargets, type TargetRow } from '#projections/targets.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { inTransaction } from '#runtime/consume.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
@@ -170,6 +171,68 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     }
     assert.equal(await counts(clientId), undefined);
   });
+
+  /** A post of ten targets, in two batches: what is born in one is not recounted. */
+  const tenTargets = async (workspaceId: string): Promise<DecodedEvent[][]> => {
+    const [postId, clientId] = [randomUUID(), randomUUID()];
+    const targets = Array.from({ length: 10 }, () =>
+      planned({ targetId: randomUUID(), accountId: randomUUID(), clientId, platform: 'x', dueAt: instant(1) }),
+    );
+    const createdBy = { type: 'member', id: 'm' };
+    const decoded = await history(
+      [
+        {
+          stream: `post-${postId}`,
+          type: 'PostScheduled',
+          data: { clientId, createdBy, body: postBody(), plan: { number: 1, targets } },
+        },
+        ...targets.map((one) => ({
+          stream: `target-${one.targetId}`,
+          type: 'TargetScheduled',
+          data: { ...one, postId, postRevision: 0 },
+        })),
+      ],
+      { codec: new EventCodec(new TestKeys()), workspaceId },
+    );
+    return [decoded.slice(0, 1), decoded.slice(1)];
+  };
+
+  t(
+    'a batch reads its own rows and no table, also when its statements were planned while the tables were small',
+    async () => {
+      const { url } = await testDatabase();
+      // One session, so that its plans are those of the first batches.
+      const alone = new Pool({ connectionString: url, max: 1 });
+      try {
+        await migrate(alone);
+        const workspaceId = randomUUID();
+        const batches = async (posts: number): Promise<void> => {
+          for (let i = 0; i < posts; i += 1) {
+            for (const batch of await tenTargets(workspaceId)) {
+              await inTransaction(alone, async (tx) => {
+                assert.equal(await new Projector(projectionOf('posts'), 1).apply(tx, batch), null);
+                return { commit: true, result: null };
+              });
+            }
+          }
+        };
+        const scanned = async (): Promise<unknown> => {
+          await alone.query('select pg_stat_force_next_flush()');
+          const { rows } = await alone.query(
+            `select relname, seq_tup_read::int from pg_stat_user_tables where relname in ('posts_v1', 'post_targets_v1') order by 1`,
+          );
+          return rows;
+        };
+        await batches(1);
+        await alone.query('analyze');
+        const before = await scanned();
+        await batches(30);
+        assert.deepEqual(await scanned(), before);
+      } finally {
+        await alone.end();
+      }
+    },
+  );
 
   t('withTargets counts in memory what the recount counts in SQL', async () => {
     const random = seeded('post recount');
