@@ -13,8 +13,12 @@ import { cleanUpArchived } from './archived.ts';
  * nobody waits for, and away from the publisher, whose thread has times to keep.
  */
 
-const behind = `
-select id::text as id from read.posts where fan_out_behind and id > $1 order by id limit 100`;
+/** Oldest change first. `$1`, `$2`: change and id of the last one seen. */
+export const behindSql = `
+select p.id::text as id, p.updated_at::text as "updatedAt" from read.posts p
+where p.fan_out_behind and (p.updated_at, p.id) > ($1::timestamptz, $2::uuid)
+order by p.updated_at, p.id limit 100`;
+export const beforeAll = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
 
 /** A command that raced the archive is in the read models long before this, milliseconds: later ones see the archive. */
 const raceMs = 3_600_000;
@@ -38,8 +42,8 @@ export interface SweeperDeps {
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now } = deps;
   let looked = 0;
-  for (let after: string | undefined = '00000000-0000-0000-0000-000000000000'; after !== undefined; ) {
-    const rows: { id: string }[] = (await pool.query<{ id: string }>(behind, [after])).rows;
+  for (let after: readonly string[] | null = beforeAll; after !== null; ) {
+    const { rows }: { rows: { id: string; updatedAt: string }[] } = await pool.query(behindSql, [...after]);
     for (const { id } of rows) {
       if (signal.aborted) return looked;
       const loaded = await store.load(post, id);
@@ -56,7 +60,8 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
       await fanOut(store, id, context);
       looked += 1;
     }
-    after = rows.at(-1)?.id;
+    const seen = rows.at(-1);
+    after = seen === undefined ? null : [seen.updatedAt, seen.id];
   }
   const { rows } = await pool.query<{ id: string; workspaceId: string }>(justArchived, [new Date(now() - raceMs)]);
   for (const { id, workspaceId } of rows) {

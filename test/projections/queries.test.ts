@@ -9,6 +9,7 @@ import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/codec.ts';
+import { beforeAll, behindSql } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, planned, postBody } from '#test/support/samples.ts';
@@ -128,6 +129,13 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const text = JSON.stringify(found.rows);
     assert.match(text, /post_targets_v1_5/);
     assert.doesNotMatch(text, /Seq Scan|"Sort"/);
+  });
+
+  t('what the sweeper asks for too', async () => {
+    const found = await pool.query(`explain (analyze, format json) ${behindSql}`, [...beforeAll]);
+    const text = JSON.stringify(found.rows);
+    assert.match(text, /Index Scan/);
+    assert.doesNotMatch(text, /Seq Scan|"Sort"|Bitmap/);
   });
 
   const codec = new EventCodec(new TestKeys());
