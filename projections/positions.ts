@@ -6,6 +6,11 @@ import { projections } from './index.ts';
 
 /** How far the live generations have read, and waiting until they have read one's own writes. */
 
+/** The lanes of projections' live generations. */
+const liveLanes = `
+  from ops.projections p
+  join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live`;
+
 /** Projection → lane → commit position of the last record applied. */
 type Progress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 
@@ -13,9 +18,7 @@ const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progre
   const { rows } = await pool.query({
     name: 'projection-progress',
     text: `
-      select p.name, c.lane, c.position
-      from ops.projections p
-      join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
+      select p.name, c.lane, c.position ${liveLanes}
       where p.name = any($1::text[]) and c.position is not null`,
     values: [names],
   });
@@ -30,8 +33,7 @@ export const stampOf = async (pool: Pool, name: string): Promise<string> => {
     name: 'projection-stamp',
     text: `
       select string_agg(concat_ws('/', p.live, c.lane, c.position), ' ' order by c.lane) as stamp
-      from ops.projections p
-      join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
+      ${liveLanes}
       where p.name = $1`,
     values: [name],
   });
@@ -137,12 +139,7 @@ export class PositionWatch {
 export const lagOf = async (pool: Pool, log: Log, name: string): Promise<bigint> => {
   const projection = projections.find((one) => one.name === name);
   if (projection === undefined) return 0n;
-  const { rows } = await pool.query(
-    `select c.lane, c.next_offset from ops.projections p
-     join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live
-     where p.name = $1`,
-    [name],
-  );
+  const { rows } = await pool.query(`select c.lane, c.next_offset ${liveLanes} where p.name = $1`, [name]);
   const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
   const ends = await log.ends(projection.topics);
   return ends.reduce((most, { lane, nextOffset }) => {

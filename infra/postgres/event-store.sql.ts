@@ -30,13 +30,26 @@ export const tables = (s: string): string => `
     partitions integer not null check (partitions > 0)
   );`;
 
-const parameters = `
-    streams text[], firsts int8[], revisions int8[], ids uuid[], types text[], topics text[], partitions int4[],
-    keys text[], data_starts int4[], data_lengths int4[], metadata_starts int4[], metadata_lengths int4[], bytes bytea`;
+/** What `append_group` takes, in order: name and type. */
+const parameters = [
+  ['streams', 'text[]'],
+  ['firsts', 'int8[]'],
+  ['revisions', 'int8[]'],
+  ['ids', 'uuid[]'],
+  ['types', 'text[]'],
+  ['topics', 'text[]'],
+  ['partitions', 'int4[]'],
+  ['keys', 'text[]'],
+  ['data_starts', 'int4[]'],
+  ['data_lengths', 'int4[]'],
+  ['metadata_starts', 'int4[]'],
+  ['metadata_lengths', 'int4[]'],
+  ['bytes', 'bytea'],
+] as const;
 
 /** Null where the schema has no function that takes what we send: its tables are new, or of an older release. */
 export const findAppendGroup = (s: string): string =>
-  `to_regprocedure('${s}.append_group(${parameters.replace(/(^|,)\s*\w+ /g, '$1')})')`;
+  `to_regprocedure('${s}.append_group(${parameters.map(([, type]) => type).join(', ')})')`;
 
 /**
  * The group transaction, in one call, so that the lock is never held while a client thinks or sleeps: by the time the
@@ -53,7 +66,8 @@ export const findAppendGroup = (s: string): string =>
  * The notification leaves with the commit.
  */
 export const appendGroup = (s: string): string => `
-  create function ${s}.append_group(${parameters}, out base int8, out heads int8[]
+  create function ${s}.append_group(
+    ${parameters.map(([name, type]) => `${name} ${type}`).join(', ')}, out base int8, out heads int8[]
   ) language plpgsql volatile as $body$
   #variable_conflict use_column
   begin
@@ -86,7 +100,7 @@ export const statements = (s: string) => ({
     join ${s}.events e on e.stream = w.stream and e.revision between w.low and w.high`,
 
   /** Parameters as `append_group` names them. One row: the position before the first, and each row's head. */
-  append: `select base, heads from ${s}.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+  append: `select base, heads from ${s}.append_group(${parameters.map((_, i) => `$${i + 1}`).join(', ')})`,
 
   /** $1 stream, $2 first revision, $3 most rows or null. */
   read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,

@@ -27,7 +27,8 @@ interface Open {
   readonly targetIds: string[];
 }
 
-const lowest = '00000000-0000-0000-0000-000000000000';
+/** Before every id. */
+export const lowest = '00000000-0000-0000-0000-000000000000';
 
 export interface Archived {
   readonly clientId: string;

@@ -5,7 +5,7 @@ import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { Leases } from '#runtime/leases.ts';
 import type { Logger } from '#runtime/telemetry.ts';
-import { cleanUpArchived } from './archived.ts';
+import { cleanUpArchived, lowest } from './archived.ts';
 
 /**
  * Finishes what somebody died over: plans and intents that are in a post's stream and not yet on its targets, and
@@ -18,7 +18,7 @@ export const behindSql = `
 select p.id::text as id, p.updated_at::text as "updatedAt" from read.posts p
 where p.fan_out_behind and (p.updated_at, p.id) > ($1::timestamptz, $2::uuid)
 order by p.updated_at, p.id limit 100`;
-export const beforeAll = ['-infinity', '00000000-0000-0000-0000-000000000000'] as const;
+export const beforeAll = ['-infinity', lowest] as const;
 
 /** A command that raced the archive is in the read models long before this, milliseconds: later ones see the archive. */
 const raceMs = 3_600_000;

@@ -450,9 +450,11 @@ class Member implements Consumer {
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<Verdict | null> {
+    const begin = this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey;
     if (records.length === 0) {
-      // Nothing to apply: the position alone is one statement, and a transaction by itself.
-      await this.#move(this.#options.pool, lane, held, nextOffset, position, this.#options.relaxed === true);
+      // Nothing to apply: the position alone.
+      const move = (tx: PoolClient) => this.#move(tx, lane, held, nextOffset, position);
+      await inTransaction(this.#options.pool, async (tx) => ({ commit: await move(tx), result: null }), begin);
       return null;
     }
     const verdict = await inTransaction(
@@ -465,7 +467,7 @@ class Member implements Consumer {
         if (verdict === null) faultPoint('consume:before-commit');
         return { commit: verdict === null, result: verdict };
       },
-      this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey,
+      begin,
     );
     faultPoint('consume:after-commit');
     return verdict;
@@ -478,17 +480,15 @@ class Member implements Consumer {
     held: Held,
     nextOffset: bigint | null,
     position: bigint | null,
-    unawaited = false,
   ): Promise<boolean> {
     // A log that repeats older records takes no position back.
     const moved = await tx.query({
-      name: unawaited ? 'consume-move-unawaited' : 'consume-move',
-      text: `${unawaited ? "with relaxed as materialized (select set_config('synchronous_commit', 'off', true))" : ''}
+      name: 'consume-move',
+      text: `
         update ops.consumer_positions
         set next_offset = $4::int8, position = greatest(position, $5::int8), updated_at = now()
         where consumer_group = $1 and lane = $2 and epoch = $3::int8
-          and (next_offset, position) is distinct from ($4::int8, $5::int8)
-          ${unawaited ? 'and exists (select from relaxed)' : ''}`,
+          and (next_offset, position) is distinct from ($4::int8, $5::int8)`,
       values: [this.group, lane, held.epoch, nextOffset, position],
     });
     if (moved.rowCount === 1) return true;

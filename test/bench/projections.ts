@@ -137,10 +137,10 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
     const records = events.map(recordOf);
     const began = performance.now();
     for (let i = 0; i < records.length; i += batch) {
-      const nextOffset = BigInt(i + batch);
-      const position = records.slice(i, i + batch).at(-1)?.position ?? null;
+      const slice = records.slice(i, i + batch);
+      const position = slice.at(-1)?.position ?? null;
       const next = records.slice(i + batch, i + 2 * batch);
-      await log.handlers.batch({ lane, records: records.slice(i, i + batch), nextOffset, position, next });
+      await log.handlers.batch({ lane, records: slice, nextOffset: BigInt(i + batch), position, next });
     }
     const rate = per(events.length, began);
     stop.abort();

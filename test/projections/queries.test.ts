@@ -10,8 +10,9 @@ import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { beforeAll, behindSql } from '#services/outcomes/sweeper.ts';
+import { watched } from '#test/support/pool.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
+import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -110,14 +111,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
     await indexed('target', () => getTarget(knex, big, rows[0].id));
-    await indexed('post', () => {
-      const watched = Object.create(pool) as Pool;
-      watched.query = ((asked: { readonly text: string; readonly values: readonly unknown[] }) => {
-        statements.push({ sql: asked.text, bindings: asked.values });
-        return pool.query(asked as never);
-      }) as never;
-      return getPost(watched, big, rows[0].post_id);
-    });
+    const noting = watched(pool, ({ text: sql, values: bindings }) => statements.push({ sql, bindings }));
+    await indexed('post', () => getPost(noting, big, rows[0].post_id));
   });
 
   t('what the publisher asks for is a walk of its index', async () => {
@@ -200,19 +195,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       ],
     });
     const createdBy = { type: 'member', id: 'm' };
-    const target = (plan: typeof one): Given => ({
-      stream: `target-${plan.targetId}`,
-      type: 'TargetScheduled',
-      data: { ...plan, postId, postRevision: 0 },
-    });
     await project('posts', workspaceId, [
-      {
-        stream: `post-${postId}`,
-        type: 'PostScheduled',
-        data: { clientId, createdBy, body, plan: { number: 1, targets: [one, two] } },
-      },
-      target(one),
-      target(two),
+      ...scheduledPost(postId, clientId, [one, two], body),
       {
         stream: `target-${one.targetId}`,
         type: 'TargetPublishStarted',

@@ -4,9 +4,9 @@ import { PositionWatch } from '#projections/positions.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import type { Given } from '#test/support/projecting.ts';
+import { type Given, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
-import { planned, postBody } from '#test/support/samples.ts';
+import { planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** A post with three targets, one of which is published. */
@@ -15,21 +15,11 @@ const story = (): Given[] => {
   const clientId = randomUUID();
   const targets = [1, 2, 3].map(() => planned({ targetId: randomUUID(), accountId: randomUUID(), clientId }));
   const [first] = targets;
-  const createdBy = { type: 'member', id: 'm' };
   const claim = { attempt: 1, takeover: 0 };
   const publishedAt = '2026-03-02T08:00:00.000Z';
   const of = (type: string, data: object): Given => ({ stream: `target-${first?.targetId}`, type, data });
   return [
-    {
-      stream: `post-${post}`,
-      type: 'PostScheduled',
-      data: { clientId, createdBy, body: postBody(), plan: { number: 1, targets } },
-    },
-    ...targets.map((one) => ({
-      stream: `target-${one.targetId}`,
-      type: 'TargetScheduled',
-      data: { ...one, postId: post, postRevision: 0 },
-    })),
+    ...scheduledPost(post, clientId, targets),
     of('TargetPublishStarted', claim),
     of('TargetPublished', { ...claim, externalId: 'e', permalink: null, publishedAt }),
   ];

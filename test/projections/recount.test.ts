@@ -11,7 +11,7 @@ import { postTargets, type TargetRow } from '#projections/targets.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { inTransaction } from '#runtime/consume.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { applyTo, type Given, history, instant, TestKeys } from '#test/support/projecting.ts';
+import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -178,22 +178,8 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     const targets = Array.from({ length: 10 }, () =>
       planned({ targetId: randomUUID(), accountId: randomUUID(), clientId, platform: 'x', dueAt: instant(1) }),
     );
-    const createdBy = { type: 'member', id: 'm' };
-    const decoded = await history(
-      [
-        {
-          stream: `post-${postId}`,
-          type: 'PostScheduled',
-          data: { clientId, createdBy, body: postBody(), plan: { number: 1, targets } },
-        },
-        ...targets.map((one) => ({
-          stream: `target-${one.targetId}`,
-          type: 'TargetScheduled',
-          data: { ...one, postId, postRevision: 0 },
-        })),
-      ],
-      { codec: new EventCodec(new TestKeys()), workspaceId },
-    );
+    const codec = new EventCodec(new TestKeys());
+    const decoded = await history(scheduledPost(postId, clientId, targets), { codec, workspaceId });
     return [decoded.slice(0, 1), decoded.slice(1)];
   };
 

@@ -11,7 +11,10 @@ import { type Model, type Row, rowOf } from '#projections/model.ts';
 import { asRow } from '#projections/rows.ts';
 import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/codec.ts';
 import type { DataKeys } from '#runtime/data-keys.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
 import { kindOf } from '#schemas/topics.ts';
+import { postBody } from './samples.ts';
 
 /** Data keys of a test, in memory; `destroy` is what an erasure does. */
 export class TestKeys implements DataKeys {
@@ -43,6 +46,25 @@ export interface Given {
   /** Instant it happened. Default: minutes after 2026-03-01T00:00 in the order given. */
   readonly at?: string;
 }
+
+/** A post that is scheduled at once, and its targets. */
+export const scheduledPost = (
+  id: string,
+  clientId: string,
+  targets: readonly PlannedTarget[],
+  body: PostBody = postBody(),
+): Given[] => [
+  {
+    stream: `post-${id}`,
+    type: 'PostScheduled',
+    data: { clientId, createdBy: { type: 'member', id: 'm' }, body, plan: { number: 1, targets } },
+  },
+  ...targets.map((one) => ({
+    stream: `target-${one.targetId}`,
+    type: 'TargetScheduled',
+    data: { ...one, postId: id, postRevision: 0 },
+  })),
+];
 
 export const instant = (minute: number): string => new Date(Date.UTC(2026, 2, 1, 0, minute)).toISOString();
 

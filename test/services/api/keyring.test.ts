@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
-import type { Pool } from 'pg';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { Keyring } from '#services/api/keyring.ts';
+import { watched } from '#test/support/pool.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -56,11 +56,7 @@ suite('keyring', (t) => {
   /** A keyring whose statements are counted by their names. */
   const counted = () => {
     const asked: string[] = [];
-    const pool = Object.create(world.pool) as Pool;
-    pool.query = ((query: { readonly name: string }) => {
-      asked.push(query.name);
-      return world.pool.query(query as never);
-    }) as never;
+    const pool = watched(world.pool, ({ name }) => asked.push(name));
     const count = (name: string) => asked.filter((one) => one === name).length;
     return { keyring: new Keyring(pool, Date.now), count };
   };
@@ -117,9 +113,9 @@ suite('keyring', (t) => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);
     let away = true;
-    const pool = Object.create(world.pool) as Pool;
-    pool.query = ((query: never) =>
-      away ? Promise.reject(new Error('Connection terminated')) : world.pool.query(query)) as never;
+    const pool = watched(world.pool, () => {
+      if (away) throw new Error('Connection terminated');
+    });
     const keyring = new Keyring(pool, Date.now);
     await assert.rejects(keyring.identify(token), /Connection terminated/);
     away = false;

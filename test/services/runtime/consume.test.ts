@@ -197,28 +197,21 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t('what it passes over is stored once in a while, and never overtakes what comes after', async () => {
     const one = start({ types: ['ClientCreated'] });
     await one.assigned();
-    const stored = async () => {
-      const { rows } = await world.pool.query(
-        'select next_offset::int as next, position from ops.consumer_positions where consumer_group = $1',
-        [one.group],
-      );
-      return rows[0];
-    };
     const [[first, ...rest], [second]] = [await records(client(2)), await records(client(0))];
     assert.ok(first !== undefined && second !== undefined);
     await one.give([first]);
     await one.give(rest.slice(0, 1));
     await one.give(rest.slice(1));
-    assert.equal((await stored()).next, 1, 'not yet');
+    assert.equal((await stored(one.group)).next, 1, 'not yet');
     assert.equal(one.consumer.status().get('w-0')?.position, rest.at(-1)?.position, 'but it is as far');
-    await until('it is stored', async () => (await stored()).next === 3);
-    assert.equal((await stored()).position, String(rest.at(-1)?.position));
+    await until('it is stored', async () => (await stored(one.group)).next === 3);
+    assert.equal((await stored(one.group)).position, String(rest.at(-1)?.position));
     await one.give(rest);
     await one.give([second]);
-    assert.deepEqual(await stored(), { next: 6, position: String(second.position) });
+    assert.deepEqual(await stored(one.group), { next: 6, position: String(second.position) });
     await one.give(rest);
     await until('the next is stored, and no earlier one before it', async () => {
-      const { next } = await stored();
+      const { next } = await stored(one.group);
       assert.ok(next >= 6);
       return next === 8;
     });
