@@ -6,6 +6,7 @@ import { inviteEvents } from './invite.ts';
 import { postEvents } from './post.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents } from './target.ts';
+import { webhookEvents } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
 /** Every event we store, by stream kind. Event names are on disk for ever: add a version, never edit one. */
@@ -35,5 +36,6 @@ export const eventCatalogue: EventCatalogue = {
   account: first(accountEvents),
   post: first(postEvents),
   target: first(targetEvents),
+  webhook: first(webhookEvents),
   request: first(requestEvents),
 };

@@ -28,3 +28,8 @@ export const clientNameIdOf = (workspaceId: string, name: string): string =>
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);
+/** What receivers dedupe on: the same for an event and type through retries, resends and replays. */
+export const envelopeIdOf = (eventId: string, type: string): string => uuidv5(eventId, type);
+/** @param replayId empty for what the event itself caused. */
+export const deliveryIdOf = (envelopeId: string, webhookId: string, replayId = ''): string =>
+  uuidv5(envelopeId, joined(webhookId, replayId));

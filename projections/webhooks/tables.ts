@@ -1,0 +1,210 @@
+import type { Pool, PoolClient } from 'pg';
+import { withMigrationLock } from '#runtime/migrate.ts';
+
+/**
+ * What the dispatcher mints and the sender works off. Operational tables: they say what left this house, which no log
+ * can tell again, so they are not rebuilt but backed up.
+ */
+
+const weekMs = 7 * 86_400_000;
+
+export const migrate = async (pool: Pool): Promise<void> => {
+  await withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      -- One row; its lock puts every change of an endpoint in one order, and so the versions become visible in order.
+      create table if not exists ops.webhook_version (one bool primary key default true check (one), version int8 not null);
+      insert into ops.webhook_version (version) values (0) on conflict do nothing;
+
+      -- Endpoints as the dispatcher has folded them.
+      create table if not exists ops.webhook_endpoints (
+        id uuid primary key,
+        workspace_id uuid not null,
+        -- Revision of its stream.
+        revision int4 not null,
+        -- WebhookState of services/domain/webhook.ts
+        state jsonb not null,
+        active bool not null,
+        -- Commit position of the event that disabled it; null while it is active.
+        disabled_position int8,
+        -- Value of ops.webhook_version at its last change.
+        version int8 not null
+      );
+      create index if not exists webhook_endpoints_version on ops.webhook_endpoints (version);
+
+      -- Which events an endpoint hears: those at commit positions [from, to) whose type its filter lets through.
+      create table if not exists ops.webhook_intervals (
+        endpoint_id uuid not null,
+        from_position int8 not null,
+        -- Null: still open.
+        to_position int8,
+        workspace_id uuid not null,
+        events text[] not null,
+        version int8 not null,
+        primary key (endpoint_id, from_position)
+      );
+      create index if not exists webhook_intervals_version on ops.webhook_intervals (version);
+
+      -- Envelopes, rendered once: one for all endpoints that hear the event.
+      create table if not exists ops.webhook_messages (
+        -- \`created\` of the envelope.
+        event_time timestamptz not null,
+        -- Envelope id = webhook-id.
+        id uuid not null,
+        workspace_id uuid not null,
+        type text not null,
+        -- Commit position and <topic>-<partition> of the event, for the consistency token.
+        position int8 not null,
+        lane text not null,
+        -- The exact bytes that are sent.
+        body bytea not null,
+        primary key (event_time, id)
+      ) partition by range (event_time);
+
+      create table if not exists ops.webhook_deliveries (
+        event_time timestamptz not null,
+        id uuid not null,
+        endpoint_id uuid not null,
+        workspace_id uuid not null,
+        message_id uuid not null,
+        type text not null,
+        position int8 not null,
+        replay_id uuid,
+        -- pending, delivered, failed, canceled
+        status text not null default 'pending',
+        created_at timestamptz not null default now(),
+        updated_at timestamptz not null default now(),
+        delivered_at timestamptz,
+        -- [{number, at, trigger, status, error, durationMs, responseBody}], oldest first
+        attempts jsonb not null default '[]',
+        primary key (event_time, id)
+      ) partition by range (event_time);
+      create index if not exists webhook_deliveries_list on ops.webhook_deliveries (endpoint_id, created_at, id);
+      create index if not exists webhook_deliveries_id on ops.webhook_deliveries (id);
+
+      -- What is still to be sent: a row for each pending delivery, and only while it is pending.
+      create table if not exists ops.webhook_queue (
+        delivery_id uuid primary key,
+        event_time timestamptz not null,
+        message_id uuid not null,
+        endpoint_id uuid not null,
+        workspace_id uuid not null,
+        -- 0 first tries, 1 retries, 2 replays
+        lane int2 not null,
+        -- When somebody may take it: its due time, or the end of the lease of whoever has it. The endpoint that is off
+        -- keeps its rows here too; they are not looked at.
+        next_at timestamptz not null,
+        leased bool not null,
+        -- Number of the last attempt begun, 0 before the first. It fences: a result names the attempt it is of.
+        attempt int4 not null,
+        -- Failures recorded since it was queued: its place in the schedule.
+        tries int4 not null,
+        -- scheduled, test, resend, replay
+        trigger text not null,
+        -- A person asked for this one: it is sent although the endpoint is off.
+        forced bool not null default false
+      ) with (fillfactor = 70);
+      create index if not exists webhook_queue_due on ops.webhook_queue (endpoint_id, lane, next_at);
+
+      -- How an endpoint does: written by senders, one row each once something failed.
+      create table if not exists ops.webhook_health (
+        endpoint_id uuid primary key,
+        -- changedRevision under which this was seen; a row of an older one says nothing.
+        seen_revision int4 not null,
+        failing_since timestamptz,
+        consecutive int4 not null default 0,
+        -- Breaker: nothing is sent before this instant.
+        open_until timestamptz,
+        opened int4 not null default 0,
+        -- gone, receiver, failing: it is to be disabled, and somebody has to append it.
+        disable text
+      ) with (fillfactor = 70);
+
+      -- Stretches of the store that are read once more for one endpoint.
+      create table if not exists ops.webhook_jobs (
+        id uuid primary key,
+        -- catch_up, replay, purge
+        kind text not null,
+        endpoint_id uuid not null,
+        workspace_id uuid not null,
+        -- Everything at or before this commit position was read; null = nothing.
+        cursor int8,
+        -- Catch-up: no head taken before this instant is the last one to read to.
+        settle_at timestamptz,
+        -- Replay: of \`created\`, from inclusive, to exclusive; and its filter.
+        from_time timestamptz,
+        to_time timestamptz,
+        types text[],
+        -- running, completed, canceled, failed
+        status text not null default 'running',
+        -- \`created\` of the newest event read.
+        read_to timestamptz,
+        minted int8 not null default 0,
+        failure text,
+        created_at timestamptz not null default now(),
+        updated_at timestamptz not null default now(),
+        completed_at timestamptz
+      );
+      create index if not exists webhook_jobs_running on ops.webhook_jobs (created_at) where status = 'running'`);
+  });
+  const now = Date.now();
+  await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
+};
+
+/** Tables that are cut by event time, a partition a week. */
+export const partitioned = ['webhook_messages', 'webhook_deliveries'] as const;
+
+const weekOf = (ms: number): number => Math.floor(ms / weekMs);
+const nameOf = (table: string, week: number): string => `${table}_w${week}`;
+const startOf = (week: number): string => new Date(week * weekMs).toISOString();
+
+const known = new WeakMap<Pool, Set<number>>();
+
+/** True when rows of this event time have a place; `ensurePartitions` makes one. */
+export const hasPartition = (pool: Pool, eventTime: number): boolean =>
+  known.get(pool)?.has(weekOf(eventTime)) === true;
+
+/**
+ * Makes room for rows of these event times (milliseconds). A partition is made apart and then attached, so that nobody
+ * who writes to the others waits.
+ */
+export const ensurePartitions = async (pool: Pool, eventTimes: readonly number[]): Promise<void> => {
+  const have = known.get(pool) ?? new Set<number>();
+  known.set(pool, have);
+  const missing = [...new Set(eventTimes.map(weekOf))].filter((week) => !have.has(week));
+  if (missing.length === 0) return;
+  await withMigrationLock(pool, async (tx) => {
+    for (const week of missing) for (const table of partitioned) await attach(tx, table, week);
+  });
+  for (const week of missing) have.add(week);
+};
+
+const attach = async (tx: PoolClient, table: string, week: number): Promise<void> => {
+  const name = nameOf(table, week);
+  const found = await tx.query('select 1 from pg_class c where c.oid = to_regclass($1)', [`ops.${name}`]);
+  if (found.rowCount !== 0) return;
+  // Rows of deliveries are updated once or twice: on their own page, and without touching an index.
+  const fill = table === 'webhook_deliveries' ? ' with (fillfactor = 60)' : '';
+  await tx.query(`
+    create table ops.${name} (like ops.${table} including defaults)${fill};
+    alter table ops.${table} attach partition ops.${name}
+      for values from ('${startOf(week)}') to ('${startOf(week + 1)}')`);
+};
+
+/** The partitions there are: name, and the instant (milliseconds) at which their last row may lie, exclusive. */
+export const partitionsOf = async (
+  pool: Pool,
+  table: (typeof partitioned)[number],
+): Promise<readonly { readonly name: string; readonly end: number }[]> => {
+  const { rows } = await pool.query<{ name: string }>(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = $1::regclass order by 1`,
+    [`ops.${table}`],
+  );
+  return rows.map(({ name }) => ({ name, end: (Number(name.slice(`${table}_w`.length)) + 1) * weekMs }));
+};
+
+/** A partition was dropped: rows of its time need a new one. */
+export const forgetPartitions = (pool: Pool): void => {
+  known.delete(pool);
+};

@@ -1,0 +1,53 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
+
+/** A webhook endpoint: where it is, what it hears, whether it is on, and what was asked of it. */
+
+/** `post.published`, `post.*` or `*`; which types there are the table of public events says. */
+export const EventFilter = Type.Array(
+  Type.String({ minLength: 1, maxLength: 100, pattern: '^([a-z_]+(\\.[a-z_]+)*(\\.\\*)?|\\*)$' }),
+  { minItems: 1, maxItems: 100 },
+);
+const EndpointUrl = Type.String({ minLength: 1, maxLength: 2048 });
+const Description = Nullable(Type.String({ maxLength: 500 }));
+/** Version of the secret key that derives a generation of its signing secret. */
+const KeyVersion = Type.String({ minLength: 1, maxLength: 20 });
+
+export const WebhookFields = Type.Object({ url: EndpointUrl, events: EventFilter, description: Description });
+export type WebhookFields = Static<typeof WebhookFields>;
+
+/** `failing`: no success for days; `gone`: it answered 410; `receiver`: its answer asked for it. */
+export const disableReasons = ['requested', 'failing', 'gone', 'receiver'] as const;
+export type DisableReason = (typeof disableReasons)[number];
+
+export const webhookEvents = {
+  /** Its first secret is generation 1. */
+  WebhookRegistered: Type.Object({ ...WebhookFields.properties, keyVersion: KeyVersion }),
+  /** Only the members that changed. */
+  WebhookUpdated: Type.Partial(WebhookFields),
+  WebhookSecretRotated: Type.Object({
+    generation: Type.Integer({ minimum: 2 }),
+    keyVersion: KeyVersion,
+    /** Until when the generation before goes on signing. */
+    previousExpiresAt: Instant,
+  }),
+  WebhookDisabled: Type.Object({ by: Type.Enum(['user', 'service']), reason: Type.Enum([...disableReasons]) }),
+  WebhookEnabled: Type.Object({}),
+  WebhookDeleted: Type.Object({}),
+  WebhookTestRequested: Type.Object({ eventType: Type.String({ minLength: 1, maxLength: 100 }) }),
+  WebhookResendRequested: Type.Object({
+    deliveryId: Uuid,
+    /** Time of the event that is delivered: where the delivery is kept. */
+    eventTime: Instant,
+  }),
+  WebhookReplayRequested: Type.Object({
+    replayId: Uuid,
+    /** Of `created` of the events: from inclusive, to exclusive. */
+    from: Instant,
+    to: Instant,
+    /** Null: what the endpoint's own filter lets through. */
+    types: Nullable(EventFilter),
+  }),
+  WebhookReplayCanceled: Type.Object({ replayId: Uuid }),
+} as const;
+export type WebhookEvent = EventOf<typeof webhookEvents>;
