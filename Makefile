@@ -2,10 +2,10 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench chaos contracts admin types lint clean
+.PHONY: help run test bench bench-webhooks chaos contracts admin types lint clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## install what is missing, start everything on this machine and take the tour
 	@npm start --silent -- $(ARGS)
@@ -15,6 +15,9 @@ test: ## types, lint and every test, ending with "N passed, N failed"
 
 bench: ## measure, beside the bare clients and the peers; QUICK=1 for a short form
 	@npm run bench --silent -- $(ARGS)
+
+bench-webhooks: ## measure webhooks from the event to the receiver; ARGS="one paced" for parts
+	@npm run bench-webhooks --silent -- $(ARGS)
 
 chaos: ## kill processes at random at least 200 times and compare what is left
 	@npm run chaos --silent -- $(ARGS)

@@ -7,6 +7,7 @@ import type { Model } from './model.ts';
 import { posts } from './posts.ts';
 import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
 import { postTargets } from './targets.ts';
+import { webhooks } from './webhook-endpoints.ts';
 import { workspaces } from './workspaces.ts';
 
 /** The table of projections: which models are written together, from which topics. */
@@ -31,6 +32,7 @@ export const projections: readonly Projection[] = [
     recounts: [clientAccounts],
   },
   { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
 ];
 
 /** @throws when there is no projection of that name. */

@@ -2,28 +2,51 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import type { Positions } from '#runtime/domain-store.ts';
+import { topics as allTopics, type Topic } from '#schemas/topics.ts';
 import { projections } from './index.ts';
 
 /** How far the live generations have read, and waiting until they have read one's own writes. */
+
+/** A consumer that is no projection: it has one generation, under its own name. */
+export interface Group {
+  readonly group: string;
+  readonly topics: readonly Topic[];
+}
+/** Whose progress is waited for: a projection by its name, or another group. */
+export type Reader = string | Group;
+
+/** What mints webhook deliveries. */
+export const dispatcher: Group = { group: 'webhooks', topics: allTopics };
+
+const keyOf = (reader: Reader): string => (typeof reader === 'string' ? reader : `group ${reader.group}`);
+
+const topicsOf = (reader: Reader): readonly string[] =>
+  typeof reader === 'string' ? (projections.find((one) => one.name === reader)?.topics ?? []) : reader.topics;
 
 /** The lanes of projections' live generations. */
 const liveLanes = `
   from ops.projections p
   join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live`;
 
-/** Projection → lane → commit position of the last record applied. */
+/** Reader (`keyOf`) → lane → commit position of the last record applied. */
 type Progress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 
-const positionsOf = async (pool: Pool, names: readonly string[]): Promise<Progress> => {
+const positionsOf = async (pool: Pool, readers: readonly Reader[]): Promise<Progress> => {
   const { rows } = await pool.query({
     name: 'projection-progress',
     text: `
-      select p.name, c.lane, c.position ${liveLanes}
-      where p.name = any($1::text[]) and c.position is not null`,
-    values: [names],
+      select p.name as reader, c.lane, c.position ${liveLanes}
+      where p.name = any($1::text[]) and c.position is not null
+      union all
+      select 'group ' || c.consumer_group, c.lane, c.position from ops.consumer_positions c
+      where c.consumer_group = any($2::text[]) and c.position is not null`,
+    values: [
+      readers.filter((one) => typeof one === 'string'),
+      readers.flatMap((one) => (typeof one === 'string' ? [] : [one.group])),
+    ],
   });
-  const found = new Map<string, Map<string, bigint>>(names.map((name) => [name, new Map()]));
-  for (const { name, lane, position } of rows) found.get(name)?.set(lane, BigInt(position));
+  const found = new Map<string, Map<string, bigint>>(readers.map((reader) => [keyOf(reader), new Map()]));
+  for (const { reader, lane, position } of rows) found.get(reader)?.set(lane, BigInt(position));
   return found;
 };
 
@@ -41,7 +64,7 @@ export const stampOf = async (pool: Pool, name: string): Promise<string> => {
 };
 
 interface Waiter {
-  readonly names: readonly string[];
+  readonly readers: readonly Reader[];
   readonly wanted: Positions;
   /** Resolves the wait when these have come far enough. */
   seen(progress: Progress): boolean;
@@ -53,11 +76,11 @@ const lookMs = 5;
 
 const topicOfLane = (lane: string): string => lane.slice(0, lane.lastIndexOf('-'));
 
-/** Whether the projections have applied all that was written to the lanes of their topics. */
-const hasReached = (log: Log, progress: Progress, names: readonly string[], wanted: Positions): boolean =>
-  names.every((name) => {
-    const topics: readonly string[] = projections.find((one) => one.name === name)?.topics ?? [];
-    const lanes = progress.get(name);
+/** Whether the readers have applied all that was written to the lanes of their topics. */
+const hasReached = (log: Log, progress: Progress, readers: readonly Reader[], wanted: Positions): boolean =>
+  readers.every((reader) => {
+    const topics = topicsOf(reader);
+    const lanes = progress.get(keyOf(reader));
     return [...wanted].every(([partition, position]) => {
       const topic = topicOfLane(partition);
       if (!topics.includes(topic)) return true;
@@ -79,16 +102,16 @@ export class PositionWatch {
   }
 
   /**
-   * True once the named projections have applied everything at or before these positions (`topic-partition` → commit
+   * True once the readers have applied everything at or before these positions (`topic-partition` → commit
    * position; topics they do not read count as reached), false after `timeoutMs`. Rejects when the signal aborts or the
    * database does not answer.
    */
   async waitFor(
-    names: readonly string[],
+    readers: readonly Reader[],
     wanted: Positions,
     { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<boolean> {
-    if (hasReached(this.#log, new Map(), names, wanted)) return true;
+    if (hasReached(this.#log, new Map(), readers, wanted)) return true;
     signal?.throwIfAborted();
     return new Promise<boolean>((resolve, reject) => {
       const end = (settle: () => void): void => {
@@ -100,10 +123,10 @@ export class PositionWatch {
       const abort = (): void => end(() => reject(signal?.reason));
       const timer = setTimeout(() => end(() => resolve(false)), timeoutMs);
       const waiter: Waiter = {
-        names,
+        readers,
         wanted,
         seen: (progress) => {
-          if (!hasReached(this.#log, progress, names, wanted)) return false;
+          if (!hasReached(this.#log, progress, readers, wanted)) return false;
           end(() => resolve(true));
           return true;
         },
@@ -122,7 +145,8 @@ export class PositionWatch {
         // Only those who waited before the query began may conclude anything from it.
         const asking = [...this.#waiters];
         try {
-          const progress = await positionsOf(this.#pool, [...new Set(asking.flatMap((one) => one.names))]);
+          const readers = new Map(asking.flatMap((one) => one.readers.map((reader) => [keyOf(reader), reader])));
+          const progress = await positionsOf(this.#pool, [...readers.values()]);
           for (const waiter of asking) waiter.seen(progress);
         } catch (error) {
           for (const waiter of asking) waiter.failed(error);

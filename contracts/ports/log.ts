@@ -83,6 +83,11 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
   /** Most records of one batch. Default 500. */
   readonly maxBatch?: number;
+  /**
+   * Least time between the beginnings of two batches that are not full, milliseconds: what comes in quick succession
+   * shares transactions. 0 for a consumer whom somebody waits for. A log that gathers by itself (Kafka) pays no heed.
+   */
+  readonly spacingMs?: number;
 }
 
 export interface Log {

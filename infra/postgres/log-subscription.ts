@@ -27,11 +27,8 @@ const pageEvents = 500;
  */
 const passOverMs = 1000;
 
-/**
- * Least time between the beginnings of two batches that are not full, milliseconds. The first event after a rest goes
- * at once; what comes in quick succession shares transactions, each of which costs as much as many events.
- */
-const spacingMs = 40;
+/** Where the consumer does not say. The first event after a rest goes at once. Each transaction costs as much as many events. */
+const defaultSpacingMs = 40;
 
 export interface Source {
   readonly url: string;
@@ -108,7 +105,7 @@ export class PostgresSubscription implements LogSubscription {
 
   /** From the lane's assignment to its loss. The failure is what ends the subscription. */
   async #hold(signal: AbortSignal): Promise<Failure> {
-    const { handlers, maxBatch = 500 } = this.#options;
+    const { handlers, maxBatch = 500, spacingMs = defaultSpacingMs } = this.#options;
     const { tail } = this.#source;
     let after: bigint;
     let position: bigint | null;
@@ -172,7 +169,8 @@ export class PostgresSubscription implements LogSubscription {
         if (outcome !== 'done') return outcome;
       }
       if (page.length === 0) await tail.changed(version, signal);
-      else if (page.length < pageEvents) await pause(Math.max(0, begun + spacingMs - performance.now()), signal);
+      else if (page.length < pageEvents && spacingMs > 0)
+        await pause(Math.max(0, begun + spacingMs - performance.now()), signal);
     }
     return null;
   }

@@ -81,6 +81,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
       ) partition by range (event_time);
       create index if not exists webhook_deliveries_list on ops.webhook_deliveries (endpoint_id, created_at, id);
       create index if not exists webhook_deliveries_id on ops.webhook_deliveries (id);
+      -- For retention: is there anything young among what is of old events? BRIN, so that an insert pays next to nothing.
+      create index if not exists webhook_deliveries_created on ops.webhook_deliveries using brin (created_at);
 
       -- What is still to be sent: a row for each pending delivery, and only while it is pending.
       create table if not exists ops.webhook_queue (
@@ -105,18 +107,22 @@ export const migrate = async (pool: Pool): Promise<void> => {
         forced bool not null default false
       ) with (fillfactor = 70);
       create index if not exists webhook_queue_due on ops.webhook_queue (endpoint_id, lane, next_at);
+      -- Found without a look at all that waits for an endpoint that is off.
+      create index if not exists webhook_queue_forced on ops.webhook_queue (endpoint_id, next_at) where forced;
 
       -- How an endpoint does: written by senders, one row each once something failed.
       create table if not exists ops.webhook_health (
         endpoint_id uuid primary key,
         -- changedRevision under which this was seen; a row of an older one says nothing.
         seen_revision int4 not null,
+        -- First failure since the last success, and the newest one.
         failing_since timestamptz,
+        failed_at timestamptz,
         consecutive int4 not null default 0,
         -- Breaker: nothing is sent before this instant.
         open_until timestamptz,
         opened int4 not null default 0,
-        -- gone, receiver, failing: it is to be disabled, and somebody has to append it.
+        -- gone, receiver: it is to be disabled, and somebody has to append it.
         disable text
       ) with (fillfactor = 70);
 
@@ -129,7 +135,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
         workspace_id uuid not null,
         -- Everything at or before this commit position was read; null = nothing.
         cursor int8,
-        -- Catch-up: no head taken before this instant is the last one to read to.
+        -- Catch-up: no head taken before this instant is the last one to read to. Null until its first step: that comes
+        -- after the commit of the interval, whoever slept before it.
         settle_at timestamptz,
         -- Replay: of \`created\`, from inclusive, to exclusive; and its filter.
         from_time timestamptz,
@@ -140,12 +147,18 @@ export const migrate = async (pool: Pool): Promise<void> => {
         -- \`created\` of the newest event read.
         read_to timestamptz,
         minted int8 not null default 0,
+        -- Nobody is to go on with it before this instant: its rate.
+        not_before timestamptz not null default now(),
         failure text,
         created_at timestamptz not null default now(),
         updated_at timestamptz not null default now(),
         completed_at timestamptz
       );
-      create index if not exists webhook_jobs_running on ops.webhook_jobs (created_at) where status = 'running'`);
+      create index if not exists webhook_jobs_running on ops.webhook_jobs (not_before) where status = 'running';
+
+      -- Where in the store a time lies: the commit position and the time of an event now and then.
+      create table if not exists ops.webhook_marks (position int8 primary key, at timestamptz not null);
+      create index if not exists webhook_marks_at on ops.webhook_marks (at)`);
   });
   const now = Date.now();
   await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);

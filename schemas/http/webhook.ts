@@ -1,65 +1,133 @@
-import { type TSchema, Type } from 'typebox';
-import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { Failure } from '#schemas/target.ts';
+import { Type } from 'typebox';
+import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { disableReasons } from '#schemas/webhook.ts';
+import { Defaulted, InstantInput, Maybe, paging, stamps } from './common.ts';
 
-/** What is published to webhook endpoints, by type: the `data` of the envelope. Types are added, never changed. */
+/** Webhook endpoints, their deliveries and their replays, as callers send them and see them. */
 
-export const Envelope = (type: string, data: TSchema) =>
-  Type.Object({
-    id: Type.String({ format: 'uuid', description: 'Stable through retries, resends and replays: dedupe on it.' }),
-    type: Type.Literal(type),
-    created: Instant,
-    data,
-  });
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'A public https address; no redirect is followed. Kept as sent.',
+});
+const EventType = Type.String({ minLength: 1, maxLength: 100 });
+const Events = Type.Array(EventType, {
+  minItems: 1,
+  maxItems: 100,
+  description: 'Exact types, `<noun>.*` for all that begin so, or `*`.',
+});
+const Description = Type.String({ maxLength: 500 });
 
-const client = { clientId: Uuid };
-const account = { accountId: Uuid, clientId: Uuid, platform: Platform };
-const post = { postId: Uuid, clientId: Uuid };
-const target = { targetId: Uuid, postId: Uuid, accountId: Uuid, clientId: Uuid, platform: Platform };
+export const WebhookCreate = Type.Object({ url: Url, events: Events, description: Defaulted(Description, null) });
 
-interface Published {
-  readonly meaning: string;
-  readonly data: TSchema;
-}
+/** Only what is sent changes. */
+export const WebhookPatch = Type.Object({
+  url: Maybe(Url),
+  events: Maybe(Events),
+  active: Maybe(
+    Type.Boolean({ description: 'False: nothing is sent, and what happens meanwhile is not sent later either.' }),
+  ),
+  description: Defaulted(Description, null),
+});
 
-export const webhookEvents: Readonly<Record<string, Published>> = {
-  'client.created': { meaning: 'A client was created.', data: Type.Object({ ...client, name: Type.String() }) },
-  'client.updated': {
-    meaning: 'A client was changed.',
-    data: Type.Object({ ...client, changed: Type.Array(Type.String({ description: 'Names of the members.' })) }),
-  },
-  'client.archived': { meaning: 'A client was archived.', data: Type.Object(client) },
-  'account.connected': { meaning: 'An account was connected.', data: Type.Object(account) },
-  'account.reauthorized': { meaning: 'An account works again.', data: Type.Object(account) },
-  'account.reauth_required': {
-    meaning: 'A connected account needs reauthorization; said once per lapse.',
-    data: Type.Object({ ...account, reason: Type.String() }),
-  },
-  'account.disconnected': {
-    meaning: 'An account was disconnected.',
-    data: Type.Object({ ...account, reason: Type.String() }),
-  },
-  'post.published': {
-    meaning: 'Every target of a post is published.',
-    data: Type.Object({ ...post, publishedAt: Instant }),
-  },
-  'post.partially_published': {
-    meaning: 'All targets are settled, some of them failed; said once per post.',
-    data: Type.Object({ ...post, publishedAt: Instant }),
-  },
-  'post.failed': { meaning: 'All targets are settled, none was published.', data: Type.Object(post) },
-  'post.canceled': {
-    meaning: 'Every target was canceled; said once per post.',
-    data: Type.Object({ ...post, reason: Type.String() }),
-  },
-  'target.published': {
-    meaning: 'A target was published.',
-    data: Type.Object({
-      ...target,
-      externalId: Type.String(),
-      permalink: Nullable(Type.String()),
-      publishedAt: Instant,
+export const WebhookQuery = Type.Object(paging);
+
+export const Webhook = Type.Object({
+  id: Uuid,
+  object: Type.Literal('webhook'),
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  active: Type.Boolean(),
+  description: Nullable(Type.String()),
+  disabledReason: Nullable(
+    Type.Enum([...disableReasons], {
+      description:
+        'requested: by you; failing: no delivery succeeded for days; gone: it answered 410; receiver: its answer asked for it.',
     }),
-  },
-  'target.failed': { meaning: 'A target failed.', data: Type.Object({ ...target, failure: Failure }) },
-};
+  ),
+  secretHint: Nullable(Type.String({ description: 'The last 4 characters of the newest secret.' })),
+  secrets: Type.Array(Type.Object({ createdAt: Instant, expiresAt: Nullable(Instant) }), {
+    description: 'Those that sign now, newest first; the newest has no end.',
+  }),
+  secret: Type.Optional(
+    Nullable(
+      Type.String({
+        description:
+          'Whole, in answers to registration and rotation alone; by a repeat for 24 hours while it still signs, then null.',
+      }),
+    ),
+  ),
+  ...stamps,
+});
+
+export const WebhookTest = Type.Object({ eventType: Defaulted(EventType, 'webhook.test') });
+export const SecretRotation = Type.Object({});
+
+export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const;
+const triggers = ['scheduled', 'test', 'resend', 'replay'] as const;
+/** Why there was no status. */
+const attemptErrors = ['url_not_allowed', 'connection_failed', 'tls_failed', 'timeout', 'bad_response'] as const;
+
+export const DeliveryParams = Type.Object({ id: Uuid, deliveryId: Uuid });
+
+export const DeliveryQuery = Type.Object({
+  ...paging,
+  status: Maybe(
+    Type.Array(Type.Enum([...deliveryStatuses]), { minItems: 1, description: 'One, or several separated by commas.' }),
+  ),
+  eventType: Maybe(EventType),
+  from: Maybe(InstantInput('Of `createdAt`, inclusive.')),
+  to: Maybe(InstantInput('Of `createdAt`, exclusive.')),
+});
+
+const Attempt = Type.Object({
+  number: Type.Integer({ minimum: 1, description: 'Sent as X-Service-Attempt; goes on counting through resends.' }),
+  at: Instant,
+  trigger: Type.Enum([...triggers]),
+  status: Nullable(Type.Integer({ description: 'HTTP status of the answer.' })),
+  error: Nullable(Type.Enum([...attemptErrors], { description: 'Why there was no answer; null where there is one.' })),
+  durationMs: Type.Number({ minimum: 0 }),
+  responseBody: Nullable(Type.String({ description: 'The beginning of it, at most 4 KiB.' })),
+});
+
+export const WebhookDelivery = Type.Object({
+  id: Uuid,
+  object: Type.Literal('webhook_delivery'),
+  webhookId: Uuid,
+  eventId: Type.String({ format: 'uuid', description: 'The id of the envelope, and its header webhook-id.' }),
+  eventType: Type.String(),
+  status: Type.Enum([...deliveryStatuses]),
+  attempts: Type.Array(Attempt, { description: 'Oldest first. Kept for 30 days.' }),
+  /** Null once it is settled, while an attempt is under way, and while the endpoint is off. */
+  nextAttemptAt: Nullable(Instant),
+  deliveredAt: Nullable(Instant),
+  replayId: Nullable(Uuid),
+  createdAt: Instant,
+  updatedAt: Instant,
+});
+
+const longAgo = 'Of `created` of the events';
+export const ReplayCreate = Type.Object({
+  from: InstantInput(`${longAgo}, inclusive; it may lie before the endpoint was registered.`),
+  to: Maybe(InstantInput(`${longAgo}, exclusive; default, and at the latest, now.`)),
+  types: Maybe(Events),
+});
+
+export const replayStatuses = ['running', 'completed', 'canceled', 'failed'] as const;
+export const ReplayParams = Type.Object({ id: Uuid, replayId: Uuid });
+
+export const WebhookReplay = Type.Object({
+  id: Uuid,
+  object: Type.Literal('webhook_replay'),
+  webhookId: Uuid,
+  from: Instant,
+  to: Instant,
+  types: Nullable(Type.Array(Type.String(), { description: 'Null: what the endpoint’s own filter lets through.' })),
+  status: Type.Enum([...replayStatuses]),
+  progress: Type.Number({ minimum: 0, maximum: 1 }),
+  minted: Type.Integer({ minimum: 0, description: 'Deliveries made so far.' }),
+  readTo: Nullable(Instant),
+  createdAt: Instant,
+  updatedAt: Instant,
+  completedAt: Nullable(Instant),
+});

@@ -4,6 +4,7 @@ import { target } from '#domain/target.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { rebuild } from '#projections/rebuild.ts';
+import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { execute } from '#runtime/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import type { Failure } from '#schemas/target.ts';
@@ -16,14 +17,17 @@ import { idOf } from './find.ts';
 /** A version may leave SECRET_KEY when nothing needs it. */
 export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promise<Answer> => {
   const wrapped = await dataKeys.uses();
-  const invites = await inviteKeyVersions(pool, new Date(operator.clock()).toISOString());
-  const versions = new Set([...secrets.versions(), ...wrapped.keys(), ...invites.keys()]);
+  const now = new Date(operator.clock()).toISOString();
+  const invites = await inviteKeyVersions(pool, now);
+  const signing = await webhookKeyVersions(pool, now);
+  const versions = new Set([...secrets.versions(), ...wrapped.keys(), ...invites.keys(), ...signing.keys()]);
   return [...versions].map((version) => ({
     version,
     inSecretKey: secrets.has(version),
     current: version === secrets.current,
     dataKeys: wrapped.get(version) ?? 0,
     openInvites: invites.get(version) ?? 0,
+    webhookSecrets: signing.get(version) ?? 0,
     // Under the oldest version, so that a repeated call is told after new versions came.
     idempotencyKeys: version === secrets.oldest ? 'all' : 'none',
   }));

@@ -1,35 +1,65 @@
-import { Envelope, webhookEvents } from '#schemas/http/webhook.ts';
+import { Envelope, eventTypes, publicEvents } from '#schemas/http/webhook-events.ts';
 
-/** The contract of what we send, made from the table of webhook events. */
+/** The contract of what we send, made from the table of public events. */
 
 type Json = Record<string, unknown>;
 
 const nameOf = (type: string): string =>
   type.replace(/(^|[._])([a-z])/g, (_all, _dot: string, letter: string) => letter.toUpperCase());
 
-const signatureHeaders: Json = {
+const deliveryHeaders: Json = {
   type: 'object',
   properties: {
+    'content-type': { type: 'string', const: 'application/json' },
     'webhook-id': { type: 'string', format: 'uuid', description: 'The id of the envelope.' },
-    'webhook-timestamp': { type: 'string', description: 'Unix seconds of this attempt.' },
-    'webhook-signature': { type: 'string', description: 'Standard Webhooks: one entry per valid secret.' },
-    'X-Service-Signature': { type: 'string', description: 't=<unix-seconds>,v1=<hex>, one v1 per valid secret.' },
-    'X-Service-Attempt': { type: 'string', description: 'Counts attempts, from 1.' },
+    'webhook-timestamp': { type: 'string', pattern: '^[0-9]+$', description: 'Unix seconds of this attempt.' },
+    'webhook-signature': {
+      type: 'string',
+      description:
+        'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<body>`, one entry per valid secret, separated by spaces. The key is the secret’s part after `whsec_`, base64-decoded.',
+    },
+    'X-Service-Signature': {
+      type: 'string',
+      description:
+        '`t=<unix-seconds>,v1=<hex>`: an HMAC-SHA256 over `<t>.<body>`, one `v1` per valid secret. The key is the whole secret as it was shown.',
+    },
+    'X-Service-Attempt': {
+      type: 'string',
+      pattern: '^[1-9][0-9]*$',
+      description: 'Counts attempts, from 1, and goes on counting when the delivery is sent again.',
+    },
+    'X-Consistency-Token': {
+      type: 'string',
+      description:
+        'Sent with a GET of the API, it makes the answer wait until it shows the state change of this event.',
+    },
   },
+  required: [
+    'content-type',
+    'webhook-id',
+    'webhook-timestamp',
+    'webhook-signature',
+    'X-Service-Signature',
+    'X-Service-Attempt',
+  ],
 };
 
+/** Id and instant of every example: they are made up, like what the examples tell. */
+const exampleEnvelope = { id: '6b6ed2cc-7cd8-5b5f-9fd5-0f6b4f7e0001', created: '2026-02-02T08:00:01.412Z' };
+
 export const asyncapiOf = (): Json => {
-  const names = Object.keys(webhookEvents).map((type) => nameOf(type));
+  const names = eventTypes.map(nameOf);
   const messages = Object.fromEntries(
-    Object.entries(webhookEvents).map(([type, { meaning, data }]) => [
+    Object.entries(publicEvents).map(([type, { meaning, data, example }]) => [
       nameOf(type),
       {
         name: type,
         title: type,
         summary: meaning,
         contentType: 'application/json',
-        headers: signatureHeaders,
+        headers: { $ref: '#/components/schemas/DeliveryHeaders' },
         payload: JSON.parse(JSON.stringify(Envelope(type, data))) as Json,
+        examples: [{ payload: { id: exampleEnvelope.id, type, created: exampleEnvelope.created, data: example } }],
       },
     ]),
   );
@@ -59,6 +89,6 @@ export const asyncapiOf = (): Json => {
         messages: names.map((name) => ({ $ref: `#/channels/endpoint/messages/${name}` })),
       },
     },
-    components: { messages },
+    components: { schemas: { DeliveryHeaders: deliveryHeaders }, messages },
   };
 };

@@ -3,6 +3,7 @@ import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { DomainStore, Positions } from '#runtime/domain-store.ts';
+import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
 
@@ -17,6 +18,9 @@ export type SandboxProfile = (
   readonly avatarUrl: string | null;
   readonly scopes: readonly string[];
 };
+
+/** Who may be waited for: all read models, or what mints webhook deliveries, which no other read should wait for. */
+export type Readers = 'read models' | 'dispatcher';
 
 /** Everything the api stands on. Made by a main.ts or by a test; nothing here is global. */
 export interface Deps {
@@ -35,8 +39,10 @@ export interface Deps {
   readonly consoleUrl: () => string;
   /** Requests a minute, and at once, per credential and process. */
   readonly rate: { readonly perMinute: number; readonly burst: number };
-  /** True when every read model has applied the positions, false when that took longer than the time given. */
-  readonly caughtUp: (positions: Positions, timeoutMs: number) => Promise<boolean>;
+  /** True when they have applied the positions, false when that took longer than the time given. Default: read models. */
+  readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
+  /** Where we may be told to send to. */
+  readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly sandboxProfile: SandboxProfile;
   /** Runs before everything else: /livez, /readyz and /metrics. */
   readonly first?: readonly Middleware[];

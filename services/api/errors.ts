@@ -152,7 +152,12 @@ const refusals = {
   too_many_secrets: {
     status: 409,
     title: 'Too many secrets are live',
-    about: 'An endpoint has at most five live secrets; wait until an older one has run out.',
+    about: 'A webhook endpoint has at most five live secrets; wait until an older one has run out.',
+  },
+  too_many_replays: {
+    status: 409,
+    title: 'Too many replays are running',
+    about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
   revision_mismatch: {
     status: 412,
@@ -220,11 +225,17 @@ const refusals = {
     title: 'The media was not uploaded',
     about: 'PUT the file to the presigned url first.',
   },
-  url_not_allowed: { status: 422, title: 'The url is not allowed', about: 'Only public HTTP(S) addresses are used.' },
+  url_not_allowed: {
+    status: 422,
+    title: 'The url is not allowed',
+    about:
+      'Only https on port 443 of a public address is used: no private, loopback or link-local one, no user name in it, nothing of this service. A name that has one private address is refused as a whole.',
+  },
   unknown_event_type: {
     status: 422,
     title: 'There is no such event type',
-    about: 'Exact types, `<noun>.*` and `*` are taken.',
+    about:
+      'A filter takes exact types, `<noun>.*` for all that begin so, and `*`; a test takes one exact type. `errors` names each entry that lets no type through; the contract of events (asyncapi.json) lists them all.',
   },
   thread_not_supported: {
     status: 422,

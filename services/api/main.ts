@@ -1,6 +1,7 @@
 import { openParts } from '#infra/parts.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -16,6 +17,7 @@ await runProcess({
     onClose(parts.close);
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
+    await migrateWebhooks(parts.pool);
     const api = await startApi({ parts, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });

@@ -264,6 +264,7 @@ const tagWords: Readonly<Record<string, string>> = {
   account: 'Connected social accounts.',
   post: 'What is composed once and fanned out.',
   'post target': 'One destination of a post each.',
+  webhook: 'Endpoints that are told what happens, their signing secrets, deliveries and replays.',
   contract: 'This contract and the catalogue of errors.',
 };
 

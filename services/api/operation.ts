@@ -4,7 +4,7 @@ import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, Readers } from './deps.ts';
 import type { ErrorCode } from './errors.ts';
 
 /** What an operation is: its promises as data, and one function. */
@@ -49,8 +49,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly guard: (loaded: Pick<Loaded<unknown>, 'revision'>) => void;
   /** The best of these media types for the caller; false when it takes none. */
   readonly accepts: (...types: readonly string[]) => string | false;
-  /** True when the read models of these topics are still behind what this caller wrote, after a wait of ≤ 2 s. */
-  readonly behind: (topics: readonly Topic[]) => Promise<boolean>;
+  /** True when the readers (default: the read models) are still behind what this caller wrote to these topics, after a wait of ≤ 2 s. */
+  readonly behind: (topics: readonly Topic[], readers?: Readers) => Promise<boolean>;
   /** Takes further requests from the caller's allowance, as debt: a bulk body is counted after it was read. */
   readonly charge: (requests: number) => Promise<void>;
 }

@@ -1,9 +1,11 @@
 import type { Operation } from './operation.ts';
 import { archiveClient } from './operations/archiveClient.ts';
 import { cancelPostTarget } from './operations/cancelPostTarget.ts';
+import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
+import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { getAccount } from './operations/getAccount.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getClient } from './operations/getClient.ts';
@@ -11,16 +13,27 @@ import { getError } from './operations/getError.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
+import { getWebhook } from './operations/getWebhook.ts';
+import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
+import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { listAccounts } from './operations/listAccounts.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listPosts } from './operations/listPosts.ts';
 import { listPostTargets } from './operations/listPostTargets.ts';
+import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
+import { listWebhooks } from './operations/listWebhooks.ts';
 import { publishPost } from './operations/publishPost.ts';
+import { registerWebhook } from './operations/registerWebhook.ts';
+import { replayWebhook } from './operations/replayWebhook.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
+import { resendWebhookDelivery } from './operations/resendWebhookDelivery.ts';
 import { retryPostTarget } from './operations/retryPostTarget.ts';
+import { rotateWebhookSecret } from './operations/rotateWebhookSecret.ts';
+import { testWebhook } from './operations/testWebhook.ts';
 import { updateClient } from './operations/updateClient.ts';
 import { updatePost } from './operations/updatePost.ts';
+import { updateWebhook } from './operations/updateWebhook.ts';
 
 /** Every operation served, in the order of the contract. One file each, named like the operation. */
 export const operations: readonly Operation[] = [
@@ -43,6 +56,19 @@ export const operations: readonly Operation[] = [
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  listWebhooks,
+  registerWebhook,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  testWebhook,
+  rotateWebhookSecret,
+  listWebhookDeliveries,
+  getWebhookDelivery,
+  resendWebhookDelivery,
+  replayWebhook,
+  getWebhookReplay,
+  cancelWebhookReplay,
   getOpenapi,
   listErrors,
   getError,

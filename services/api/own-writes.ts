@@ -1,7 +1,7 @@
 import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/consistency.ts';
 import type { Positions } from '#runtime/domain-store.ts';
 import type { Topic } from '#schemas/topics.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, Readers } from './deps.ts';
 
 /** How long a read waits for what its caller wrote, milliseconds. */
 const waitMs = 2_000;
@@ -10,8 +10,8 @@ const waitMs = 2_000;
 export class OwnWrites {
   readonly #deps: Pick<Deps, 'secrets' | 'caughtUp'>;
   readonly #recent = new RecentWrites();
-  /** Highest position per lane that the read models were seen to have applied: below it nothing needs to be asked. */
-  readonly #reached: Positions = new Map();
+  /** Highest position per lane that these readers were seen to have applied: below it nothing needs to be asked. */
+  readonly #reached: Readonly<Record<Readers, Positions>> = { 'read models': new Map(), dispatcher: new Map() };
 
   constructor(deps: Pick<Deps, 'secrets' | 'caughtUp'>) {
     this.#deps = deps;
@@ -23,8 +23,14 @@ export class OwnWrites {
     return encodeToken(this.#deps.secrets, positions);
   }
 
-  /** True when the read models of these topics are still behind the caller's writes after the wait. */
-  async behind(credential: string, token: string, topics: readonly Topic[]): Promise<boolean> {
+  /** True when the readers are still behind what the caller wrote to these topics, after the wait. */
+  async behind(
+    credential: string,
+    token: string,
+    topics: readonly Topic[],
+    readers: Readers = 'read models',
+  ): Promise<boolean> {
+    const reached = this.#reached[readers];
     const wanted: Positions = new Map();
     const brought = token === '' ? null : decodeToken(this.#deps.secrets, token);
     for (const positions of [this.#recent.of(credential), brought]) {
@@ -32,11 +38,11 @@ export class OwnWrites {
     }
     for (const [lane, position] of wanted) {
       const elsewhere = !topics.some((topic) => lane.startsWith(`${topic}-`));
-      if (elsewhere || position <= (this.#reached.get(lane) ?? -1n)) wanted.delete(lane);
+      if (elsewhere || position <= (reached.get(lane) ?? -1n)) wanted.delete(lane);
     }
     if (wanted.size === 0) return false;
-    if (!(await this.#deps.caughtUp(wanted, waitMs))) return true;
-    mergePositions(this.#reached, wanted);
+    if (!(await this.#deps.caughtUp(wanted, waitMs, readers))) return true;
+    mergePositions(reached, wanted);
     return false;
   }
 }

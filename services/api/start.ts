@@ -5,11 +5,13 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
-import { PositionWatch } from '#projections/positions.ts';
+import { dispatcher, PositionWatch } from '#projections/positions.ts';
+import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import type { DataKeys } from '#runtime/data-keys.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { type Logger, opsAnswer, type Readiness, type SelfReport } from '#runtime/telemetry.ts';
 import type { Deps, SandboxProfile } from './deps.ts';
@@ -59,9 +61,11 @@ const ops =
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { parts, config, secrets, logger, readiness, report, sandboxProfile } = options;
   const { databaseUrl, pool, log } = parts;
-  // Links that are out there must go on working: a version that derives one may not be taken away before it expires.
-  const open = await inviteKeyVersions(pool, new Date().toISOString());
-  for (const version of open.keys()) secrets.subKey('secrets', version);
+  // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
+  const now = new Date().toISOString();
+  for (const inUse of [await inviteKeyVersions(pool, now), await webhookKeyVersions(pool, now)]) {
+    for (const version of inUse.keys()) secrets.subKey('secrets', version);
+  }
   // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
   const say = (message: unknown) => logger.debug({ knex: String(message) }, 'knex');
   const knex = knexFactory({
@@ -83,7 +87,12 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     baseUrl: () => config.baseUrl ?? `${origin}/v1`,
     consoleUrl: () => config.consoleUrl ?? origin,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
-    caughtUp: (positions, timeoutMs) => watch.waitFor(names, positions, { timeoutMs }),
+    caughtUp: (positions, timeoutMs, readers) =>
+      watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
+    egress: new EgressGuard({
+      privateTargets: config.privateTargets,
+      ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
+    }),
     sandboxProfile,
     first: [ops(report)],
   };

@@ -77,6 +77,16 @@ const rememberedCommands = 1_000;
 export const liveSecrets = (secrets: readonly WebhookSecret[], now: string): readonly WebhookSecret[] =>
   secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
 
+/** Secrets after a rotation at this instant: the newest first, and those that still sign with their end. */
+export const rotated = (
+  secrets: readonly WebhookSecret[],
+  { generation, keyVersion, previousExpiresAt }: Extract<WebhookEvent, { type: 'WebhookSecretRotated' }>['data'],
+  at: string,
+): readonly WebhookSecret[] => [
+  { generation, keyVersion, createdAt: at, expiresAt: null },
+  ...liveSecrets(secrets, at).map((one) => ({ ...one, expiresAt: one.expiresAt ?? previousExpiresAt })),
+];
+
 const live = (state: WebhookState): LiveWebhook => {
   if (state.status !== 'live') throw new Rejection('not_found', 'There is no such webhook.');
   return state;
@@ -85,7 +95,8 @@ const live = (state: WebhookState): LiveWebhook => {
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 const update = (command: Extract<WebhookCommand, { type: 'Update' }>, state: LiveWebhook): readonly WebhookEvent[] => {
-  const { active, ...fields } = command.changes;
+  const { active, events: named, ...others } = command.changes;
+  const fields = named === undefined ? others : { ...others, events: [...new Set(named)] };
   const changed = Object.fromEntries(
     Object.entries(fields).filter(([name, value]) => !same(value, state[name as keyof WebhookFields])),
   ) as Partial<WebhookFields>;
@@ -170,15 +181,8 @@ const evolve = (state: WebhookState, event: WebhookEvent, fact: Fact): WebhookSt
       const moved = event.data.url !== undefined;
       return { ...state, ...event.data, ...(moved ? { changedRevision: fact.revision } : {}) };
     }
-    case 'WebhookSecretRotated': {
-      const { generation, keyVersion, previousExpiresAt } = event.data;
-      const before = liveSecrets(state.secrets, fact.occurredAt).map((one) => ({
-        ...one,
-        expiresAt: one.expiresAt ?? previousExpiresAt,
-      }));
-      const newest = { generation, keyVersion, createdAt: fact.occurredAt, expiresAt: null };
-      return { ...state, secrets: [newest, ...before], applied };
-    }
+    case 'WebhookSecretRotated':
+      return { ...state, secrets: rotated(state.secrets, event.data, fact.occurredAt), applied };
     case 'WebhookDisabled':
       return { ...state, active: false, disabled: event.data };
     case 'WebhookEnabled':

@@ -1,6 +1,6 @@
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
@@ -22,11 +22,7 @@ await runProcess({
     const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger };
     const outcomes = startOutcomes(deps, signal);
     readiness.add('outcomes', async () => {
-      const stopped = outcomes.consumers.flatMap((one) =>
-        [...one.status()].flatMap(([lane, { state, reason }]) =>
-          state === 'running' ? [] : [`${one.group} ${lane}: ${reason}`],
-        ),
-      );
+      const stopped = stoppedLanes(outcomes.consumers);
       if (stopped.length > 0) throw new Error(stopped.join('; '));
       return null;
     });

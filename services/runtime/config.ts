@@ -49,11 +49,17 @@ const list: Reader<readonly string[]> = (value) =>
     .split(',')
     .map((one) => one.trim())
     .filter((one) => one !== '');
+const isHostAndPort = (one: string): boolean =>
+  /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`);
 const brokers: Reader<readonly string[]> = (value) => {
   const all = list(value);
-  if (!all.every((one) => /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`))) {
-    throw new Error('must be a list like host:9092,other:9092');
-  }
+  if (!all.every(isHostAndPort)) throw new Error('must be a list like host:9092,other:9092');
+  return all;
+};
+const targets: Reader<readonly string[]> = (value) => {
+  const all = list(value);
+  const named = all.every((one) => isHostAndPort(one) && URL.canParse(`http://${one}`) && !/[*@?#\\]/.test(one));
+  if (!named && value.trim() !== '*') throw new Error('must be * or a list like localhost:3000,10.0.0.5:8080');
   return all;
 };
 const topicPrefix: Reader<string> = (value) => {
@@ -158,6 +164,12 @@ const variables = {
     'requests a minute per credential and process',
   ),
   rateBurst: variable('RATE_LIMIT_BURST', integer(1, 1_000_000), 100, 'requests a credential may make at once'),
+  privateTargets: variable(
+    'PRIVATE_TARGETS',
+    targets,
+    [] as readonly string[],
+    'host:port list that urls of callers may reach though private or plain http; * = any (development); none = public https only',
+  ),
   projections: variable(
     'PROJECTIONS',
     list,
@@ -201,6 +213,52 @@ const variables = {
     integer(1, 10_000),
     2_048,
     'targets one publisher works on at once; more that are due wait for one to end',
+  ),
+  webhookRetryDelaysMs: variable(
+    'WEBHOOK_RETRY_DELAYS_MS',
+    durations,
+    [
+      0, 5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000, 86_400_000,
+    ] as readonly number[],
+    'waits before each attempt of a webhook delivery, counted from the attempt before; then the delivery has failed',
+  ),
+  webhookPerEndpoint: variable(
+    'WEBHOOK_PER_ENDPOINT',
+    integer(1, 10_000),
+    64,
+    'webhook requests under way to one endpoint; of this and the next two at most half for retries and replays',
+  ),
+  webhookPerTenant: variable('WEBHOOK_PER_TENANT', integer(1, 10_000), 256, 'webhook requests under way of one tenant'),
+  webhookConcurrency: variable('WEBHOOK_CONCURRENCY', integer(1, 10_000), 1_024, 'webhook requests under way at all'),
+  webhookExchangeMs: variable(
+    'WEBHOOK_EXCHANGE_MS',
+    integer(50, 60_000),
+    15_000,
+    'time a webhook request may take, from the lookup of the name to the end of the answer',
+  ),
+  webhookLeaseMs: variable(
+    'WEBHOOK_LEASE_MS',
+    integer(100, 600_000),
+    32_000,
+    'after this somebody else may send a delivery that a sender has begun with; more than twice WEBHOOK_EXCHANGE_MS',
+  ),
+  webhookBreakerFailures: variable(
+    'WEBHOOK_BREAKER_FAILURES',
+    integer(1, 10_000),
+    10,
+    'failures in a row after which nothing is sent to an endpoint for a while',
+  ),
+  webhookBreakerMs: variable(
+    'WEBHOOK_BREAKER_MS',
+    integer(10, 3_600_000),
+    30_000,
+    'how long that while is at first; it doubles up to twenty times this',
+  ),
+  webhookDisableAfterMs: variable(
+    'WEBHOOK_DISABLE_AFTER_MS',
+    integer(100, 31 * 86_400_000),
+    5 * 86_400_000,
+    'an endpoint without a success for so long is turned off',
   ),
 } as const;
 

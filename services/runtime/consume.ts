@@ -31,6 +31,13 @@ export interface Verdict {
   readonly reason: string;
 }
 
+/** For effects that go on in this process once they are durable. Exactly one of the two is called. */
+export interface Applied {
+  committed(): void;
+  /** Nothing of it holds, or it is not known: another batch will tell. */
+  rolledBack(): void;
+}
+
 export interface ConsumeMetrics {
   applied(group: string, lane: Lane, events: number, milliseconds: number): void;
   bad(group: string, lane: Lane, action: Verdict['action']): void;
@@ -55,9 +62,13 @@ export interface ConsumeOptions {
   readonly kinds?: readonly string[];
   /** Event types to hand over; others are passed over undecoded. Default: all. */
   readonly types?: readonly string[];
+  /** Of these kinds and types, whether to hand it over; asked after `prepare`. Default: all. */
+  readonly wants?: (record: StoredBytes) => boolean;
+  /** Before each batch, outside of its transaction: makes sure that `wants` and `apply` know enough. */
+  readonly prepare?: () => Promise<void>;
   readonly codec: EventCodec;
   /** Effects of these events, on `tx` alone. A verdict rolls them back. Throwing: transient = again, else stop. */
-  apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | null>;
+  apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null>;
   /** For an event that does not decode. Default: stop. */
   readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
   /**
@@ -71,6 +82,8 @@ export interface ConsumeOptions {
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics?: ConsumeMetrics;
   readonly maxBatch?: number;
+  /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
+  readonly spacingMs?: number;
 }
 
 export interface Consumer {
@@ -220,6 +233,7 @@ class Member implements Consumer {
       topics: options.topics,
       signal: options.signal,
       ...(options.maxBatch === undefined ? {} : { maxBatch: options.maxBatch }),
+      ...(options.spacingMs === undefined ? {} : { spacingMs: options.spacingMs }),
       handlers: {
         assigned: (lanes) => this.#assigned(lanes),
         batch: (batch) => this.#batch(batch),
@@ -303,8 +317,11 @@ class Member implements Consumer {
     }
   }
 
-  #wants({ stream, type }: StoredBytes): boolean {
-    return (this.#kinds === null || this.#kinds.has(kindOf(stream))) && (this.#types === null || this.#types.has(type));
+  #wants(record: StoredBytes): boolean {
+    const { stream, type } = record;
+    if (this.#kinds !== null && !this.#kinds.has(kindOf(stream))) return false;
+    if (this.#types !== null && !this.#types.has(type)) return false;
+    return this.#options.wants?.(record) ?? true;
   }
 
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
@@ -316,7 +333,8 @@ class Member implements Consumer {
     position: bigint | null,
     ready: ReadonlyMap<string, DecodedEvent> = new Map(),
   ): Promise<void> {
-    const { replay, metrics, logger, signal } = this.#options;
+    const { prepare, replay, metrics, logger, signal } = this.#options;
+    if (prepare !== undefined) await this.#insisting(held, prepare);
     const known = held.position;
     const wanted = all.filter((one) => this.#wants(one));
     const records = replay === 'never' && known !== null ? wanted.filter((one) => one.position > known) : wanted;
@@ -457,20 +475,29 @@ class Member implements Consumer {
       await inTransaction(this.#options.pool, async (tx) => ({ commit: await move(tx), result: null }), begin);
       return null;
     }
-    const verdict = await inTransaction(
-      this.#options.pool,
-      async (tx) => {
-        if (!(await this.#move(tx, lane, held, nextOffset, position))) return { commit: false, result: null };
-        const parked = await this.#park(tx, held, records, left);
-        const events = parked.size === 0 ? decoded : decoded.filter((one) => !parked.has(one.id));
-        const verdict = events.length === 0 ? null : await this.#options.apply(tx, events);
-        if (verdict === null) faultPoint('consume:before-commit');
-        return { commit: verdict === null, result: verdict };
-      },
-      begin,
-    );
-    faultPoint('consume:after-commit');
-    return verdict;
+    let applied: Applied | null = null;
+    try {
+      const verdict = await inTransaction(
+        this.#options.pool,
+        async (tx) => {
+          if (!(await this.#move(tx, lane, held, nextOffset, position))) return { commit: false, result: null };
+          const parked = await this.#park(tx, held, records, left);
+          const events = parked.size === 0 ? decoded : decoded.filter((one) => !parked.has(one.id));
+          const made = events.length === 0 ? null : await this.#options.apply(tx, events);
+          if (made !== null && 'action' in made) return { commit: false, result: made };
+          applied = made;
+          faultPoint('consume:before-commit');
+          return { commit: true, result: null };
+        },
+        begin,
+      );
+      faultPoint('consume:after-commit');
+      asApplied(applied)?.committed();
+      return verdict;
+    } catch (error) {
+      asApplied(applied)?.rolledBack();
+      throw error;
+    }
   }
 
   /** False when the lane is there already: a commit whose answer was lost. @throws Fenced */
@@ -594,11 +621,22 @@ const asStored = ({ stream, id, type, revision, position, value, metadata }: Log
   metadata,
 });
 
+/** tsc does not see that the transaction assigned it. */
+const asApplied = (applied: Applied | null): Applied | null => applied;
+
 const newest = (a: bigint | null, b: bigint | null): bigint | null => (a === null || (b !== null && b > a) ? b : a);
 
 const text = new TextDecoder();
 const partitionKeyOf = (event: RecordedEvent): string =>
   (JSON.parse(text.decode(event.metadata)) as { partitionKey: string }).partitionKey;
+
+/** For /readyz: the lanes that do not run as they should, and why. */
+export const stoppedLanes = (consumers: readonly Consumer[]): readonly string[] =>
+  consumers.flatMap((one) =>
+    [...one.status()].flatMap(([lane, { state, reason }]) =>
+      state === 'running' ? [] : [`${one.group} ${lane}: ${reason}`],
+    ),
+  );
 
 /** Starts consuming; see `ConsumeOptions`. */
 export const consume = (options: ConsumeOptions): Consumer => new Member(options);

@@ -3,6 +3,7 @@ import { openParts } from '#infra/parts.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { processEnv } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
@@ -11,6 +12,7 @@ import { Secrets } from '#runtime/secrets.ts';
 import { startApi } from '#services/api/start.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
 import { Screen } from './screen.ts';
 import { startThreads } from './threads.ts';
 import { tour } from './tour.ts';
@@ -19,13 +21,24 @@ import { tour } from './tour.ts';
 
 const env = processEnv();
 
-const serve = (options: Options): Promise<void> => {
+const serve = async (options: Options): Promise<void> => {
+  const receiver = await startReceiver();
+  try {
+    await serveWith(options, receiver);
+  } finally {
+    await receiver.close();
+  }
+};
+
+const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
   const dataDir = path.resolve(options.dataDir ?? env.DATA_DIR ?? './data');
   const own = {
     ...env,
     DATA_DIR: dataDir,
     SECRET_KEY: env.SECRET_KEY ?? secretKeyOf(dataDir),
     LOG_FILE: env.LOG_FILE ?? path.join(dataDir, 'standalone.log'),
+    // The tour's events go to this machine itself, which they may not do unless the configuration names the place.
+    PRIVATE_TARGETS: [env.PRIVATE_TARGETS, receiver.host].filter(Boolean).join(','),
     ...(options.port === null ? {} : { PORT: String(options.port) }),
   };
   return runProcess({
@@ -37,7 +50,7 @@ const serve = (options: Options): Promise<void> => {
     async main(context) {
       const screen = new Screen();
       try {
-        await run(context, screen, options, own, dataDir);
+        await run(context, screen, options, own, dataDir, receiver);
       } catch (error) {
         screen.problem(error instanceof Error ? error.message : String(error), own.LOG_FILE);
         throw error;
@@ -52,12 +65,14 @@ const run: (
   options: Options,
   own: Readonly<Record<string, string | undefined>>,
   dataDir: string,
+  receiver: Receiver,
 ) => Promise<void> = async (
   { config, logger, readiness, report, signal, ready, onClose },
   screen,
   options,
   own,
   dataDir,
+  receiver,
 ) => {
   const databaseUrl = config.databaseUrl ?? (await embedded(screen, dataDir, onClose));
   const secrets = new Secrets(config.secretKey ?? '');
@@ -65,7 +80,8 @@ const run: (
   onClose(parts.close);
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
-  screen.step('Starting the projections and the publisher');
+  await migrateWebhooks(parts.pool);
+  screen.step('Starting the projections, the publisher and the webhooks');
   const threads = startThreads({ ...own, DATABASE_URL: databaseUrl }, report);
   onClose(threads.stop);
   await threads.ready;
@@ -76,7 +92,7 @@ const run: (
   screen.started(api.baseUrl, first.made);
   let passed = true;
   if (first.made !== null || options.tour || options.tourOnly) {
-    const asked = { baseUrl: api.baseUrl, key: await first.tourKey(), screen, signal };
+    const asked = { baseUrl: api.baseUrl, key: await first.tourKey(), screen, receiver, signal };
     // Ctrl-C in the middle of it is no failure of anything.
     passed = await tour(asked).catch((error: unknown) => {
       if (!signal.aborted) throw error;

@@ -9,7 +9,7 @@ import type { Check, MetricsJson, SelfReport } from '#runtime/telemetry.ts';
 
 /** Which processes share a thread, by their main.ts relative to this folder. */
 const layout: Readonly<Record<string, readonly string[]>> = {
-  projections: ['../../projections/main.ts', '../outcomes/main.ts'],
+  projections: ['../../projections/main.ts', '../outcomes/main.ts', '../webhooks/main.ts'],
   publisher: ['../publisher/main.ts'],
 };
 

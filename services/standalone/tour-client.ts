@@ -21,6 +21,10 @@ export class TourClient {
     return this.#call<Data>(path, { method: 'POST', headers, body: JSON.stringify(body) });
   }
 
+  async delete(path: string): Promise<void> {
+    await this.#call(path, { method: 'DELETE' });
+  }
+
   /** The form of the invite page, as a browser without script sends it. */
   async connect(url: string, platform: string, username: string, timezone: string): Promise<void> {
     const page = await fetch(url, { signal: this.#signal });

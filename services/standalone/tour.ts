@@ -1,18 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { platforms } from '#schemas/common.ts';
+import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import { TourClient } from './tour-client.ts';
 
 /**
- * The main job over HTTP, as a caller does it: a client, a connect invite, ten accounts, one post, ten targets in the
- * end. One account's network limits the first try, one accepts and does not answer; one lives in another zone.
+ * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, one post, ten targets
+ * in the end, and every event of the post at the webhook. One account's network limits the first try, one accepts and
+ * does not answer; one lives in another zone.
  */
 
 export interface TourOptions {
   readonly baseUrl: string;
   readonly key: string;
   readonly screen: Screen;
+  readonly receiver: Receiver;
   readonly signal: AbortSignal;
 }
 
@@ -71,10 +74,17 @@ const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
   if (seconds > 50) await delay((60 - seconds) * 1_000, undefined, { signal });
 };
 
-/** True when every target was published. */
-export const tour = async ({ baseUrl, key, screen, signal }: TourOptions): Promise<boolean> => {
+/** True when every target was published, and every event of the post arrived with both signatures. */
+export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptions): Promise<boolean> => {
   const http = new TourClient(baseUrl, key, signal);
   screen.tourBegins();
+
+  const endpoint = await http.post<{ id: string; url: string; secret: string }>('/webhooks', {
+    url: `http://${receiver.host}/events`,
+    events: ['post.*', 'target.*'],
+  });
+  receiver.expect(endpoint.secret);
+  screen.event('webhook registered', `post.* and target.* to ${endpoint.url}`);
 
   const client = await http.post<{ id: string; name: string }>('/clients', {
     name: 'Northwind Coffee',
@@ -129,9 +139,51 @@ export const tour = async ({ baseUrl, key, screen, signal }: TourOptions): Promi
     1,
   );
   const published = done.targets.filter((target) => target.status === 'published').length;
-  const passed = published === platforms.length;
-  screen.result(passed, `${published} of ${done.targets.length} targets published; the post is ${done.status}`);
+  const heard = await hear(http, endpoint.id, receiver, post.id, signal);
+  showHeard(heard, done, screen);
+  const signed = heard.filter(({ standard, service }) => standard && service).length;
+  const passed = published === platforms.length && heard.some(isLast) && signed === heard.length;
+  const events = `${signed} of ${heard.length} events arrived with both signatures valid`;
+  screen.result(
+    passed,
+    `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
+  );
+  await http.delete(`/webhooks/${endpoint.id}`);
   return passed;
+};
+
+const isLast = ({ type }: Received): boolean => type === 'post.published';
+
+/** What the webhook got about the post, once all that was sent to it was taken. */
+const hear = async (
+  http: TourClient,
+  endpointId: string,
+  receiver: Receiver,
+  postId: string,
+  signal: AbortSignal,
+): Promise<readonly Received[]> => {
+  const own = () => receiver.received.filter(({ data }) => data.postId === postId);
+  for (const until = performance.now() + patienceMs; performance.now() < until; ) {
+    const pending = await http.get<unknown[]>(`/webhooks/${endpointId}/deliveries?status=pending&limit=1`);
+    if (pending.length === 0 && own().some(isLast)) break;
+    await delay(100, undefined, { signal });
+  }
+  return own();
+};
+
+const showHeard = (heard: readonly Received[], post: Post, screen: Screen): void => {
+  const platformOf = new Map(post.targets.map(({ id, platform }) => [id, platform]));
+  const rows = [...heard]
+    .sort((a, b) => a.created.localeCompare(b.created))
+    .map(({ id, type, created, data, attempt, standard, service }) => [
+      type,
+      platformOf.get(String(data.targetId)) ?? '–',
+      created,
+      id,
+      String(attempt),
+      standard && service ? 'both valid' : 'NOT VALID',
+    ]);
+  screen.table(['event at the webhook', 'platform', 'created', 'webhook-id', 'attempt', 'signatures'], rows, -1);
 };
 
 /** The guest of the invite page connected them, not we: our own reads need not show them at once. */

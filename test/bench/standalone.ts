@@ -34,6 +34,7 @@ export interface Standalone {
   readonly port: number;
   readonly pid: number;
   readonly databaseUrl: string;
+  readonly secretKey: string;
   readonly pool: pg.Pool;
   /** Test keys of one workspace. */
   readonly keys: readonly string[];
@@ -50,6 +51,8 @@ export interface Setup {
   readonly eventsBefore?: number;
   /** Without keys, client and accounts: what an idle installation is. */
   readonly bare?: boolean;
+  /** Besides the production defaults. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -153,7 +156,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
     const profile = process.env.BENCH_PROFILE;
     const profiling = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
     const child = spawn(process.execPath, [...profiling, main, '--port', '0', '--data', dataDir], {
-      env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey },
+      env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, ...setup.env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const ended = once(child, 'exit');
@@ -173,6 +176,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
       port,
       pid: child.pid ?? Number.NaN,
       databaseUrl,
+      secretKey,
       pool,
       keys,
       clientId,

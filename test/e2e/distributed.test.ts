@@ -1,11 +1,12 @@
 /**
  * The main job over separate processes: EventStoreDB (real where it can be had, else the double), Kafka, Postgres; two of
- * each that shares its work, and two of them killed half way.
+ * each that shares its work, and three of them killed half way.
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { platforms } from '#schemas/common.ts';
+import { type Receiver, startReceiver } from '#services/standalone/receiver.ts';
 import { type EventStoreServer, eventStoreServer } from '#test/support/eventstoredb/server-handle.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Broker, kafkaBroker, kafkaMissing } from '#test/support/kafka.ts';
@@ -21,6 +22,7 @@ const mains = {
   projections: 'projections/main.ts',
   outcomes: 'services/outcomes/main.ts',
   publisher: 'services/publisher/main.ts',
+  webhooks: 'services/webhooks/main.ts',
   api: 'services/api/main.ts',
 } as const;
 type Role = keyof typeof mains;
@@ -32,6 +34,8 @@ const roles: readonly Role[] = [
   'outcomes',
   'publisher',
   'publisher',
+  'webhooks',
+  'webhooks',
   'api',
   'api',
 ];
@@ -54,6 +58,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
   let secret = '';
   let here: Caller;
   let there: Caller;
+  let receiver: Receiver;
 
   const of = (role: Role): readonly Process[] => running.get(role) ?? [];
   const all = (): readonly Process[] => [...running.values()].flat();
@@ -66,6 +71,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
 
   t.before(async () => {
     const begun = performance.now();
+    receiver = await startReceiver();
     const [db, found, store] = await Promise.all([testDatabase(), kafkaBroker(), eventStoreServer()]);
     if ('skip' in found) throw new Error(found.skip);
     broker = found;
@@ -80,6 +86,9 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
       PORT: '0',
       DATABASE_POOL: '4',
       LEASE_TTL_MS: '2000',
+      PRIVATE_TARGETS: receiver.host,
+      WEBHOOK_EXCHANGE_MS: '1000',
+      WEBHOOK_LEASE_MS: '2500',
     };
     pool = new pg.Pool({ connectionString: db.url, max: 2 });
     // All at once, as an orchestrator does it: each makes what it needs where it is missing.
@@ -103,6 +112,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     await pool?.end();
     await events?.stop();
     await broker?.stop();
+    await receiver?.close();
   });
 
   t('every process is alive, ready and measured; one relay of two is active', async () => {
@@ -139,7 +149,10 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     assert.equal(new Set(answers.map(({ data }) => data.id)).size, 1);
   });
 
-  t('ten targets are published though the active relay and a projector are killed half way', async () => {
+  t('ten targets are published though the active relay, a projector and a sender are killed half way', async () => {
+    const hook = await here.post('/webhooks', { url: `http://${receiver.host}/`, events: ['post.*', 'target.*'] });
+    assert.equal(hook.status, 200, hook.text);
+    receiver.expect(String(hook.data.secret));
     const { clientId } = await prepare(here);
     const dueAt = new Date(Date.now() + 3_000).toISOString();
     const post = await compose(here, clientId, { type: 'at', scheduledAt: dueAt });
@@ -150,6 +163,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
       const { rows } = await pool.query(`select count(*)::int as n from sandbox.ledger where outcome = 'created'`);
       return rows[0].n >= 2;
     });
+    await of('webhooks')[0]?.kill();
     for (const relay of of('relay')) if (await isActive(relay)) await relay.kill();
     const done = await published(there, post.data.id);
     assert.deepEqual(new Set(targetsOf(done).map(({ platform }) => platform)), new Set(platforms));
@@ -166,9 +180,26 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     for (const row of rows) assert.deepEqual({ ...row, target_id: '' }, { target_id: '', posts: 1, duplicates: 0 });
   });
 
+  t('every event of the post reaches the webhook, signed twice, under one id each', async () => {
+    const { rows } = await pool.query("select id::text as id from read.posts where status = 'published'");
+    const postId = rows[0]?.id;
+    const wanted = (type: string) => (type.startsWith('target.') ? platforms.length : 1);
+    const types = ['post.created', 'post.scheduled', 'target.scheduled', 'target.published', 'post.published'];
+    const own = () => receiver.received.filter(({ data }) => data.postId === postId);
+    const idsOf = (type: string) => new Set(own().flatMap((one) => (one.type === type ? [one.id] : [])));
+    await until('all of them', async () => types.every((type) => idsOf(type).size >= wanted(type)), 60_000);
+    for (const type of types) assert.equal(idsOf(type).size, wanted(type), type);
+    assert.ok(own().every(({ standard, service }) => standard && service));
+    const { rows: queued } = await until('nothing is queued', async () => {
+      const left = await pool.query('select 1 from ops.webhook_queue');
+      return left.rowCount === 0 ? left : null;
+    });
+    assert.deepEqual(queued, []);
+  });
+
   t('those who are left are ready, and the standby relays', async () => {
     const left = all().filter(({ running: alive }) => alive);
-    assert.equal(left.length, roles.length - 2);
+    assert.equal(left.length, roles.length - 3);
     await until('a relay is active', async () => (await Promise.all(of('relay').map(isActive))).some(Boolean));
     for (const one of left) {
       await until(`${one.main} is ready`, async () => (await readiness(one)).status === 'ready');

@@ -100,7 +100,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
   }
 
   t('nothing is lost, and nothing is out twice', async () => {
-    const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+    const { checked } = world;
     assert.deepEqual(await untilQuiet(checked, 90_000), []);
     await world.load.repeat(500);
     const { violations } = await check(checked);

@@ -30,7 +30,7 @@ suite('faults of standalone', { timeoutMs: 180_000 }, (t) => {
     }
     stop.abort();
     await going;
-    const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+    const { checked } = world;
     assert.deepEqual(await untilQuiet(checked, 90_000), []);
     await world.load.repeat(500);
     const { violations } = await check(checked);

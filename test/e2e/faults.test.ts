@@ -35,13 +35,19 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
     assert.deepEqual(world.violations, []);
   });
 
-  t('any of them dies five times at random, and a publisher sleeps past its leases', async () => {
+  t('any of them dies five times at random, and a publisher and a sender sleep past their leases', async () => {
     const stop = new AbortController();
-    const going = world.load.keepGoing(4, stop.signal);
-    const frozen = world.freeze(world.role('publisher-1'));
+    const going = Promise.all([
+      world.load.keepGoing(4, stop.signal),
+      world.hooks.keepChanging(world.load, stop.signal),
+    ]);
+    const frozen = Promise.all([
+      world.freeze(world.role('publisher-1')),
+      world.freeze(world.role('webhooks-2'), 4_000),
+    ]);
     for (let kill = 0; kill < 5; kill += 1) {
       await delay(random.int(100, 900));
-      const name = random.pick(['api', 'projections', 'outcomes', 'publisher-2', 'relay']);
+      const name = random.pick(['api', 'projections', 'outcomes', 'publisher-2', 'webhooks-1', 'relay']);
       await world.role(name).kill();
     }
     await frozen;
@@ -53,12 +59,12 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
   t(
     'nothing acknowledged is lost, nothing is out twice or early, and the read models say what the streams say',
     async () => {
-      const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+      const { checked } = world;
       assert.deepEqual(await untilQuiet(checked, 90_000), []);
       await world.load.repeat(1_000);
       const verdict = await check(checked);
       process.stdout.write(
-        `  ${world.kills} deaths, ${world.load.told.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.events} events, ${verdict.rows} rows\n`,
+        `  ${world.kills} deaths, ${world.load.told.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.events} events, ${verdict.rows} rows, ${JSON.stringify(verdict.hooks)}\n`,
       );
       assert.deepEqual([...world.violations, ...verdict.violations], []);
     },

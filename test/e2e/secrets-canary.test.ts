@@ -11,11 +11,13 @@ import { compose, prepare } from '#test/support/main-job.ts';
 import { testServer } from '#test/support/postgres.ts';
 import { run, start, until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 
 const random = (): string => randomBytes(24).toString('base64url');
 
 suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
   let world: World;
+  let dispatcher: Dispatching;
   const answers: { readonly of: string; readonly text: string; readonly headers: string }[] = [];
   /** What it is → its text. */
   const secrets = new Map<string, string>();
@@ -43,6 +45,7 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
 
   t.before(async () => {
     world = await startWorld();
+    dispatcher = await dispatching(world);
     const { liveKey, testKey, workspaceId, memberId, operator } = world;
     secrets.set('live key', liveKey.secret);
     secrets.set('test key', testKey.secret);
@@ -87,6 +90,45 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
       callerOf(() => `${world.origin()}/v1`, testKey.secret),
       clientId,
     );
+    // Endpoints: each secret is shown by the call that makes it, and by its repeat.
+    const keyed = async (of: string, path: string, body: object, idempotencyKey = random()): Promise<Response> =>
+      call(of, path, {
+        token: testKey.secret,
+        method: 'POST',
+        headers: { 'idempotency-key': idempotencyKey },
+        body: JSON.stringify(body),
+      });
+    const endpoint = { url: 'https://hooks.people.example/in', events: ['*'] };
+    const made = async (answer: Promise<Response>): Promise<{ readonly id: string; readonly secret: string }> =>
+      ((await (await answer).json()) as { readonly data: { readonly id: string; readonly secret: string } }).data;
+    const registered = await made(keyed('register', '/v1/webhooks', endpoint));
+    secrets.set('webhook secret', registered.secret.slice('whsec_'.length));
+    const hook = `/v1/webhooks/${registered.id}`;
+    const rotation = random();
+    for (let n = 0; n < 2; n += 1) {
+      const { secret } = await made(keyed('rotate webhook', `${hook}/rotate-secret`, {}, rotation));
+      secrets.set('second webhook secret', secret.slice('whsec_'.length));
+    }
+    const tested = await made(keyed('test webhook', `${hook}/test`, {}));
+    await keyed('replay', `${hook}/replays`, { from: '2026-01-31T08:00:00Z', types: ['client.*'] });
+    await keyed('bad webhook', '/v1/webhooks', {
+      ...endpoint,
+      url: `https://me:${stray('password in a url')}@a.example/`,
+    });
+    await keyed('bad webhook', '/v1/webhooks', {
+      ...endpoint,
+      url: `https://10.0.0.1/${stray('path of a refused url')}`,
+    });
+    await keyed('bad webhook', '/v1/webhooks', { ...endpoint, events: [stray('event type')] });
+    await keyed('bad webhook', '/v1/webhooks', { ...endpoint, secret: stray('secret of their own') });
+    await world.settled('dispatcher');
+    for (const path of ['/v1/webhooks', hook, `${hook}/deliveries`, `${hook}/deliveries/${tested.id}`])
+      await call('read webhook', path, { token: testKey.secret });
+    await call('change webhook', hook, {
+      token: testKey.secret,
+      method: 'PATCH',
+      body: JSON.stringify({ description: 'another' }),
+    });
     await world.settled();
     for (const path of [
       `/v1/clients/${clientId}`,
@@ -154,7 +196,10 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
     });
     await world.settled();
   });
-  t.after(() => world?.close());
+  t.after(async () => {
+    await dispatcher?.stop();
+    await world?.close();
+  });
 
   const assertAbsent = (where: string, text: string, ...of: readonly ReadonlyMap<string, string>[]): void => {
     // A search is compared without case, and may be written down as it is compared.
@@ -196,9 +241,14 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('every answer: a secret is shown where it is made and nowhere else', () => {
-    const keys = new Map([...secrets].filter(([what]) => what !== 'invite token'));
+    const shownBy: Readonly<Record<string, readonly string[]>> = {
+      register: ['webhook secret'],
+      'rotate webhook': ['second webhook secret'],
+    };
+    const keys = [...secrets].filter(([what]) => what !== 'invite token');
     for (const { of, text, headers } of answers) {
-      assertAbsent(`the answer to ${of}`, text + headers, keys);
+      const others = new Map(keys.filter(([what]) => shownBy[of]?.includes(what) !== true));
+      assertAbsent(`the answer to ${of}`, text + headers, others);
       if (!of.startsWith('mint') && !of.startsWith('invite'))
         assertAbsent(
           `the answer to ${of}`,
@@ -208,7 +258,9 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
       if (of === 'wrong token' || of === 'basic' || of === 'cookie')
         assertAbsent(`the answer to ${of}`, text + headers, strays);
     }
-    assert.ok(answers.some(({ text }) => text.includes('validation_failed')));
+    for (const code of ['url_not_allowed', 'unknown_event_type', 'validation_failed'])
+      assert.ok(answers.some(({ text }) => text.includes(code)));
+    assert.equal(answers.filter(({ of, text }) => of === 'read webhook' && text.includes('secretHint')).length, 2);
     assert.ok(answers.some(({ text }) => text.includes('invalid_json')));
     assert.ok(answers.some(({ text }) => text.includes('invalid_token')));
   });

@@ -13,12 +13,13 @@ import { operations } from '#services/api/operations.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { compose, targetsOf } from '#test/support/main-job.ts';
 import { suite } from '#test/support/suite.ts';
+import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 
 interface Tenant {
   readonly name: string;
   readonly id: string;
   readonly http: Caller;
-  /** One of everything, by what it is; of clients and posts more, so that lists have a second page. */
+  /** One of everything, by what it is; of what is listed more, so that lists have a second page. */
   readonly ids: Readonly<Record<string, string>>;
 }
 
@@ -27,6 +28,8 @@ const nextYear = (): string => new Date(Date.now() + 300 * 86_400_000).toISOStri
 const pathOf = ({ path }: Operation, id: string): string => path.replace(/\{\w+\}/g, id);
 const withId = operations.filter(({ path, scope }) => scope !== null && /\{\w+\}/.test(path));
 const lists = operations.filter(({ list, scope }) => list === true && scope !== null);
+/** A list that is below something is asked for below what the tenant has of it. */
+const listPath = ({ path }: Operation, { ids }: Tenant): string => path.replace('{id}', ids.webhook ?? '');
 /** Words of an answer without what differs between any two. */
 const words = ({ status, body }: Answered, id: string): string =>
   `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
@@ -56,7 +59,14 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
   const post = await compose(http, clientId, scheduled);
   await compose(http, clientId, scheduled);
   const draft = await compose(http, clientId, scheduled, { saveDraft: true });
+  const endpoint = { url: 'https://hooks.agency.example/in', events: ['*'] };
+  const webhook = await http.post('/webhooks', endpoint);
+  await http.post('/webhooks', endpoint);
+  const tested = await http.post(`/webhooks/${webhook.data.id}/test`);
+  await http.post(`/webhooks/${webhook.data.id}/test`);
+  const replay = await http.post(`/webhooks/${webhook.data.id}/replays`, { from: '2026-01-31T08:00:00Z' });
   await world.settled();
+  await world.settled('dispatcher');
   const ids = {
     client: clientId,
     account: accountIds[0] ?? '',
@@ -64,6 +74,9 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
     post: post.data.id,
     target: targetsOf(post)[0]?.id ?? '',
     draft: draft.data.id,
+    webhook: webhook.data.id,
+    delivery: tested.data.id,
+    replay: replay.data.id,
     workspace: id,
   };
   return { name, id, http, ids };
@@ -71,6 +84,7 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
 
 suite('tenancy', { timeoutMs: 180_000 }, (t) => {
   let world: World;
+  let dispatcher: Dispatching;
   let tenants: readonly Tenant[] = [];
 
   /** Every tenant with every other one. */
@@ -86,6 +100,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
 
   t.before(async () => {
     world = await startWorld();
+    dispatcher = await dispatching(world);
     const [a, b] = [await world.agency('Alpha'), await world.agency('Beta')];
     const agencies = [
       ['alpha', a],
@@ -103,7 +118,10 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     }
     tenants = found;
   });
-  t.after(() => world?.close());
+  t.after(async () => {
+    await dispatcher?.stop();
+    await world?.close();
+  });
 
   t('the table has what this is about', () => {
     assert.ok(withId.length >= 10 && lists.length >= 4);
@@ -128,9 +146,29 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await storedBy(), before);
   });
 
+  t('a foreign id below what is one’s own is as unknown, word for word, and does nothing', async () => {
+    const below = operations.filter(({ path }) => (path.match(/\{/g) ?? []).length > 1);
+    assert.ok(below.length >= 4);
+    const before = await storedBy();
+    for (const operation of below) {
+      const own = (tenant: Tenant, id: string) => pathOf({ ...operation, path: listPath(operation, tenant) }, id);
+      for (const { asking, other } of pairs()) {
+        const unknown = await asking.http.request(operation.method, own(asking, nowhere));
+        assert.equal(unknown.status, 404, `${operation.id}: ${unknown.text}`);
+        for (const id of Object.values(other.ids)) {
+          const foreign = await asking.http.request(operation.method, own(asking, id));
+          assert.equal(words(foreign, id), words(unknown, nowhere), `${operation.id}: ${asking.name} of ${other.name}`);
+        }
+      }
+    }
+    assert.deepEqual(await storedBy(), before);
+  });
+
   t('a list shows what is its tenant’s and nothing else', async () => {
     for (const operation of lists) {
-      const seen = await Promise.all(tenants.map(({ http }) => http.get(`${operation.path}?limit=100`)));
+      const seen = await Promise.all(
+        tenants.map((tenant) => tenant.http.get(`${listPath(operation, tenant)}?limit=100`)),
+      );
       const ids = seen.flatMap(({ rows }) => rows.map(({ id }) => id));
       assert.ok(
         seen.every(({ rows }) => rows.length > 0),
@@ -147,7 +185,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       for (const [name] of filters) {
         for (const { asking, other } of pairs()) {
           for (const id of [...Object.values(other.ids), nowhere]) {
-            const answer = await asking.http.get(`${operation.path}?${name}=${id}`);
+            const answer = await asking.http.get(`${listPath(operation, asking)}?${name}=${id}`);
             assert.equal(answer.status, 200, `${operation.id} ${name}: ${answer.text}`);
             assert.deepEqual(answer.rows, [], `${operation.id} ${name}: ${asking.name} sees ${other.name}`);
             asked += 1;
@@ -168,16 +206,18 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
   t('a cursor is good for its own tenant, operation and filters only', async () => {
     const cursors = new Map<string, string>();
     for (const operation of lists) {
-      for (const { name, http } of tenants) {
-        const page = await http.get(`${operation.path}?limit=1`);
-        assert.ok(page.body.page?.nextCursor, `${operation.id} of ${name} has a second page`);
-        cursors.set(`${operation.id} ${name}`, page.body.page?.nextCursor ?? '');
+      for (const tenant of tenants) {
+        const page = await tenant.http.get(`${listPath(operation, tenant)}?limit=1`);
+        assert.ok(page.body.page?.nextCursor, `${operation.id} of ${tenant.name} has a second page`);
+        cursors.set(`${operation.id} ${tenant.name}`, page.body.page?.nextCursor ?? '');
       }
     }
     for (const operation of lists) {
-      for (const { name, http } of tenants) {
+      for (const tenant of tenants) {
+        const { name, http } = tenant;
         for (const [of, cursor] of cursors) {
-          const answer = await http.get(`${operation.path}?limit=1&cursor=${encodeURIComponent(cursor)}`);
+          const path = `${listPath(operation, tenant)}?limit=1&cursor=${encodeURIComponent(cursor)}`;
+          const answer = await http.get(path);
           if (of === `${operation.id} ${name}`) assert.equal(answer.status, 200, of);
           else assert.equal(answer.body.code, 'invalid_cursor', `${operation.id} of ${name} took the cursor of ${of}`);
         }
@@ -241,6 +281,17 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         body: { shiftMinutes: 5 },
       }),
       cancelPostTarget: ({ ids }) => ({ path: `/post-targets/${ids.target}/cancel`, body: {} }),
+      registerWebhook: () => ({ path: '/webhooks', body: { url: 'https://hooks.agency.example/in', events: ['*'] } }),
+      testWebhook: ({ ids }) => ({ path: `/webhooks/${ids.webhook}/test`, body: {} }),
+      rotateWebhookSecret: ({ ids }) => ({ path: `/webhooks/${ids.webhook}/rotate-secret`, body: {} }),
+      resendWebhookDelivery: ({ ids }) => ({
+        path: `/webhooks/${ids.webhook}/deliveries/${ids.delivery}/resend`,
+        body: {},
+      }),
+      replayWebhook: ({ ids }) => ({
+        path: `/webhooks/${ids.webhook}/replays`,
+        body: { from: '2026-01-31T08:00:00Z', types: ['media.*'] },
+      }),
     };
     const keyed = operations.filter(({ method, idempotent }) => method === 'POST' && idempotent !== 'none');
     // A retry wants a target that failed: nothing publishes here.

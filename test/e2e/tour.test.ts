@@ -31,6 +31,19 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     for (const event of [/linkedin rate_limited/, /facebook published .*found by asking/, /pinterest is due later/]) {
       assert.match(output, event);
     }
+    const heard = output
+      .split('\n')
+      .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);
+    const events = heard.slice(0, heard.indexOf('')).map((line) => line.split(/\s{2,}/));
+    assert.ok(
+      events.every(([, , , , , signatures]) => signatures === 'both valid'),
+      output,
+    );
+    const ids = events.map(([, , , id]) => id);
+    assert.equal(new Set(ids).size, ids.length, 'an id for each event');
+    const times = (type: string) => events.filter(([one]) => one === type).length;
+    for (const type of ['post.created', 'post.scheduled', 'post.published']) assert.equal(times(type), 1, type);
+    for (const type of ['target.scheduled', 'target.published']) assert.equal(times(type), platforms.length, type);
     assert.ok(!/Serving/.test(output), 'it does not stay');
   });
 

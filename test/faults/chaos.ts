@@ -11,7 +11,7 @@ import { FaultWorld } from './world.ts';
 
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
-Starts api, projections, outcomes, two publishers, a relay and rebuilds, each a process of its own, over one Postgres,
+Starts api, projections, outcomes, two publishers, two that send webhooks, a relay and rebuilds, each a process of its own, over one Postgres,
 under load. Kills them with -9 at every named gap and at random, and puts a publisher to sleep past its leases. Every so
 often it waits until all is quiet and compares: what was acknowledged, the network's ledger, the read models, the streams.
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
@@ -59,7 +59,7 @@ const say = (what: string): void =>
 /** Every gap once, then kills at random, all under load; then quiet and the comparison. */
 const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: number): Promise<Verdict> => {
   const stop = new AbortController();
-  const going = world.load.keepGoing(3, stop.signal);
+  const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
   await Promise.all(
     roleNames.map((name) =>
       world.dieAtEach(
@@ -71,14 +71,14 @@ const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: numb
   const steady = roleNames.filter((name) => name !== 'rebuild');
   while (world.kills < upTo) {
     const name = random.pick(steady);
-    if (name.startsWith('publisher') && random.int(0, 3) === 0) await world.freeze(world.role(name));
+    if (/^(publisher|webhooks)/.test(name) && random.int(0, 3) === 0) await world.freeze(world.role(name));
     else await world.role(name).kill();
     say(`${name} was killed (${world.kills})`);
     await delay(random.int(50, 1_500));
   }
   stop.abort();
   await going;
-  const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+  const { checked } = world;
   const open = await untilQuiet(checked, 180_000);
   await world.load.repeat(500);
   const verdict = await check(checked);
@@ -108,13 +108,15 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
     let verdict: Verdict;
     do {
       verdict = await round(world, random, Math.min(kills, world.kills + killsOfRound));
-      const { events, rows, statuses, violations } = verdict;
+      const { events, rows, statuses, hooks, violations } = verdict;
+      const { deliveries, arrivals, repeats } = hooks;
       say(`quiet: ${events} events, ${rows} rows, ${JSON.stringify(statuses)}, ${violations.length} violations`);
+      say(`webhooks: ${deliveries} deliveries, ${arrivals} arrivals, ${repeats} of what was taken before`);
     } while (verdict.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
     for (const what of verdict.violations) process.stdout.write(`\nviolation: ${what}\n`);
-    const { posts, targets, violations } = verdict;
+    const { posts, targets, hooks, violations } = verdict;
     process.stdout.write(
-      `\nchaos: ${world.kills} kills, ${posts} posts, ${targets} targets, ${violations.length} violations, seed ${seed}\n`,
+      `\nchaos: ${world.kills} kills, ${posts} posts, ${targets} targets, ${hooks.deliveries} deliveries, ${violations.length} violations, seed ${seed}\n`,
     );
     if (violations.length > 0) process.exitCode = 1;
   } finally {

@@ -9,9 +9,12 @@ import { type TargetState, target } from '#domain/target.ts';
 import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
+import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { foldEvents } from '#runtime/domain-store.ts';
-import { idOf, kindOf } from '#schemas/topics.ts';
+import { idOf, kindOf, topics } from '#schemas/topics.ts';
+import { checkHooks, hooksAtRest } from './check-hooks.ts';
+import type { Hooks } from './hooks.ts';
 
 /** What must hold when all is quiet, whatever was done to our processes before. */
 
@@ -20,6 +23,7 @@ export interface Checked {
   readonly store: EventStore;
   readonly codec: EventCodec;
   readonly sandbox: SandboxNetwork;
+  readonly hooks: Pick<Hooks, 'ids' | 'arrivals'>;
 }
 
 export interface Verdict {
@@ -30,6 +34,8 @@ export interface Verdict {
   /** Targets by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly rows: number;
+  /** Deliveries minted, arrivals at receivers, and how many of those came again after they were taken. */
+  readonly hooks: { readonly deliveries: number; readonly arrivals: number; readonly repeats: number };
 }
 
 /** Due later than this, milliseconds, a target waits for its time. */
@@ -72,16 +78,22 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
   }
 };
 
-const consumersAt = async (pool: pg.Pool): Promise<boolean> => {
+const consumersAt = async ({ pool, hooks }: Checked): Promise<boolean> => {
   const { rows } = await pool.query(
     `with ends as (select topic, max(position) as position from es.events where topic is not null group by topic),
      wanted as (
        select 'projection-' || p.name || '-v' || p.live as name, t.topic from ops.projections p
        join unnest($1::text[], $2::text[]) as t (name, topic) on t.name = p.name
-       union all values ('outcomes', 'posts'), ('archives', 'workspace'))
+       union all values ('outcomes', 'posts'), ('archives', 'workspace')
+       union all select $3, topic from unnest($4::text[]) as topic)
      select 1 from wanted w join ends e using (topic)
      where coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = w.name), 0) < e.position`,
-    [projections.flatMap((one) => one.topics.map(() => one.name)), projections.flatMap((one) => [...one.topics])],
+    [
+      projections.flatMap((one) => one.topics.map(() => one.name)),
+      projections.flatMap((one) => [...one.topics]),
+      webhooksGroup,
+      hooks.ids.length === 0 ? [] : [...topics],
+    ],
   );
   return rows.length === 0;
 };
@@ -100,8 +112,12 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       continue;
     }
     if (performance.now() - since < quietMs) continue;
-    if (!(await consumersAt(checked.pool))) {
+    if (!(await consumersAt(checked))) {
       left = ['a consumer is behind'];
+      continue;
+    }
+    if (checked.hooks.ids.length > 0 && !(await hooksAtRest(checked.pool, checked.store))) {
+      left = ['deliveries are under way'];
       continue;
     }
     left = await openTargets(checked);
@@ -177,6 +193,9 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   violations.push(...names(ofKind('client')));
   violations.push(...(await relayed(checked.pool)));
 
+  const { violations: ofHooks, ...hooks } = await checkHooks(checked, streams);
+  violations.push(...ofHooks);
+
   const { rows, differences } = await compareWithReplay(checked);
   violations.push(
     ...differences.map(
@@ -185,7 +204,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
     ),
   );
   const events = [...streams.values()].reduce((sum, one) => sum + one.length, 0);
-  return { violations, events, rows, statuses, posts: ofKind('post').length, targets: states.size };
+  return { violations, events, rows, statuses, hooks, posts: ofKind('post').length, targets: states.size };
 };
 
 /** What the target says of itself against what the network has of it. */

@@ -52,6 +52,7 @@ export const actionNames = [
   'race',
   'rename',
   'connect',
+  'hear',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
@@ -139,7 +140,7 @@ export class Load {
   async repeat(most: number): Promise<void> {
     const some = this.#options.random.shuffle(this.told).slice(0, most);
     for (const { path, key, body, data, exact } of some) {
-      const again = await this.#call('POST', path, body, key);
+      const again = await this.call('POST', path, body, key);
       if (again.status !== 200)
         this.#wrong(`${path} ${key}: acknowledged, then answered ${again.status} ${again.code}`);
       else if (again.data.id !== data.id) this.#wrong(`${path} ${key}: was ${data.id}, is ${again.data.id}`);
@@ -157,7 +158,7 @@ export class Load {
   }
 
   get(path: string): Promise<Answered> {
-    return this.#call('GET', path);
+    return this.call('GET', path);
   }
 
   readonly #actions: Readonly<Record<ActionName, () => Promise<void>>> = {
@@ -183,7 +184,7 @@ export class Load {
       if (draft === null) return;
       this.posts.push({ id: draft.id, targetIds: null });
       if (this.#options.random.int(0, 1) === 1) {
-        await this.#call('PATCH', `/posts/${draft.id}`, { ...body, content: this.#text() });
+        await this.call('PATCH', `/posts/${draft.id}`, { ...body, content: this.#text() });
       }
       const published = await this.#keyed(`/posts/${draft.id}/publish`, {});
       if (published !== null) this.#remember(published);
@@ -216,7 +217,7 @@ export class Load {
         { platform: 'threads', username: this.#name('b') },
       ]);
       await this.#post({ type: 'at', scheduledAt: this.#in(hourMs, hourMs) }, accounts, '', id);
-      const archived = await this.#call('DELETE', `/clients/${id}`);
+      const archived = await this.call('DELETE', `/clients/${id}`);
       if (archived.status !== 200)
         this.#wrong(`client ${id} could not be archived: ${archived.status} ${archived.code}`);
     },
@@ -228,11 +229,14 @@ export class Load {
     rename: async () => {
       const name = this.#name('before');
       const id = await this.#client(name);
-      const renamed = await this.#call('PATCH', `/clients/${id}`, { name: this.#name('after') });
+      const renamed = await this.call('PATCH', `/clients/${id}`, { name: this.#name('after') });
       if (renamed.status !== 200) this.#wrong(`client ${id} could not be renamed: ${renamed.status} ${renamed.code}`);
       const next = await this.#client(name);
       if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
     },
+    // An address that is never called: nothing that happens here is of the team. It is caught up all the same.
+    hear: async () =>
+      void (await this.#keyed('/webhooks', { url: `https://1.1.1.1/${this.#name('hook')}`, events: ['team.*'] })),
     connect: async () =>
       void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
   };
@@ -250,7 +254,7 @@ export class Load {
     const body = { platforms: [...new Set(wanted.map((one) => one.platform))], expiresInHours: 1 };
     const path = `/clients/${clientId}/connect-invites`;
     const key = randomUUID();
-    const invite = await this.#call('POST', path, body, key);
+    const invite = await this.call('POST', path, body, key);
     if (invite.status !== 200) throw new Error(`no invite: ${invite.status} ${invite.code}`);
     this.told.push({ path, key, body, data: invite.data, exact: true });
     for (const one of wanted) {
@@ -337,7 +341,7 @@ export class Load {
   /** Null: refused. What is refused here was overtaken by what the network or another caller did. */
   async #keyed(path: string, body: unknown, exact = true): Promise<(Json & { readonly id: string }) | null> {
     const key = randomUUID();
-    const { status, data, code } = await this.#call('POST', path, body, key);
+    const { status, data, code } = await this.call('POST', path, body, key);
     if (status !== 200) {
       const overtaken = ['target_not_pending', 'target_not_retryable', 'account_disconnected', 'schedule_in_past'];
       if (!overtaken.includes(code ?? '')) this.#wrong(`POST ${path}: ${status} ${code} ${JSON.stringify(body)}`);
@@ -347,7 +351,7 @@ export class Load {
     return data;
   }
 
-  #call(method: string, path: string, body?: unknown, key?: string): Promise<Answered> {
+  call(method: string, path: string, body?: unknown, key?: string): Promise<Answered> {
     return this.#untilKnown(`${method} ${path}`, async (origin, signal) => {
       const answer = await fetch(`${origin}/v1${path}`, {
         method,

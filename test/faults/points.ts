@@ -13,7 +13,17 @@ export interface Point {
   readonly by: readonly ActionName[];
 }
 
-export const roleNames = ['api', 'projections', 'outcomes', 'publisher-1', 'publisher-2', 'relay', 'rebuild'] as const;
+export const roleNames = [
+  'api',
+  'projections',
+  'outcomes',
+  'publisher-1',
+  'publisher-2',
+  'webhooks-1',
+  'webhooks-2',
+  'relay',
+  'rebuild',
+] as const;
 export type RoleName = (typeof roleNames)[number];
 
 const at = (role: RoleName, name: string, ...by: readonly ActionName[]): Point => ({ name, role, by });
@@ -48,6 +58,12 @@ export const points: readonly Point[] = [
   at('publisher-2', 'publisher:after-outcome', 'now'),
   at('publisher-2', 'sandbox.container_created', 'contained'),
   at('publisher-2', 'sandbox.container_checkpointed', 'contained'),
+  at('webhooks-1', 'consume:before-commit', 'now'),
+  at('webhooks-1', 'consume:after-commit', 'now'),
+  at('webhooks-1', 'sender:answered', 'now'),
+  at('webhooks-2', 'webhook-jobs:before-commit', 'hear'),
+  at('webhooks-2', 'sender:claimed', 'now'),
+  at('webhooks-2', 'sender:recorded', 'now'),
   at('relay', 'relay:after-send', 'now'),
   at('rebuild', 'rebuild:before-consume', 'now'),
   at('rebuild', 'rebuild:before-switch', 'now'),

@@ -47,7 +47,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   }
   sleeper.dieAt([]);
   sleeper.up?.signal('SIGCONT');
-  const checked = { ...world.parts, codec: world.codec, sandbox: world.sandbox };
+  const { checked } = world;
   const open = await untilQuiet(checked, 30_000);
   const { violations } = await check(checked);
   const told = await events();

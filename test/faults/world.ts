@@ -17,6 +17,8 @@ import { Secrets } from '#runtime/secrets.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { Process, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
+import type { Checked } from './check.ts';
+import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import type { Point, RoleName } from './points.ts';
 
@@ -35,6 +37,10 @@ const times = {
   RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
+  WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
+  WEBHOOK_EXCHANGE_MS: '1000',
+  WEBHOOK_LEASE_MS: '2500',
+  WEBHOOK_BREAKER_MS: '100',
 };
 
 const follow = `--import=${new URL('../support/follow-parent.ts', import.meta.url).href}`;
@@ -185,6 +191,8 @@ const mains: Readonly<Record<RoleName, string>> = {
   outcomes: 'services/outcomes/main.ts',
   'publisher-1': 'services/publisher/main.ts',
   'publisher-2': 'services/publisher/main.ts',
+  'webhooks-1': 'services/webhooks/main.ts',
+  'webhooks-2': 'services/webhooks/main.ts',
   relay: 'test/faults/relay-process.ts',
   rebuild: 'test/faults/rebuild-process.ts',
 };
@@ -205,6 +213,7 @@ export class FaultWorld {
   readonly codec: EventCodec;
   readonly sandbox: SandboxNetwork;
   readonly load: Load;
+  readonly hooks: Hooks;
   readonly roles = new Map<string, Role>();
   readonly random: Random;
   /** What the load asks with. */
@@ -217,7 +226,12 @@ export class FaultWorld {
   static async open(options: WorldOptions): Promise<FaultWorld> {
     const { databaseUrl, random, standalone, env: more, onProgress = () => undefined } = options;
     const secretKey = newSecretKey();
-    const env = { ...environment(databaseUrl, secretKey), ...more };
+    const hooks = await Hooks.open(random);
+    const env: Record<string, string> = {
+      ...environment(databaseUrl, secretKey),
+      PRIVATE_TARGETS: hooks.host,
+      ...more,
+    };
     const secrets = new Secrets(secretKey);
     const parts = await openParts({ name: 'faults', config: readConfig(env), secrets });
     const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
@@ -236,7 +250,7 @@ export class FaultWorld {
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
     const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
     const { secret } = await createApiKey(operator, key);
-    const world = new FaultWorld(parts, codec, sandbox, random, secret, onProgress);
+    const world = new FaultWorld(parts, codec, sandbox, hooks, random, secret, onProgress);
     const add = (name: string, options: RoleOptions): void =>
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
@@ -254,6 +268,7 @@ export class FaultWorld {
     parts: Parts,
     codec: EventCodec,
     sandbox: SandboxNetwork,
+    hooks: Hooks,
     random: Random,
     token: string,
     onProgress: (what: string) => void,
@@ -263,6 +278,7 @@ export class FaultWorld {
     this.parts = parts;
     this.codec = codec;
     this.sandbox = sandbox;
+    this.hooks = hooks;
     this.random = random;
     this.#dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
     const tag = random.int(0, 2 ** 31).toString(36);
@@ -280,6 +296,7 @@ export class FaultWorld {
     await Promise.all(names.map((name) => this.role(name).begin()));
     await until('the key works', async () => (await this.load.get('/agency')).status === 200, 60_000);
     await this.load.prepare();
+    if (names.some((name) => name === 'standalone' || name.startsWith('webhooks'))) await this.hooks.prepare(this.load);
   }
 
   /** Origin of the api, null while it is down. */
@@ -295,6 +312,11 @@ export class FaultWorld {
 
   get violations(): readonly string[] {
     return [...this.#violations, ...this.load.violations];
+  }
+
+  /** What `check` looks at. */
+  get checked(): Checked {
+    return { ...this.parts, codec: this.codec, sandbox: this.sandbox, hooks: this.hooks };
   }
 
   get kills(): number {
@@ -360,6 +382,7 @@ export class FaultWorld {
 
   async close(): Promise<void> {
     await Promise.all([...this.roles.values()].map((role) => role.end()));
+    await this.hooks.close();
     await this.parts.close();
     rmSync(this.#dir, { recursive: true, force: true });
   }

@@ -128,7 +128,7 @@ suite('compose file', (t) => {
     deepEqual(validate.errors ?? [], []);
   });
 
-  t('has every part and every process, two publishers and two projectors', () => {
+  t('has every part and every process, two publishers, two projectors and two that send webhooks', () => {
     const names = services.map(([name]) => name);
     for (const name of ['eventstore', 'kafka', 'postgres', 'clickhouse', 's3']) ok(names.includes(name), name);
     deepEqual(ours.map(([, { command }]) => command?.[0]).sort(), [
@@ -138,8 +138,9 @@ suite('compose file', (t) => {
       'publisher',
       'relay',
       'secret-key',
+      'webhooks',
     ]);
-    for (const name of ['publisher', 'projections']) equal(compose.services[name]?.deploy?.replicas, 2, name);
+    for (const name of ['publisher', 'projections', 'webhooks']) equal(compose.services[name]?.deploy?.replicas, 2, name);
   });
 
   t('asks the health of whatever keeps running', () => {
@@ -255,7 +256,7 @@ suite('image', (t) => {
   t('has a role for every process, and a process for every role', () => {
     const mains = globSync(['services/*/main.ts', 'projections/main.ts'], { cwd: root });
     deepEqual(roles.map(([, main]) => main).sort(), mains.sort());
-    for (const name of ['api', 'relay', 'projections', 'outcomes', 'publisher', 'standalone']) {
+    for (const name of ['api', 'relay', 'projections', 'outcomes', 'publisher', 'webhooks', 'standalone']) {
       ok(
         roles.some(([role]) => role === name),
         name,

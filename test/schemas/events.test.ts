@@ -9,6 +9,7 @@ import { invite } from '#domain/invite.ts';
 import { post } from '#domain/post.ts';
 import { request } from '#domain/request.ts';
 import { target } from '#domain/target.ts';
+import { webhook } from '#domain/webhook.ts';
 import { workspace } from '#domain/workspace.ts';
 import { personalMembers } from '#runtime/personal.ts';
 import { EventMetadata, Instant, LocalDateTime, Uuid } from '#schemas/common.ts';
@@ -43,7 +44,7 @@ suite('event catalogue', (t) => {
   });
 
   t('has a decider for every kind', () => {
-    const deciders = [workspace, apikey, client, clientname, invite, account, post, target, request];
+    const deciders = [workspace, apikey, client, clientname, invite, account, post, target, webhook, request];
     deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
   });
 

@@ -17,19 +17,22 @@ import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { PositionWatch } from '#projections/positions.ts';
+import { projections } from '#projections/index.ts';
+import { dispatcher, PositionWatch } from '#projections/positions.ts';
 import { runProjections } from '#projections/run.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/domain-store.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import type { Deps } from '#services/api/deps.ts';
+import type { Deps, Readers } from '#services/api/deps.ts';
 import { startServer } from '#services/api/server.ts';
 import { assertContract } from './contract.ts';
 import { testDatabase } from './postgres.ts';
@@ -138,6 +141,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   closers.push(() => knex.destroy());
   await migratePositions(pool);
   await migrateReadModels(pool);
+  await migrateWebhooks(pool);
   const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const codec = new EventCodec(new TestKeys());
   const store = new DomainStore(eventStore, codec, defaultPartitions);
@@ -157,7 +161,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     await running.done;
   });
   const watch = new PositionWatch(pool, log);
-  const names = ['workspaces', 'clients', 'posts'];
+  const names = projections.map(({ name }) => name);
   const clock = { shiftMs: 0 };
   const now = () => Date.now() + clock.shiftMs;
   let origin = '';
@@ -171,7 +175,14 @@ export const startWorld = async (options: WorldOptions = {}) => {
     baseUrl: () => `${origin}/v1`,
     consoleUrl: () => origin,
     rate: options.rate ?? { perMinute: 1_000_000, burst: 1_000_000 },
-    caughtUp: (positions, timeoutMs) => watch.waitFor(names, positions, { timeoutMs }),
+    caughtUp: (positions, timeoutMs, readers) =>
+      watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
+    egress: new EgressGuard({
+      privateTargets: [],
+      ownHosts: () => [new URL(origin).host],
+      // One public address for every name: what it refuses is looked at where the guard is tested.
+      resolve: async () => ['93.184.215.14'],
+    }),
     sandboxProfile,
     ...options.deps,
   };
@@ -182,13 +193,14 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const written: Positions = new Map();
   const operator: Operator = { store, actor: { type: 'admin', id: 'test' }, clock: now, positions: written };
 
-  /** Waits until the read models show everything that is stored now. */
-  const settled = async (): Promise<void> => {
+  /** Waits until the read models, or others, have applied everything that is stored now. */
+  const settled = async (readers: Readers = 'read models'): Promise<void> => {
     const { rows } = await pool.query(
       'select topic, partition, max(position)::text as position from es.events where topic is not null group by 1, 2',
     );
     const all: Positions = new Map(rows.map((row) => [`${row.topic}-${row.partition}`, BigInt(row.position)]));
-    if (!(await watch.waitFor(names, all, { timeoutMs: 20_000 }))) throw new Error('the read models do not catch up');
+    const waiting = readers === 'dispatcher' ? [dispatcher] : names;
+    if (!(await watch.waitFor(waiting, all, { timeoutMs: 20_000 }))) throw new Error(`the ${readers} do not catch up`);
   };
 
   const keyOf = async (
@@ -232,6 +244,10 @@ export const startWorld = async (options: WorldOptions = {}) => {
     deps,
     pool,
     store,
+    log,
+    eventStore,
+    codec,
+    logger,
     secrets,
     operator,
     /** What was logged, a JSON line each. */

@@ -57,7 +57,7 @@ export const answer =
       positions,
       guard: operation.ifMatch === true ? ifMatch(ctx.get('If-Match')) : () => undefined,
       accepts: (...types) => ctx.accepts(...types) as string | false,
-      behind: (topics) => ownWrites.behind(principal.id, ctx.get('X-Consistency-Token'), topics),
+      behind: (topics, readers) => ownWrites.behind(principal.id, ctx.get('X-Consistency-Token'), topics, readers),
       charge: (requests) => allowance.owe(ownerOf(ctx), requests),
     };
     try {

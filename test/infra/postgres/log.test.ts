@@ -57,10 +57,12 @@ suite('log: the Postgres event table', { timeoutMs: 120_000 }, (t) => {
     handlers: ConsumerHandlers,
     run: (end: AbortController) => Promise<void>,
     group: string = randomUUID(),
+    spacingMs?: number,
   ): Promise<void> => {
     const log = await openPostgresLog({ url, store });
     const end = new AbortController();
-    const { done } = log.subscribe({ group, topics: ['posts'], handlers, signal: end.signal });
+    const options = { group, topics: ['posts'], handlers, signal: end.signal };
+    const { done } = log.subscribe({ ...options, ...(spacingMs === undefined ? {} : { spacingMs }) });
     try {
       await Promise.race([run(end), done]);
     } finally {
@@ -82,6 +84,37 @@ suite('log: the Postgres event table', { timeoutMs: 120_000 }, (t) => {
       await until(() => handlers.at === ours);
       assert.equal(handlers.batches.at(-1)?.position, ours);
     });
+  });
+
+  t('gathers what comes in quick succession, unless somebody waits for it', async () => {
+    const [patient, hasty] = [consumer(await store.head()), consumer(await store.head())];
+    const follow = (handlers: typeof patient, spacingMs: number) =>
+      subscribed(
+        handlers,
+        async () => {
+          const first = await append('post');
+          await until(() => handlers.at === first);
+          // One by one for him who is handed each at once; for the other they gather meanwhile.
+          for (let i = 0; i < 3; i += 1) {
+            const next = await append('post');
+            if (spacingMs === 0) await until(() => handlers.at === next);
+          }
+          await until(() => handlers.batches.flatMap(({ records }) => records).length === 4);
+        },
+        randomUUID(),
+        spacingMs,
+      );
+    await follow(patient, 1_500);
+    assert.deepEqual(
+      patient.batches.map(({ records }) => records.length),
+      [1, 3],
+    );
+    hasty.at = await store.head();
+    await follow(hasty, 0);
+    assert.deepEqual(
+      hasty.batches.map(({ records }) => records.length),
+      [1, 1, 1, 1],
+    );
   });
 
   t('hands nothing over while nothing happens', async () => {

@@ -347,12 +347,34 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const { data: client } = await http.post('/clients', { name: 'Keeps its key', type: 'brand' });
     const ask = { platforms: ['x'], recipientEmail: 'someone@example.com' };
     await http.post(`/clients/${client.id}/connect-invites`, ask);
+    // An address: no name server is asked.
+    const endpoint = { url: 'https://93.184.215.14/hooks', events: ['*'] };
+    const { data: signed } = await http.post('/webhooks', endpoint);
+    await http.post(`/webhooks/${signed.id}/rotate-secret`, {});
+    const { data: deleted } = await http.post('/webhooks', endpoint);
+    await http.delete(`/webhooks/${deleted.id}`);
     const v2 = `v2:${randomBytes(32).toString('base64')}`;
     const both = { ...env, SECRET_KEY: `${v2},${v1}` };
     const { output } = await run('services/admin/main.ts', { env: both, args: ['secrets', '--json'] });
     assert.deepEqual(JSON.parse(output), [
-      { version: 'v2', inSecretKey: true, current: true, dataKeys: 0, openInvites: 0, idempotencyKeys: 'none' },
-      { version: 'v1', inSecretKey: true, current: false, dataKeys: 1, openInvites: 2, idempotencyKeys: 'all' },
+      {
+        version: 'v2',
+        inSecretKey: true,
+        current: true,
+        dataKeys: 0,
+        openInvites: 0,
+        webhookSecrets: 0,
+        idempotencyKeys: 'none',
+      },
+      {
+        version: 'v1',
+        inSecretKey: true,
+        current: false,
+        dataKeys: 1,
+        openInvites: 2,
+        webhookSecrets: 2,
+        idempotencyKeys: 'all',
+      },
     ]);
     for (const main of ['services/api/main.ts', 'services/publisher/main.ts', 'projections/main.ts']) {
       const refused = await run(main, { env: { ...env, SECRET_KEY: v2 } });

@@ -23,6 +23,10 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   DATABASE_POOL: { right: '2', wrong: ['1', '201', ''] },
   RATE_LIMIT_PER_MINUTE: { right: '1', wrong: ['0', 'none'] },
   RATE_LIMIT_BURST: { right: '1', wrong: ['0'] },
+  PRIVATE_TARGETS: {
+    right: 'localhost:3000, [fd00::5]:8080',
+    wrong: ['localhost', 'http://localhost:3000', '*:80', '*,a:1', 'a:1,*', 'a:99999', 'u@a:80', 'a:b'],
+  },
   PROJECTIONS: { right: 'posts,clients', wrong: [] },
   LEASE_TTL_MS: { right: '300', wrong: ['299', '600001'] },
   BOUNDARY_DEADLINE_MS: { right: '100', wrong: ['99', '1s'] },
@@ -32,6 +36,15 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
   SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
   PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
+  WEBHOOK_RETRY_DELAYS_MS: { right: '0,5000', wrong: ['0,soon', '-1'] },
+  WEBHOOK_PER_ENDPOINT: { right: '1', wrong: ['0'] },
+  WEBHOOK_PER_TENANT: { right: '1', wrong: ['0'] },
+  WEBHOOK_CONCURRENCY: { right: '1', wrong: ['0'] },
+  WEBHOOK_EXCHANGE_MS: { right: '60000', wrong: ['49', '60001'] },
+  WEBHOOK_LEASE_MS: { right: '100', wrong: ['99'] },
+  WEBHOOK_BREAKER_FAILURES: { right: '1', wrong: ['0'] },
+  WEBHOOK_BREAKER_MS: { right: '10', wrong: ['9'] },
+  WEBHOOK_DISABLE_AFTER_MS: { right: '100', wrong: ['99'] },
 };
 
 const help = configHelp();
@@ -54,6 +67,9 @@ suite('config', (t) => {
     deepEqual(config.kafkaBrokers, ['a:9092', '[::1]:9092']);
     deepEqual(config.reconcileDelaysMs, [0, 100]);
     deepEqual(config.projections, ['posts', 'clients']);
+    deepEqual(config.privateTargets, ['localhost:3000', '[fd00::5]:8080']);
+    deepEqual(readConfig({ PRIVATE_TARGETS: '*' }).privateTargets, ['*']);
+    deepEqual(readConfig({}).privateTargets, []);
     equal(config.partitions, 24);
     equal(config.port, 0);
     equal(config.baseUrl, 'https://api.example.com/v1');

@@ -390,6 +390,66 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal(isTransient(new TypeError('x')), false);
   });
 
+  t('wants: what it does not want is passed over undecoded, as of what prepare found out', async () => {
+    const [wanted, other] = [await records(client(0)), await records(client(0))];
+    const [first] = wanted;
+    assert.ok(first !== undefined);
+    const bad = { ...first, stream: `client-${randomUUID()}`, id: randomUUID(), value: Buffer.from('{') };
+    let known: string | null = null;
+    const one = start({
+      prepare: async () => {
+        known = first.stream;
+      },
+      wants: ({ stream }) => stream === known,
+    });
+    await one.assigned();
+    await one.give([bad, ...other, first]);
+    assert.deepEqual(
+      (await effects(world.pool, one.group)).map(({ stream }) => stream),
+      [first.stream],
+    );
+  });
+
+  t('prepare is waited out while its part is away', async () => {
+    let failures = 2;
+    const one = start({
+      prepare: async () => {
+        failures -= 1;
+        if (failures >= 0) throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(0)));
+    assert.deepEqual(await seen(one.group), [0]);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+  });
+
+  t('what goes on in memory is told once, when the effect holds or when it does not', async () => {
+    const group = `g-${randomUUID()}`;
+    const told: string[] = [];
+    let lost = true;
+    const one = start({
+      group,
+      apply: async (tx, events) => {
+        await effectsOf(group)(tx, events);
+        const count = events.length;
+        if (lost) {
+          lost = false;
+          const { rows } = await tx.query('select pg_backend_pid() as pid');
+          await world.pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
+        }
+        return {
+          committed: () => void told.push(`committed ${count}`),
+          rolledBack: () => void told.push(`rolled back ${count}`),
+        };
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(1)));
+    assert.deepEqual(told, ['rolled back 2', 'committed 2']);
+    assert.deepEqual(await seen(group), [0, 1]);
+  });
+
   t('out of range: what the log lost is read from the store, of this lane alone', async () => {
     const lives = Array.from({ length: 12 }, () => client(1));
     const list = await records(...lives);

@@ -1,0 +1,155 @@
+import type { Pool, PoolClient } from 'pg';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/codec.ts';
+import { type Applied, type ConsumeMetrics, type Consumer, consume, type Verdict } from '#runtime/consume.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { kindOf, topics } from '#schemas/topics.ts';
+import { type AskedTest, applyEndpointEvents } from './endpoints.ts';
+import type { Handover } from './handover.ts';
+import { Interest } from './interest.ts';
+import { Jobs } from './jobs.ts';
+import { Marks, positionBefore } from './marks.ts';
+import { ensureRoom, type Minted, mint } from './mint.ts';
+import { laneOf, occurredAtOf, plan, Reserved, workspaceOf } from './plan.ts';
+import { Subjects } from './subjects.ts';
+import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
+
+/**
+ * The dispatcher: one more consumer of the log. One transaction mints the deliveries of a batch and moves the position,
+ * so each fact is minted once, whoever dies: before the commit nothing is there, after it everything is. What follows
+ * in memory (the hand-over to the sender) only saves the sender a look: a row nobody sends lapses into the queue.
+ */
+
+export interface DispatcherDeps {
+  readonly log: Log;
+  readonly eventStore: EventStore;
+  readonly store: DomainStore;
+  readonly codec: EventCodec;
+  /** At least 4 connections. */
+  readonly pool: Pool;
+  readonly handover: Handover;
+  readonly logger: Logger;
+  readonly metrics?: ConsumeMetrics;
+  /** Deliveries of a replay a second. Default 200. */
+  readonly replayRate?: number;
+}
+
+export { dispatcher as webhooksGroup } from '../positions.ts';
+
+export interface Dispatcher {
+  /** Resolves when the signal ended it; rejects with what the log could not recover from. */
+  readonly done: Promise<void>;
+  readonly consumer: Consumer;
+}
+
+export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Dispatcher => {
+  const { log, eventStore, store, codec, pool, handover, logger, metrics } = deps;
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const interest = new Interest(pool);
+  const subjects = new Subjects(store);
+  const marks = new Marks(pool);
+  const jobs = new Jobs({ ...deps, interest, subjects });
+  const partitions = log.partitions;
+
+  const wants = (record: StoredBytes): boolean => {
+    if (marks.due) marks.see(record.position, occurredAtOf(record.metadata));
+    const kind = kindOf(record.stream);
+    if (kind === 'webhook') return true;
+    // All of a stream whose events may be heard: what a payload says beyond its event is folded along the way.
+    return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
+  };
+
+  const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null> => {
+    const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
+    let tests: readonly AskedTest[] = [];
+    if (own.length > 0) {
+      const positionAt = async (instant: number) => ((await positionBefore(pool, instant)) ?? -1n) + 1n;
+      const changes = await applyEndpointEvents(tx, own, positionAt);
+      if (changes.verdict !== null) return changes.verdict;
+      tests = changes.tests;
+    }
+    const hearing = ({ metadata, position }: DecodedEvent, type: string) =>
+      interest.at(metadata.workspaceId, type, position);
+    const planned = await plan(events, { subjects, partitions, hearing });
+    planned.push(...tests.map((test) => messageOf(test, partitions)));
+    const changed = (): void => {
+      if (own.length === 0) return;
+      interest.outdated();
+      handover.wake();
+      jobs.wake();
+    };
+    if (planned.length === 0) return { committed: changed, rolledBack: () => undefined };
+    await ensureRoom(
+      pool,
+      planned.map(({ eventTime }) => eventTime),
+    );
+    const { reserved, messages } = Reserved.of(handover, planned);
+    try {
+      const leaseEnds = performance.now() + handover.leaseMs;
+      const minted = await mint(tx, messages, handover.leaseMs);
+      return {
+        committed: () => {
+          reserved.committed(minted, leaseEnds);
+          changed();
+        },
+        rolledBack: () => reserved.rolledBack(),
+      };
+    } catch (error) {
+      reserved.rolledBack();
+      throw error;
+    }
+  };
+
+  const consumer = consume({
+    log,
+    store: eventStore,
+    pool,
+    codec,
+    logger,
+    group: webhooksGroup,
+    topics,
+    kinds: kindsPublished,
+    wants,
+    prepare: async () => {
+      await interest.fresh();
+      await marks.save();
+    },
+    apply,
+    replay: 'never',
+    spacingMs: 0,
+    signal: stop,
+    ...(metrics === undefined ? {} : { metrics }),
+  });
+  const all = [consumer.done, jobs.run(stop)];
+  const done = Promise.all(all).then(
+    () => undefined,
+    async (error: unknown) => {
+      failed.abort();
+      await Promise.allSettled(all);
+      throw error;
+    },
+  );
+  return { done, consumer };
+};
+
+/** A test goes to the endpoint that asked, whatever it hears, and says what such an event would. */
+const messageOf = ({ event, eventType }: AskedTest, partitions: number): Minted => {
+  const messageId = envelopeIdOf(event.id, eventType);
+  const endpointId = event.stream.slice('webhook-'.length);
+  return {
+    eventTime: event.metadata.occurredAt,
+    messageId,
+    workspaceId: event.metadata.workspaceId,
+    type: eventType,
+    position: event.position,
+    lane: laneOf(event, partitions),
+    body: sampleBytes(eventType, event),
+    deliveries: [
+      { id: deliveryIdOf(messageId, endpointId), endpointId, replayId: null, trigger: 'test', leased: false },
+    ],
+  };
+};

@@ -1,0 +1,317 @@
+import type { PoolClient } from 'pg';
+import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Verdict } from '#runtime/consume.ts';
+import { asFacts } from '#runtime/domain-store.ts';
+import { matches, publicEvents } from '#schemas/http/webhook-events.ts';
+import { idOf } from '#schemas/topics.ts';
+import type { WebhookEvent } from '#schemas/webhook.ts';
+
+/**
+ * What the events of an endpoint's own stream do: who hears what from which commit position on, what is canceled, what
+ * is read once more. All under the lock of the version's row: changes come one after the other, and a reader that saw a
+ * version has seen every lower one.
+ */
+
+/** An event that asks for a delivery to one endpoint, whatever that hears. */
+export interface AskedTest {
+  readonly event: DecodedEvent;
+  readonly eventType: string;
+}
+
+interface Known {
+  readonly state: WebhookState;
+  readonly revision: number;
+  readonly disabledPosition: bigint | null;
+}
+
+/** Finds the commit position of the first event recorded at or after an instant (milliseconds). */
+export type PositionAt = (instant: number) => Promise<bigint>;
+
+/** How far back an automatic disable is caught up, milliseconds. */
+const catchUpMs = 72 * 3_600_000;
+
+export interface EndpointChanges {
+  readonly verdict: Verdict | null;
+  readonly tests: readonly AskedTest[];
+}
+
+/** Applies them in order. Events at or below the revision an endpoint has are passed over; a gap stops the lane. */
+export const applyEndpointEvents = async (
+  tx: PoolClient,
+  events: readonly DecodedEvent[],
+  positionAt: PositionAt,
+): Promise<EndpointChanges> => {
+  const { rows } = await tx.query<{ version: string }>(
+    'update ops.webhook_version set version = version + 1 returning version::text',
+  );
+  const change = new Change(tx, rows[0]?.version ?? '0', positionAt);
+  await change.load([...new Set(events.map(({ stream }) => idOf(stream)))]);
+  for (const event of events) {
+    const verdict = await change.apply(event);
+    if (verdict !== null) return { verdict, tests: [] };
+  }
+  await change.save();
+  return { verdict: null, tests: change.tests.filter(({ event }) => change.isLive(idOf(event.stream))) };
+};
+
+class Change {
+  readonly tests: AskedTest[] = [];
+  readonly #tx: PoolClient;
+  readonly #version: string;
+  readonly #positionAt: PositionAt;
+  readonly #known = new Map<string, Known>();
+  readonly #workspaces = new Map<string, string>();
+
+  constructor(tx: PoolClient, version: string, positionAt: PositionAt) {
+    this.#tx = tx;
+    this.#version = version;
+    this.#positionAt = positionAt;
+  }
+
+  async load(ids: readonly string[]): Promise<void> {
+    const { rows } = await this.#tx.query<{
+      id: string;
+      workspace_id: string;
+      revision: number;
+      state: WebhookState;
+      disabled_position: string | null;
+    }>(
+      `select id, workspace_id, revision, state, disabled_position::text from ops.webhook_endpoints
+       where id = any($1::uuid[]) order by id for update`,
+      [ids],
+    );
+    for (const { id, workspace_id, revision, state, disabled_position } of rows) {
+      const disabledPosition = disabled_position === null ? null : BigInt(disabled_position);
+      this.#known.set(id, { state, revision, disabledPosition });
+      this.#workspaces.set(id, workspace_id);
+    }
+  }
+
+  async apply(event: DecodedEvent): Promise<Verdict | null> {
+    const id = idOf(event.stream);
+    const known = this.#known.get(id) ?? { state: webhook.initial, revision: -1, disabledPosition: null };
+    if (event.revision <= known.revision) return null;
+    if (event.revision !== known.revision + 1) {
+      const reason = `${event.stream} is at revision ${known.revision} and the next event is ${event.revision}: there is a gap`;
+      return { action: 'stop', eventId: event.id, reason };
+    }
+    this.#workspaces.set(id, event.metadata.workspaceId);
+    const [only] = asFacts<WebhookEvent>([event]);
+    if (only === undefined) return null;
+    const state = webhook.evolve(known.state, only.event, only.fact);
+    const disabledPosition = await this.#effects(id, known, state, event, only.event);
+    this.#known.set(id, { state, revision: event.revision, disabledPosition });
+    return null;
+  }
+
+  /** Returns the position at which it was disabled by us, which the next enabling looks back to. */
+  async #effects(
+    id: string,
+    before: Known,
+    after: WebhookState,
+    event: DecodedEvent,
+    fact: WebhookEvent,
+  ): Promise<bigint | null> {
+    const { position } = event;
+    if (after.status === 'none') return null;
+    switch (fact.type) {
+      case 'WebhookRegistered':
+        await this.#open(id, position, after, event);
+        return null;
+      case 'WebhookUpdated':
+        if (fact.data.url !== undefined) await this.#forgetHealth(id);
+        if (fact.data.events !== undefined && after.active) await this.#refilter(id, position, after, event);
+        return before.disabledPosition;
+      case 'WebhookDisabled':
+        await this.#close(id, position);
+        await this.#cancel(id, position, null);
+        return fact.data.by === 'service' ? position : null;
+      case 'WebhookEnabled': {
+        await this.#forgetHealth(id);
+        const from = before.disabledPosition === null ? position : await this.#since(before.disabledPosition, event);
+        await this.#open(id, from, after, event);
+        return null;
+      }
+      case 'WebhookDeleted':
+        await this.#delete(id);
+        return null;
+      case 'WebhookTestRequested':
+        this.tests.push({ event, eventType: fact.data.eventType });
+        return before.disabledPosition;
+      case 'WebhookResendRequested':
+        await this.#resend(id, fact.data.deliveryId, fact.data.eventTime);
+        return before.disabledPosition;
+      case 'WebhookReplayRequested': {
+        const { replayId, from, to, types } = fact.data;
+        await this.#tx.query(
+          `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, from_time, to_time, types, created_at)
+           values ($1, 'replay', $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+          [replayId, id, event.metadata.workspaceId, from, to, types, event.metadata.occurredAt],
+        );
+        return before.disabledPosition;
+      }
+      case 'WebhookReplayCanceled':
+        await this.#cancelReplay(id, fact.data.replayId);
+        return before.disabledPosition;
+      case 'WebhookSecretRotated':
+        return before.disabledPosition;
+    }
+  }
+
+  isLive(id: string): boolean {
+    return this.#known.get(id)?.state.status === 'live';
+  }
+
+  async #since(disabled: bigint, event: DecodedEvent): Promise<bigint> {
+    const earliest = await this.#positionAt(Date.parse(event.metadata.occurredAt) - catchUpMs);
+    return disabled > earliest ? disabled : earliest;
+  }
+
+  /** Hears from `from` on; what lies between there and the head is read once more by a catch-up. */
+  async #open(id: string, from: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+    await this.#tx.query(
+      `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, version)
+       values ($1, $2, null, $3, $4, $5)
+       on conflict (endpoint_id, from_position) do update
+         set to_position = null, events = excluded.events, version = excluded.version`,
+      [id, from, event.metadata.workspaceId, state.events, this.#version],
+    );
+    await this.#catchUp(id, from, event);
+  }
+
+  /** NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. */
+  async #catchUp(id: string, from: bigint, event: DecodedEvent): Promise<void> {
+    await this.#tx.query(
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor)
+       values ($1, 'catch_up', $2, $3, $4::int8 - 1) on conflict do nothing`,
+      [event.id, id, event.metadata.workspaceId, from],
+    );
+  }
+
+  async #close(id: string, position: bigint): Promise<void> {
+    await this.#tx.query(
+      `update ops.webhook_intervals set to_position = $2, version = $3
+       where endpoint_id = $1 and to_position is null`,
+      [id, position, this.#version],
+    );
+  }
+
+  /** Another filter from here on: what a late lane minted by the old one beyond here and the new one leaves out goes. */
+  async #refilter(id: string, position: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+    await this.#close(id, position);
+    await this.#open(id, position, state, event);
+    await this.#cancel(id, position, state);
+  }
+
+  /** Cancels what was minted, by itself, of events beyond this position; with a state, only what that does not hear. */
+  async #cancel(id: string, position: bigint, hears: LiveWebhook | null): Promise<void> {
+    const heard = hears === null ? [] : typesOf(hears.events);
+    await this.#tx.query(
+      `with gone as (
+         delete from ops.webhook_queue q using ops.webhook_deliveries d
+         where q.endpoint_id = $1 and q.trigger = 'scheduled' and d.event_time = q.event_time and d.id = q.delivery_id
+           and d.position > $2 and not (d.type = any($3::text[]))
+         returning q.delivery_id, q.event_time
+       )
+       update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
+       from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
+      [id, position, heard],
+    );
+  }
+
+  async #cancelReplay(id: string, replayId: string): Promise<void> {
+    await this.#tx.query(
+      `update ops.webhook_jobs set status = 'canceled', updated_at = clock_timestamp()
+       where id = $1 and endpoint_id = $2 and kind = 'replay' and status = 'running'`,
+      [replayId, id],
+    );
+    await this.#tx.query(
+      `with gone as (
+         delete from ops.webhook_queue q using ops.webhook_deliveries d
+         where q.endpoint_id = $1 and q.trigger = 'replay' and d.event_time = q.event_time and d.id = q.delivery_id
+           and d.replay_id = $2
+         returning q.delivery_id, q.event_time
+       )
+       update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
+       from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
+      [id, replayId],
+    );
+  }
+
+  /** Nothing more is sent from here on; the deliveries themselves are deleted piece by piece by a job. */
+  async #delete(id: string): Promise<void> {
+    // Nothing at all: a late lane mints no more of what lies before the deletion either.
+    await this.#tx.query(
+      'update ops.webhook_intervals set to_position = from_position, version = $2 where endpoint_id = $1',
+      [id, this.#version],
+    );
+    // The jobs first: what one of them has minted on the way must be in the queue when that is emptied.
+    await this.#tx.query(
+      `update ops.webhook_jobs set status = 'canceled', updated_at = clock_timestamp()
+       where endpoint_id = $1 and status = 'running'`,
+      [id],
+    );
+    await this.#tx.query('delete from ops.webhook_queue where endpoint_id = $1', [id]);
+    await this.#tx.query('delete from ops.webhook_health where endpoint_id = $1', [id]);
+    await this.#tx.query(
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id) values ($1, 'purge', $1, $2)
+       on conflict do nothing`,
+      [id, this.#workspaces.get(id)],
+    );
+  }
+
+  /**
+   * Back into the queue, or sooner if it is there. Its attempts go on counting, its schedule begins anew. It may be gone:
+   * retention took it after it was asked for.
+   */
+  async #resend(id: string, deliveryId: string, eventTime: string): Promise<void> {
+    await this.#tx.query(
+      `with again as (
+         update ops.webhook_deliveries set status = 'pending', updated_at = clock_timestamp()
+         where event_time = $1 and id = $2 and endpoint_id = $3
+         returning *
+       )
+       insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+         leased, attempt, tries, trigger, forced)
+       select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
+         coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'resend', true
+       from again
+       on conflict (delivery_id) do update set
+         -- One that is under way is let go on: if it fails, the next is due at once.
+         next_at = case when webhook_queue.leased then webhook_queue.next_at else excluded.next_at end,
+         lane = 0, tries = 0, trigger = 'resend', forced = true`,
+      [eventTime, deliveryId, id],
+    );
+    await this.#tx.query("select pg_notify('webhook_queue', '')");
+  }
+
+  async #forgetHealth(id: string): Promise<void> {
+    await this.#tx.query('delete from ops.webhook_health where endpoint_id = $1', [id]);
+  }
+
+  async save(): Promise<void> {
+    for (const [id, { state, revision, disabledPosition }] of [...this.#known].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      await this.#tx.query(
+        `insert into ops.webhook_endpoints (id, workspace_id, revision, state, active, disabled_position, version)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (id) do update set revision = excluded.revision, state = excluded.state, active = excluded.active,
+           disabled_position = excluded.disabled_position, version = excluded.version`,
+        [
+          id,
+          this.#workspaces.get(id),
+          revision,
+          JSON.stringify(state),
+          state.status === 'live' && state.active,
+          disabledPosition,
+          this.#version,
+        ],
+      );
+    }
+    await this.#tx.query("select pg_notify('webhook_queue', '')");
+  }
+}
+
+/** Every type that a filter lets through. */
+const typesOf = (filter: readonly string[]): readonly string[] =>
+  Object.keys(publicEvents).filter((type) => matches(filter, type));

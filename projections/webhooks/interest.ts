@@ -1,0 +1,124 @@
+import type { Pool } from 'pg';
+import { matches } from '#schemas/http/webhook-events.ts';
+
+/**
+ * Which endpoints hear what, in memory. It may be a moment old, never more than `maxAgeMs` when a batch begins: so an
+ * interval that was committed is known to every member that takes a batch `maxAgeMs` later, and what they took before
+ * then lies below a head that the interval's catch-up takes after `settleMs`. What it knows too much of, the mint leaves
+ * out: that asks the table.
+ */
+
+export interface Interval {
+  readonly endpointId: string;
+  readonly workspaceId: string;
+  /** Commit positions [from, to); to null: still open. */
+  readonly from: bigint;
+  readonly to: bigint | null;
+  readonly events: readonly string[];
+}
+
+const maxAgeMs = 1_000;
+/** After this a catch-up may trust that every member knows its interval. Well over `maxAgeMs`. */
+export const settleMs = 5_000;
+
+interface Row {
+  endpoint_id: string;
+  workspace_id: string;
+  from_position: string;
+  to_position: string | null;
+  events: string[];
+  version: string;
+}
+
+export class Interest {
+  readonly #pool: Pool;
+  /** Workspace → intervals, by `endpoint from`. */
+  readonly #intervals = new Map<string, Map<string, Interval>>();
+  /** Workspace → type → those of them that hear it. */
+  readonly #byType = new Map<string, Map<string, readonly Interval[]>>();
+  #version = -1n;
+  #asOf = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | null = null;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Workspaces that have, or had, an endpoint. */
+  get size(): number {
+    return this.#intervals.size;
+  }
+
+  /** At most `maxAgeMs` old when it resolves. */
+  async fresh(): Promise<void> {
+    while (performance.now() - this.#asOf > maxAgeMs) {
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = null;
+      });
+      await this.#reading;
+    }
+  }
+
+  /** Something was changed here just now: the next batch looks again. */
+  outdated(): void {
+    this.#asOf = Number.NEGATIVE_INFINITY;
+  }
+
+  knows(workspaceId: string): boolean {
+    return this.#intervals.has(workspaceId);
+  }
+
+  /** Whether any endpoint of the workspace hears, or heard, one of these types. */
+  hearsAny(workspaceId: string, types: readonly string[]): boolean {
+    return this.knows(workspaceId) && types.some((type) => this.#of(workspaceId, type).length > 0);
+  }
+
+  /** Endpoints that hear an event of this type at this position. */
+  at(workspaceId: string, type: string, position: bigint): readonly string[] {
+    const found = this.#of(workspaceId, type);
+    if (found.length === 0) return [];
+    const hearing = found.filter(({ from, to }) => from <= position && (to === null || position < to));
+    return hearing.length < 2 ? hearing.map(({ endpointId }) => endpointId) : unique(hearing);
+  }
+
+  #of(workspaceId: string, type: string): readonly Interval[] {
+    const types = this.#byType.get(workspaceId) ?? new Map<string, readonly Interval[]>();
+    const known = types.get(type);
+    if (known !== undefined) return known;
+    const intervals = this.#intervals.get(workspaceId);
+    if (intervals === undefined) return [];
+    const found = [...intervals.values()].filter(({ events }) => matches(events, type));
+    types.set(type, found);
+    this.#byType.set(workspaceId, types);
+    return found;
+  }
+
+  async #read(): Promise<void> {
+    const asOf = performance.now();
+    const { rows } = await this.#pool.query<Row>({
+      name: 'webhook-interest',
+      text: `select endpoint_id, workspace_id, from_position::text, to_position::text, events, version::text
+             from ops.webhook_intervals where version > $1::int8`,
+      values: [this.#version],
+    });
+    for (const row of rows) {
+      const of = this.#intervals.get(row.workspace_id) ?? new Map<string, Interval>();
+      this.#intervals.set(row.workspace_id, of);
+      of.set(`${row.endpoint_id} ${row.from_position}`, {
+        endpointId: row.endpoint_id,
+        workspaceId: row.workspace_id,
+        from: BigInt(row.from_position),
+        to: row.to_position === null ? null : BigInt(row.to_position),
+        events: row.events,
+      });
+      this.#byType.delete(row.workspace_id);
+      const version = BigInt(row.version);
+      if (version > this.#version) this.#version = version;
+    }
+    this.#asOf = asOf;
+  }
+}
+
+const unique = (intervals: readonly Interval[]): readonly string[] => [
+  ...new Set(intervals.map(({ endpointId }) => endpointId)),
+];

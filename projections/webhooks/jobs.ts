@@ -1,0 +1,291 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { WebhookState } from '#domain/webhook.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { inTransaction, isTransient } from '#runtime/consume.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { matches } from '#schemas/http/webhook-events.ts';
+import { kindOf } from '#schemas/topics.ts';
+import type { Handover } from './handover.ts';
+import { type Interest, settleMs } from './interest.ts';
+import { disorderMs, positionBefore } from './marks.ts';
+import { ensureRoom, mint } from './mint.ts';
+import { plan, Reserved, workspaceOf } from './plan.ts';
+import type { Subjects } from './subjects.ts';
+import { typesOfKind } from './types.ts';
+
+/**
+ * Stretches of the store that are read once more for one endpoint: the catch-up behind every interval, replays, and the
+ * deletion of what a deleted endpoint had. A step reads a page, mints it and moves the job's cursor in one transaction
+ * that holds the job's row: whoever dies leaves the step undone, and nobody does it twice.
+ */
+
+export interface JobsDeps {
+  readonly log: Log;
+  readonly eventStore: EventStore;
+  readonly codec: EventCodec;
+  readonly pool: Pool;
+  readonly handover: Handover;
+  readonly logger: Logger;
+  readonly interest: Interest;
+  readonly subjects: Subjects;
+  readonly replayRate?: number;
+}
+
+interface Job {
+  readonly id: string;
+  readonly kind: 'catch_up' | 'replay' | 'purge';
+  readonly endpoint_id: string;
+  readonly workspace_id: string;
+  readonly cursor: string | null;
+  readonly from_time: Date | null;
+  readonly to_time: Date | null;
+  readonly types: string[] | null;
+  /** No head taken before its `settle_at` is the last one. */
+  readonly settled: boolean;
+  readonly state: WebhookState | null;
+}
+
+const pageEvents = 500;
+const idleMs = 1_000;
+/** How often an idle catch-up looks whether it is settled, and a replay whether there is room again. */
+const restMs = 500;
+const defaultReplayRate = 200;
+/** Deliveries of replays that may wait for one endpoint: a replay goes on when they are fewer. */
+const mostWaiting = 1_000;
+const purgedAtOnce = 1_000;
+
+/** What a step did: when somebody is to go on with it, milliseconds; null when it is over. */
+interface Step {
+  readonly next: number | null;
+  readonly committed?: () => void;
+  readonly rolledBack?: () => void;
+}
+
+export class Jobs {
+  readonly #deps: JobsDeps;
+  #wake: (() => void) | null = null;
+  #woken = false;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** There is a new one. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake?.();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        if (await this.#step()) continue;
+      } catch (error) {
+        if (signal.aborted) return;
+        const log = isTransient(error) ? logger.warn : logger.error;
+        log.call(logger, { err: error }, 'a webhook job could not go on');
+        this.#woken = false;
+      }
+      await this.#rest(signal);
+    }
+  }
+
+  async #rest(signal: AbortSignal): Promise<void> {
+    if (!this.#woken) {
+      const over = new AbortController();
+      const until = AbortSignal.any([signal, over.signal]);
+      this.#wake = () => over.abort();
+      await delay(idleMs, undefined, { signal: until }).catch(() => undefined);
+      this.#wake = null;
+    }
+    this.#woken = false;
+  }
+
+  /** One step of the job that has waited longest; false when none is due. */
+  async #step(): Promise<boolean> {
+    const { pool } = this.#deps;
+    let step: Step | null = null;
+    let job: Job | null = null;
+    try {
+      const found = await inTransaction(pool, async (tx) => {
+        job = await this.#next(tx);
+        if (job === null) return { commit: false, result: false };
+        step = await this.#work(tx, job);
+        await tx.query(
+          `update ops.webhook_jobs set
+             not_before = clock_timestamp() + coalesce($2::float8, 0) * interval '1 millisecond',
+             status = case when $2::float8 is null then 'completed' else status end,
+             completed_at = case when $2::float8 is null then clock_timestamp() end,
+             updated_at = clock_timestamp()
+           where id = $1`,
+          [job.id, step.next],
+        );
+        faultPoint('webhook-jobs:before-commit');
+        return { commit: true, result: true };
+      });
+      asStep(step)?.committed?.();
+      return found;
+    } catch (error) {
+      asStep(step)?.rolledBack?.();
+      await this.#giveUp(asJob(job), error);
+      throw error;
+    }
+  }
+
+  /** A replay meets an event that cannot be read: it ends. What was promised (a catch-up, a deletion) is tried on. */
+  async #giveUp(job: Job | null, error: unknown): Promise<void> {
+    if (job === null || isTransient(error)) return;
+    const { pool } = this.#deps;
+    const why = error instanceof Error ? error.message : String(error);
+    await pool
+      .query(
+        `update ops.webhook_jobs set not_before = clock_timestamp() + interval '5 seconds', updated_at = clock_timestamp(),
+           status = case when kind = 'replay' then 'failed' else status end, failure = $2
+         where id = $1 and status = 'running'`,
+        [job.id, why],
+      )
+      .catch(() => undefined);
+  }
+
+  async #next(tx: PoolClient): Promise<Job | null> {
+    const { rows } = await tx.query<Job>(
+      `select j.id, j.kind, j.endpoint_id, j.workspace_id, j.cursor::text, j.from_time, j.to_time, j.types,
+         coalesce(j.settle_at <= clock_timestamp(), false) as settled,
+         (select e.state from ops.webhook_endpoints e where e.id = j.endpoint_id) as state
+       from ops.webhook_jobs j
+       where j.status = 'running' and j.not_before <= clock_timestamp()
+       order by j.not_before limit 1 for update skip locked`,
+    );
+    return rows[0] ?? null;
+  }
+
+  #work(tx: PoolClient, job: Job): Promise<Step> {
+    if (job.kind === 'purge') return this.#purge(tx, job);
+    return job.kind === 'replay' ? this.#replay(tx, job) : this.#catchUp(tx, job);
+  }
+
+  async #catchUp(tx: PoolClient, job: Job): Promise<Step> {
+    const { eventStore, interest, handover } = this.#deps;
+    const head = (await eventStore.head()) ?? 0n;
+    const page = await eventStore.readAll({ after: BigInt(job.cursor ?? '0'), limit: pageEvents });
+    interest.outdated();
+    await interest.fresh();
+    const events = await this.#decoded(page, job);
+    const planned = await plan(events, {
+      subjects: this.#deps.subjects,
+      partitions: this.#deps.log.partitions,
+      hearing: ({ metadata, position }, type) =>
+        interest.at(metadata.workspaceId, type, position).filter((id) => id === job.endpoint_id),
+    });
+    const last = page.at(-1);
+    await this.#move(tx, job, last, events.at(-1), 0);
+    const atHead = last === undefined || last.position >= head;
+    const next = !atHead ? 0 : job.settled ? null : restMs;
+    if (planned.length === 0) return { next };
+    await this.#room(planned);
+    const { reserved, messages } = Reserved.of(handover, planned);
+    try {
+      const leaseEnds = performance.now() + handover.leaseMs;
+      const minted = await mint(tx, messages, handover.leaseMs);
+      await this.#count(tx, job, minted.size);
+      return {
+        next,
+        committed: () => reserved.committed(minted, leaseEnds),
+        rolledBack: () => reserved.rolledBack(),
+      };
+    } catch (error) {
+      reserved.rolledBack();
+      throw error;
+    }
+  }
+
+  async #replay(tx: PoolClient, job: Job): Promise<Step> {
+    const { pool, eventStore, replayRate = defaultReplayRate } = this.#deps;
+    const { from_time: from, to_time: to, state } = job;
+    if (from === null || to === null || state === null || state.status !== 'live') return { next: null };
+    const waiting = await tx.query('select 1 from ops.webhook_queue where endpoint_id = $1 and lane = 2 limit $2', [
+      job.endpoint_id,
+      mostWaiting,
+    ]);
+    if ((waiting.rowCount ?? 0) >= mostWaiting) return { next: restMs };
+    const after = job.cursor === null ? await positionBefore(pool, from.getTime()) : BigInt(job.cursor);
+    const page = await eventStore.readAll({ after, limit: pageEvents });
+    const filter = job.types ?? state.events;
+    const events = (await this.#decoded(page, job)).filter(({ metadata }) => {
+      const at = Date.parse(metadata.occurredAt);
+      return at >= from.getTime() && at < to.getTime();
+    });
+    const planned = await plan(events, {
+      subjects: this.#deps.subjects,
+      partitions: this.#deps.log.partitions,
+      hearing: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
+      replayId: job.id,
+    });
+    let minted = 0;
+    if (planned.length > 0) {
+      await this.#room(planned);
+      minted = (await mint(tx, planned, 0)).size;
+    }
+    const last = page.at(-1);
+    await this.#move(tx, job, last, events.at(-1), minted);
+    // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
+    const over = last === undefined || last.created.getTime() > to.getTime() + disorderMs;
+    return { next: over ? null : (minted * 1_000) / replayRate };
+  }
+
+  /** The deliveries of a deleted endpoint, piece by piece. */
+  async #purge(tx: PoolClient, job: Job): Promise<Step> {
+    const { rowCount } = await tx.query(
+      `delete from ops.webhook_deliveries d using (
+         select event_time, id from ops.webhook_deliveries where endpoint_id = $1 limit $2
+       ) gone where d.event_time = gone.event_time and d.id = gone.id`,
+      [job.endpoint_id, purgedAtOnce],
+    );
+    if (rowCount === purgedAtOnce) return { next: 0 };
+    await tx.query('delete from ops.webhook_intervals where endpoint_id = $1', [job.endpoint_id]);
+    return { next: null };
+  }
+
+  #decoded(page: readonly RecordedEvent[], job: Job): Promise<DecodedEvent[]> {
+    const mine = page.filter(
+      (one) => typesOfKind(kindOf(one.stream)).length > 0 && workspaceOf(one.metadata) === job.workspace_id,
+    );
+    return this.#deps.codec.decodeAll(mine);
+  }
+
+  #room(planned: readonly { readonly eventTime: string }[]): Promise<void> {
+    return ensureRoom(
+      this.#deps.pool,
+      planned.map(({ eventTime }) => eventTime),
+    );
+  }
+
+  async #move(
+    tx: PoolClient,
+    job: Job,
+    last: RecordedEvent | undefined,
+    newest: DecodedEvent | undefined,
+    minted: number,
+  ): Promise<void> {
+    await tx.query(
+      `update ops.webhook_jobs set cursor = coalesce($2::int8, cursor), minted = minted + $3,
+         read_to = greatest(read_to, $4::timestamptz),
+         settle_at = coalesce(settle_at, clock_timestamp() + $5 * interval '1 millisecond')
+       where id = $1`,
+      [job.id, last?.position ?? null, minted, newest?.metadata.occurredAt ?? last?.created ?? null, settleMs],
+    );
+  }
+
+  async #count(tx: PoolClient, job: Job, minted: number): Promise<void> {
+    if (minted > 0) await tx.query('update ops.webhook_jobs set minted = minted + $2 where id = $1', [job.id, minted]);
+  }
+}
+
+/** tsc does not see that the transaction assigned them. */
+const asStep = (step: Step | null): Step | null => step;
+const asJob = (job: Job | null): Job | null => job;

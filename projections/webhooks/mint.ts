@@ -1,0 +1,149 @@
+import type { Pool, PoolClient } from 'pg';
+import { withMigrationLock } from '#runtime/migrate.ts';
+import { ensurePartitions, hasPartition } from './tables.ts';
+
+/**
+ * Mints deliveries: envelope, delivery and its place in the queue, or nothing where they were minted before. All of it
+ * in the caller's transaction, in one call: the endpoints are held first, so that whoever turns one off waits for us and
+ * then sees what to cancel, or we wait for him and see that its interval has ended.
+ */
+
+export interface Minted {
+  /** `created` of the envelope, ISO 8601. */
+  readonly eventTime: string;
+  readonly messageId: string;
+  readonly workspaceId: string;
+  readonly type: string;
+  readonly position: bigint;
+  /** `<topic>-<partition>` of the event. */
+  readonly lane: string;
+  readonly body: Buffer;
+  readonly deliveries: readonly MintedDelivery[];
+}
+
+export interface MintedDelivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly replayId: string | null;
+  readonly trigger: 'scheduled' | 'test' | 'replay';
+  /** A place was reserved for it in the sender of this thread. */
+  readonly leased: boolean;
+}
+
+/** Brought up whenever the function below changes: it is then made anew. */
+const version = 1;
+
+export const migrateMint = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    const known = await tx.query("select 1 from pg_proc where proname = $1 and pronamespace = 'ops'::regnamespace", [
+      `webhook_mint_${version}`,
+    ]);
+    if (known.rowCount !== 0) return;
+    await tx.query(`
+      create function ops.webhook_mint_${version}(
+        lease_ms float8, bodies bytea,
+        m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
+        m_start int4[], m_length int4[],
+        d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
+      ) returns setof uuid language plpgsql as $$
+      declare
+        minted uuid[];
+        waits bool;
+      begin
+        perform 1 from ops.webhook_endpoints e where e.id = any(d_endpoint) order by e.id for share;
+
+        insert into ops.webhook_messages (event_time, id, workspace_id, type, position, lane, body)
+        select m.event_time, m.id, m.workspace_id, m.type, m.position, m.lane, substr(bodies, m.start, m.length)
+        from unnest(m_time, m_id, m_workspace, m_type, m_position, m_lane, m_start, m_length)
+          as m (event_time, id, workspace_id, type, position, lane, start, length)
+        order by m.event_time, m.id
+        on conflict do nothing;
+
+        with asked as materialized (
+          select d.id, d.endpoint_id, d.replay_id, d.trigger, d.leased,
+            m_time[d.message] as event_time, m_id[d.message] as message_id, m_workspace[d.message] as workspace_id,
+            m_type[d.message] as type, m_position[d.message] as position
+          from unnest(d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased)
+            as d (message, id, endpoint_id, replay_id, trigger, leased)
+        ), born as (
+          insert into ops.webhook_deliveries
+            (event_time, id, endpoint_id, workspace_id, message_id, type, position, replay_id, created_at, updated_at)
+          select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.replay_id,
+            -- Of a test its caller was told.
+            case when a.trigger = 'test' then a.event_time else clock_timestamp() end, clock_timestamp()
+          from asked a
+          -- What was asked for by somebody is minted whatever the endpoint hears.
+          where a.trigger <> 'scheduled' or exists (
+            select from ops.webhook_intervals i
+            where i.endpoint_id = a.endpoint_id and i.from_position <= a.position
+              and (i.to_position is null or a.position < i.to_position))
+          order by a.event_time, a.id
+          on conflict do nothing
+          returning id
+        ), queued as (
+          insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+            leased, attempt, tries, trigger, forced)
+          select a.id, a.event_time, a.message_id, a.endpoint_id, a.workspace_id,
+            case when a.trigger = 'replay' then 2 else 0 end,
+            case when a.leased then clock_timestamp() + lease_ms * interval '1 millisecond' else clock_timestamp() end,
+            a.leased, a.leased::int, 0, a.trigger, a.trigger = 'test'
+          from asked a join born b using (id)
+          returning delivery_id, leased
+        )
+        select array_agg(q.delivery_id), bool_or(not q.leased) into minted, waits from queued q;
+
+        if waits then perform pg_notify('webhook_queue', ''); end if;
+        return query select unnest(minted);
+      end $$`);
+  });
+
+/** `{a,b}`: what Postgres reads as an array of values without quotes; null stays null. */
+const plain = (values: readonly (string | number | bigint | boolean | null)[]): string => `{${values.join(',')}}`;
+const nullable = (values: readonly (string | null)[]): string => `{${values.map((one) => one ?? 'NULL').join(',')}}`;
+
+/** Makes room for these event times first; outside of the transaction that will mint them. */
+export const ensureRoom = async (pool: Pool, eventTimes: readonly string[]): Promise<void> => {
+  const missing = eventTimes.map(Date.parse).filter((one) => !hasPartition(pool, one));
+  if (missing.length > 0) await ensurePartitions(pool, missing);
+};
+
+/** Returns the ids of the deliveries that were not there before, and are in the queue now. */
+export const mint = async (
+  tx: PoolClient,
+  messages: readonly Minted[],
+  leaseMs: number,
+): Promise<ReadonlySet<string>> => {
+  const starts: number[] = [];
+  let end = 1;
+  for (const { body } of messages) {
+    starts.push(end);
+    end += body.length;
+  }
+  const deliveries = messages.flatMap((message, at) => message.deliveries.map((one) => ({ ...one, message: at + 1 })));
+  const { rows } = await tx.query<[string]>({
+    name: 'webhook-mint',
+    text: `select * from ops.webhook_mint_${version}($1::float8, $2::bytea, $3::timestamptz[], $4::uuid[], $5::uuid[],
+      $6::text[], $7::int8[], $8::text[], $9::int4[], $10::int4[],
+      $11::int4[], $12::uuid[], $13::uuid[], $14::uuid[], $15::text[], $16::bool[])`,
+    values: [
+      leaseMs,
+      messages.length === 1 ? messages[0]?.body : Buffer.concat(messages.map(({ body }) => body)),
+      plain(messages.map(({ eventTime }) => eventTime)),
+      plain(messages.map(({ messageId }) => messageId)),
+      plain(messages.map(({ workspaceId }) => workspaceId)),
+      plain(messages.map(({ type }) => type)),
+      plain(messages.map(({ position }) => position)),
+      plain(messages.map(({ lane }) => lane)),
+      plain(starts),
+      plain(messages.map(({ body }) => body.length)),
+      plain(deliveries.map(({ message }) => message)),
+      plain(deliveries.map(({ id }) => id)),
+      plain(deliveries.map(({ endpointId }) => endpointId)),
+      nullable(deliveries.map(({ replayId }) => replayId)),
+      plain(deliveries.map(({ trigger }) => trigger)),
+      plain(deliveries.map(({ leased }) => leased)),
+    ],
+    rowMode: 'array',
+  });
+  return new Set(rows.map(([id]) => id));
+};

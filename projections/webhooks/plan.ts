@@ -1,0 +1,133 @@
+import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
+import type { Handover, Leased } from './handover.ts';
+import type { Minted, MintedDelivery } from './mint.ts';
+import type { Subjects } from './subjects.ts';
+import { envelopeBytes, publicTypesOf } from './types.ts';
+
+/** From events to what is minted of them: which types they are published as, to whom, in which bytes. */
+
+export interface PlanOptions {
+  readonly subjects: Subjects;
+  readonly partitions: number;
+  /** Endpoints that get an event under this type. */
+  readonly hearing: (event: DecodedEvent, type: string) => readonly string[];
+  readonly replayId?: string;
+}
+
+const prefix = '{"workspaceId":"';
+const idLength = 36;
+const text = new TextDecoder();
+const parsed = (metadata: Uint8Array) =>
+  JSON.parse(text.decode(metadata)) as { readonly workspaceId: string; readonly occurredAt: string };
+
+/** Of the stored metadata, without parsing it where it is written as we write it. */
+export const workspaceOf = (metadata: Uint8Array): string => {
+  const bytes = Buffer.from(metadata.buffer, metadata.byteOffset, metadata.byteLength);
+  const ours = bytes.toString('latin1', 0, prefix.length) === prefix;
+  return ours ? bytes.toString('latin1', prefix.length, prefix.length + idLength) : parsed(metadata).workspaceId;
+};
+export const occurredAtOf = (metadata: Uint8Array): string => parsed(metadata).occurredAt;
+
+export const laneOf = (event: DecodedEvent, partitions: number): string =>
+  `${topicOf(event.stream) ?? ''}-${partitionOf(event.metadata.partitionKey, partitions)}`;
+
+/** One envelope for all who hear it. @throws Unavailable when a stream could not be read. */
+export const plan = async (events: readonly DecodedEvent[], options: PlanOptions): Promise<Minted[]> => {
+  const { subjects, partitions, hearing, replayId } = options;
+  const heard = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
+  for (const event of events) {
+    for (const type of publicTypesOf(event, kindOf(event.stream))) {
+      const endpoints = hearing(event, type);
+      if (endpoints.length === 0) continue;
+      const known = heard.get(event);
+      if (known === undefined) heard.set(event, [{ type, endpoints }]);
+      else known.push({ type, endpoints });
+    }
+  }
+  if (heard.size === 0) return [];
+  const about = await subjects.along(events, (event) => heard.has(event));
+  const messages: Minted[] = [];
+  for (const [event, types] of heard) {
+    const subject = about.get(event);
+    if (subject === undefined) throw new Error(`${event.stream} does not have ${event.id} where the log says`);
+    for (const { type, endpoints } of types) {
+      const messageId = envelopeIdOf(event.id, type);
+      messages.push({
+        eventTime: event.metadata.occurredAt,
+        messageId,
+        workspaceId: event.metadata.workspaceId,
+        type,
+        position: event.position,
+        lane: laneOf(event, partitions),
+        body: envelopeBytes(type, event, subject),
+        deliveries: endpoints.map((endpointId) => ({
+          id: deliveryIdOf(messageId, endpointId, replayId),
+          endpointId,
+          replayId: replayId ?? null,
+          trigger: replayId === undefined ? 'scheduled' : 'replay',
+          leased: false,
+        })),
+      });
+    }
+  }
+  return messages;
+};
+
+/** Places in the sender of this thread that were asked for, and what became of them. */
+export class Reserved {
+  readonly #handover: Handover;
+  readonly #leases = new Map<string, { readonly message: Minted; readonly delivery: MintedDelivery }>();
+
+  private constructor(handover: Handover) {
+    this.#handover = handover;
+  }
+
+  /** Asks for a place for each; those that get one are marked so. */
+  static of(
+    handover: Handover,
+    messages: readonly Minted[],
+  ): { readonly reserved: Reserved; readonly messages: readonly Minted[] } {
+    const reserved = new Reserved(handover);
+    const wanted = new Map<string, number>();
+    for (const { deliveries } of messages)
+      for (const { endpointId } of deliveries) wanted.set(endpointId, (wanted.get(endpointId) ?? 0) + 1);
+    const granted = new Map<string, number>();
+    const marked = messages.map((message) => ({
+      ...message,
+      deliveries: message.deliveries.map((delivery) => {
+        const { endpointId } = delivery;
+        const left =
+          granted.get(endpointId) ?? handover.reserve(endpointId, message.workspaceId, wanted.get(endpointId) ?? 0);
+        granted.set(endpointId, Math.max(0, left - 1));
+        if (left === 0) return delivery;
+        const leased = { ...delivery, leased: true };
+        reserved.#leases.set(delivery.id, { message, delivery: leased });
+        return leased;
+      }),
+    }));
+    return { reserved, messages: marked };
+  }
+
+  /** They are in the database now: those that were minted are sent, the places of the others given back. */
+  committed(minted: ReadonlySet<string>, leaseEnds: number): void {
+    const taken: Leased[] = [];
+    for (const [id, { message, delivery }] of this.#leases) {
+      if (!minted.has(id)) {
+        this.#handover.giveBack(delivery.endpointId, message.workspaceId, 1);
+        continue;
+      }
+      const { eventTime, messageId, workspaceId, body, position, lane } = message;
+      const { endpointId, trigger } = delivery;
+      const fact = { eventTime, messageId, workspaceId, body, position, lane };
+      taken.push({ ...fact, deliveryId: id, endpointId, attempt: 1, tries: 0, trigger, leaseEnds });
+    }
+    if (taken.length > 0) this.#handover.take(taken);
+  }
+
+  rolledBack(): void {
+    for (const { message, delivery } of this.#leases.values())
+      this.#handover.giveBack(delivery.endpointId, message.workspaceId, 1);
+  }
+}

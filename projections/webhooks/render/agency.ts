@@ -1,0 +1,160 @@
+import type { AccountEvent } from '#schemas/account.ts';
+import type { ClientEvent, ClientFields } from '#schemas/client.ts';
+import type { Platform, Role } from '#schemas/common.ts';
+import type { accountPublic } from '#schemas/http/webhook-events/account.ts';
+import type { clientPublic } from '#schemas/http/webhook-events/client.ts';
+import type { teamPublic } from '#schemas/http/webhook-events/team.ts';
+import type { webhookPublic } from '#schemas/http/webhook-events/webhook.ts';
+import type { WebhookEvent } from '#schemas/webhook.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import type { Publisher } from './rule.ts';
+
+/** The agency itself: its clients, their accounts, its members, its webhook endpoints. */
+
+type Shown = Omit<ClientFields, 'rules' | 'brandVoice'>;
+
+const shownOf = ({ name, type, defaultPostMode, timezone, approvalRequired }: Shown): Shown => ({
+  name,
+  type,
+  defaultPostMode,
+  timezone,
+  approvalRequired,
+});
+
+export const client: Publisher<typeof clientPublic, ClientEvent, Shown> = {
+  rules: {
+    ClientCreated: [{ type: 'client.created', ofEvent: ({ id, data }) => ({ clientId: id, ...shownOf(data) }) }],
+    ClientUpdated: [
+      {
+        type: 'client.updated',
+        ofStream: ({ id, data }, subject) => ({ clientId: id, changed: Object.keys(data), ...subject }),
+      },
+    ],
+    ClientArchived: [{ type: 'client.archived', ofEvent: ({ id }) => ({ clientId: id }) }],
+    ClientNameClaimLapsed: 'how a name is fought for; who holds it the other events say',
+    ClientErased: 'whoever is erased is not talked of again',
+  },
+  evolve: (subject, event) => {
+    if (event.type === 'ClientCreated') return shownOf(event.data);
+    if (subject === null || event.type !== 'ClientUpdated') return subject;
+    return shownOf({ ...subject, ...event.data });
+  },
+};
+
+interface Account {
+  readonly clientId: string;
+  readonly platform: Platform;
+}
+
+interface Grant {
+  readonly timezone: string | null;
+  readonly expiresAt: string | null;
+  readonly inviteId: string | null;
+}
+const grantOf = ({ timezone, expiresAt, inviteId }: Grant): Grant => ({ timezone, expiresAt, inviteId });
+
+export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
+  rules: {
+    AccountConnected: [
+      {
+        type: 'account.connected',
+        ofEvent: ({ id, data }) => ({
+          accountId: id,
+          clientId: data.clientId,
+          platform: data.platform,
+          ...grantOf(data),
+        }),
+      },
+    ],
+    AccountReauthorized: [
+      {
+        type: 'account.reauthorized',
+        ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, ...grantOf(data) }),
+      },
+    ],
+    AccountReauthRequired: [
+      {
+        type: 'account.reauth_required',
+        ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, reason: data.reason }),
+      },
+    ],
+    AccountDisconnected: [
+      {
+        type: 'account.disconnected',
+        ofStream: ({ id, data }, subject) => ({ accountId: id, ...subject, reason: data.reason }),
+      },
+    ],
+    AccountProfileChanged: 'all that changes is personal',
+  },
+  evolve: (subject, event) => {
+    if (event.type !== 'AccountConnected') return subject;
+    const { clientId, platform } = event.data;
+    return { clientId, platform };
+  },
+};
+
+interface Team {
+  /** By member. */
+  readonly roles: Readonly<Record<string, Role>>;
+  /** The role that the last change of a role, or removal, ended. */
+  readonly ended: Role;
+}
+
+export const workspace: Publisher<typeof teamPublic, WorkspaceEvent, Team> = {
+  rules: {
+    WorkspaceCreated: 'nobody can have registered an endpoint yet',
+    WorkspaceProfileChanged: 'name and zone of the agency are its own; GET /agency shows them',
+    MemberAdded: [
+      {
+        type: 'team.member_added',
+        ofEvent: ({ data }) => ({ memberId: data.memberId, clientId: null, role: data.role }),
+      },
+    ],
+    MemberRoleChanged: [
+      {
+        type: 'team.role_changed',
+        ofStream: ({ data }, { ended }) => ({
+          memberId: data.memberId,
+          clientId: null,
+          role: data.role,
+          previousRole: ended,
+        }),
+      },
+    ],
+    MemberRemoved: [
+      {
+        type: 'team.member_removed',
+        ofStream: ({ data }, { ended }) => ({ memberId: data.memberId, clientId: null, role: ended }),
+      },
+    ],
+  },
+  evolve: (subject, event) => {
+    if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };
+    if (subject === null || event.type === 'WorkspaceProfileChanged') return subject;
+    const { memberId } = event.data;
+    const { [memberId]: before = subject.ended, ...others } = subject.roles;
+    if (event.type === 'MemberRemoved') return { roles: others, ended: before };
+    return { roles: { ...others, [memberId]: event.data.role }, ended: before };
+  },
+};
+
+export const webhook: Publisher<typeof webhookPublic, WebhookEvent, null> = {
+  rules: {
+    WebhookRegistered: 'the caller has the answer; other endpoints need not know each other',
+    WebhookUpdated: 'the caller has the answer; other endpoints need not know each other',
+    WebhookSecretRotated: 'the caller has the answer; the deliveries carry both signatures',
+    WebhookDisabled: [
+      {
+        type: 'webhook.disabled',
+        ofEvent: ({ id, data }) => ({ webhookId: id, clientId: null, by: data.by, reason: data.reason }),
+      },
+    ],
+    WebhookEnabled: [{ type: 'webhook.enabled', ofEvent: ({ id }) => ({ webhookId: id, clientId: null }) }],
+    WebhookDeleted: 'the caller has the answer; other endpoints need not know each other',
+    WebhookTestRequested: 'the one endpoint that was meant gets it, as a sample of the type that was asked for',
+    WebhookResendRequested: 'what is sent again was published before',
+    WebhookReplayRequested: 'what is sent again was published before',
+    WebhookReplayCanceled: 'what is sent again was published before',
+  },
+  evolve: () => null,
+};

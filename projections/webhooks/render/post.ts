@@ -1,0 +1,182 @@
+import type { TargetOutcome } from '#domain/post.ts';
+import { excerptLength } from '#schemas/http/webhook-events/common.ts';
+import type { postPublic } from '#schemas/http/webhook-events/post.ts';
+import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
+import type { Publisher } from './rule.ts';
+
+interface Post {
+  readonly clientId: string;
+  readonly campaignId: string | null;
+  /** Targets of the plan in force, in its order; shared by all states of one plan. */
+  readonly places: ReadonlyMap<string, number>;
+  /** By place: what became of the target. */
+  readonly outcomes: Uint8Array;
+}
+
+const codes: Readonly<Record<TargetOutcome, number>> = { published: 1, failed: 2, canceled: 3 };
+const open = 0;
+
+const born = (clientId: string, campaignId: string | null, targetIds: readonly string[]): Post => ({
+  clientId,
+  campaignId,
+  places: new Map(targetIds.map((id, place) => [id, place])),
+  outcomes: new Uint8Array(targetIds.length),
+});
+
+const marked = (post: Post, targetId: string, code: number): Post => {
+  const place = post.places.get(targetId);
+  return place === undefined ? post : { ...post, outcomes: post.outcomes.with(place, code) };
+};
+
+/** The first characters; a pair is not cut in half. */
+const excerptOf = ({ content, thread }: PostBody): string => {
+  const text = content || (thread?.segments.find((segment) => segment.content !== '')?.content ?? '');
+  const last = text.charCodeAt(excerptLength - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? excerptLength - 1 : excerptLength);
+};
+
+const composed = (body: PostBody) => ({
+  excerpt: excerptOf(body),
+  mediaIds: body.mediaIds,
+  campaignId: body.campaignId,
+});
+
+const timesOf = ({ targets }: Plan) => {
+  let [scheduledAt, lastScheduledAt] = ['\uffff', ''];
+  for (const { dueAt } of targets) {
+    if (dueAt < scheduledAt) scheduledAt = dueAt;
+    if (dueAt > lastScheduledAt) lastScheduledAt = dueAt;
+  }
+  return { scheduledAt, lastScheduledAt };
+};
+
+const idsOf = (postId: string, { clientId, campaignId }: Post) => ({ postId, clientId, campaignId });
+
+const settled = (postId: string, post: Post) => {
+  const counts = { total: post.outcomes.length, published: 0, failed: 0, canceled: 0 };
+  for (const code of post.outcomes) {
+    if (code === codes.published) counts.published += 1;
+    else if (code === codes.failed) counts.failed += 1;
+    else if (code === codes.canceled) counts.canceled += 1;
+  }
+  return { ...idsOf(postId, post), counts };
+};
+
+const failedIds = ({ places, outcomes }: Post): string[] =>
+  [...places].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
+
+/** A post as a whole. What it notes of each target, the target itself has said. */
+export const post: Publisher<typeof postPublic, PostEvent, Post> = {
+  rules: {
+    PostDrafted: [
+      {
+        type: 'post.created',
+        ofEvent: ({ id, data: { clientId, createdBy, body } }) => ({
+          postId: id,
+          clientId,
+          status: 'draft',
+          createdBy,
+          ...composed(body),
+          targetCount: 0,
+          scheduledAt: null,
+        }),
+      },
+    ],
+    DraftReplaced: [
+      {
+        type: 'post.updated',
+        ofStream: ({ id, data }, { clientId }) => ({ postId: id, clientId, ...composed(data.body) }),
+      },
+    ],
+    PostScheduled: [
+      {
+        type: 'post.created',
+        first: true,
+        ofEvent: ({ id, data: { clientId, createdBy, body, plan } }) => ({
+          postId: id,
+          clientId,
+          status: 'scheduled',
+          createdBy,
+          ...composed(body),
+          targetCount: plan.targets.length,
+          scheduledAt: timesOf(plan).scheduledAt,
+        }),
+      },
+      {
+        type: 'post.scheduled',
+        ofEvent: ({ id, data: { clientId, body, plan } }) => ({
+          postId: id,
+          clientId,
+          plan: plan.number,
+          campaignId: body.campaignId,
+          ...timesOf(plan),
+          platforms: [...new Set(plan.targets.map(({ platform }) => platform))].sort(),
+          targetCount: plan.targets.length,
+        }),
+      },
+    ],
+    PostTargetsChanged: 'an intent: each target it changes says so',
+    PostTargetsSkipped: 'an intent that came too late for a target changes nothing',
+    PostTargetSettled: 'the target has said it',
+    PostTargetReopened: 'the target has said it',
+    PostPublished: [
+      {
+        type: 'post.published',
+        ofStream: ({ id, data }, subject) => ({ ...settled(id, subject), publishedAt: data.publishedAt }),
+      },
+    ],
+    PostPartiallyPublished: [
+      {
+        type: 'post.partially_published',
+        ofStream: ({ id, data }, subject) => ({
+          ...settled(id, subject),
+          publishedAt: data.publishedAt,
+          failedTargetIds: failedIds(subject),
+        }),
+      },
+    ],
+    PostFailed: [
+      {
+        type: 'post.failed',
+        ofStream: ({ id }, subject) => ({ ...settled(id, subject), failedTargetIds: failedIds(subject) }),
+      },
+    ],
+    PostCanceled: [
+      {
+        type: 'post.canceled',
+        ofStream: ({ id, data }, subject) => ({
+          ...idsOf(id, subject),
+          reason: data.reason,
+          targetCount: subject.outcomes.length,
+        }),
+      },
+    ],
+  },
+
+  evolve: (subject, event) => {
+    switch (event.type) {
+      case 'PostDrafted':
+        return born(event.data.clientId, event.data.body.campaignId, []);
+      case 'PostScheduled': {
+        const { clientId, body, plan } = event.data;
+        return born(
+          clientId,
+          body.campaignId,
+          plan.targets.map(({ targetId }) => targetId),
+        );
+      }
+      default:
+        if (subject === null) return null;
+    }
+    switch (event.type) {
+      case 'DraftReplaced':
+        return { ...subject, campaignId: event.data.body.campaignId };
+      case 'PostTargetSettled':
+        return marked(subject, event.data.targetId, codes[event.data.outcome]);
+      case 'PostTargetReopened':
+        return marked(subject, event.data.targetId, open);
+      default:
+        return subject;
+    }
+  },
+};

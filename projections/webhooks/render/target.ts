@@ -1,0 +1,254 @@
+import { outcomeUnknown } from '#domain/publish-failures.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
+import type { Failure, TargetEvent } from '#schemas/target.ts';
+import type { Publisher } from './rule.ts';
+
+interface Target {
+  readonly ids: {
+    readonly targetId: string;
+    readonly postId: string;
+    readonly accountId: string;
+    readonly clientId: string;
+    readonly platform: Platform;
+  };
+  readonly dueAt: string;
+  /** Before its time was last changed. */
+  readonly previousDueAt: string;
+  /** Attempts begun. */
+  readonly attempts: number;
+  /** Its id on the network, once that was told. */
+  readonly externalId: string | null;
+}
+
+const idsOf = ({ targetId, postId, accountId, clientId, platform }: Target['ids']): Target['ids'] => ({
+  targetId,
+  postId,
+  accountId,
+  clientId,
+  platform,
+});
+
+interface Time {
+  readonly dueAt: string;
+  readonly scheduledLocal: string | null;
+  readonly jitterSeconds: number;
+}
+const timeOf = ({ dueAt, scheduledLocal, jitterSeconds }: Time) => ({
+  scheduledAt: dueAt,
+  scheduledLocal,
+  jitterSeconds,
+});
+
+/** Longest failure that is told whole, in bytes of JSON; a network may answer with what JSON writes six times as long. */
+const mostFailure = 16_000;
+/** Six bytes each, and so within it. */
+const mostText = 2_500;
+
+const short = (failure: Failure): Failure => {
+  const { message, platformMessage } = failure;
+  if (platformMessage === null || message.length + platformMessage.length <= mostText) return failure;
+  if (Buffer.byteLength(JSON.stringify(failure)) <= mostFailure) return failure;
+  return { ...failure, platformMessage: platformMessage.slice(0, mostText - message.length).toWellFormed() };
+};
+
+/** One destination of a post. What happens within an attempt, and who has it in hand, is nobody's business outside. */
+export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
+  rules: {
+    TargetScheduled: [
+      {
+        type: 'target.scheduled',
+        ofEvent: ({ data }) => ({
+          ...idsOf(data),
+          ...timeOf(data),
+          timezone: data.timezone,
+          scheduleMode: data.scheduleMode,
+          scheduleModeReason: data.scheduleModeReason,
+        }),
+      },
+    ],
+    TargetHeld: [{ type: 'target.held', ofStream: (_, { ids, dueAt }) => ({ ...ids, scheduledAt: dueAt }) }],
+    TargetReleased: [
+      { type: 'target.released', ofStream: ({ data }, { ids }) => ({ ...ids, scheduledAt: data.dueAt }) },
+    ],
+    TargetRescheduled: [
+      {
+        type: 'target.rescheduled',
+        ofStream: ({ data }, { ids, previousDueAt }) => ({
+          ...ids,
+          ...timeOf(data),
+          previousScheduledAt: previousDueAt,
+        }),
+      },
+    ],
+    TargetRevised: [
+      {
+        type: 'target.revised',
+        ofStream: ({ data }, { ids }) => ({ ...ids, ...timeOf(data), postRevision: data.postRevision }),
+      },
+    ],
+    TargetCanceled: [{ type: 'target.canceled', ofStream: ({ data }, { ids }) => ({ ...ids, reason: data.reason }) }],
+    TargetPublishStarted: [
+      { type: 'target.publishing', ofStream: ({ data }, { ids }) => ({ ...ids, attempts: data.attempt }) },
+    ],
+    TargetPublishCheckpointed: 'a step within an attempt',
+    TargetPublishTakenOver: 'the attempt goes on, in other hands',
+    TargetHandedToPlatform: [
+      {
+        type: 'target.handed_to_platform',
+        ofStream: ({ data }, { ids, dueAt }) => ({
+          ...ids,
+          attempts: data.attempt,
+          externalId: data.externalId,
+          scheduledAt: dueAt,
+        }),
+      },
+    ],
+    TargetPublished: [
+      {
+        type: 'target.published',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          externalId: data.externalId,
+          permalink: data.permalink,
+          publishedAt: data.publishedAt,
+          settledBy: null,
+        }),
+      },
+    ],
+    TargetFailed: [
+      {
+        type: 'target.failed',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          failure: short(data.failure),
+          settledBy: null,
+        }),
+      },
+    ],
+    TargetRateLimited: [
+      {
+        type: 'target.rate_limited',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          failure: short(data.failure),
+          retryAt: data.retryAt,
+        }),
+      },
+    ],
+    TargetPublishDeferred: [
+      {
+        type: 'target.deferred',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          failure: short(data.failure),
+          retryAt: data.retryAt,
+        }),
+      },
+    ],
+    TargetOutcomeUnknown: [
+      {
+        type: 'target.outcome_unknown',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          failure: short(data.failure),
+          reconcileAt: data.reconcileAt,
+        }),
+      },
+    ],
+    // Told apart as the decider does it.
+    TargetOutcomeSettled: [
+      {
+        type: 'target.published',
+        when: ({ outcome, failure }) => outcome === 'published' || (outcome === 'failed' && failure === null),
+        ofStream: ({ data, occurredAt }, { ids, attempts }) => ({
+          ...ids,
+          attempts,
+          externalId: data.externalId,
+          permalink: data.permalink,
+          publishedAt: data.publishedAt ?? occurredAt,
+          settledBy: data.by,
+        }),
+      },
+      {
+        type: 'target.failed',
+        when: ({ outcome, failure }) => outcome === 'failed' && failure !== null,
+        ofStream: ({ data }, { ids, attempts }) => ({
+          ...ids,
+          attempts,
+          failure: short(data.failure ?? outcomeUnknown),
+          settledBy: data.by,
+        }),
+      },
+      {
+        type: 'target.requeued',
+        when: ({ outcome }) => outcome === 'absent',
+        ofStream: (_, { ids, attempts, dueAt }) => ({ ...ids, attempts, scheduledAt: dueAt, reason: 'proven_absent' }),
+      },
+    ],
+    TargetRequeued: [
+      {
+        type: 'target.requeued',
+        ofStream: ({ data }, { ids, attempts }) => ({
+          ...ids,
+          attempts,
+          scheduledAt: data.dueAt,
+          reason: data.by === 'retry' ? 'retry_requested' : 'retry_time_reached',
+        }),
+      },
+    ],
+    TargetFirstCommentPosted: [
+      {
+        type: 'target.first_comment_posted',
+        ofStream: ({ data }, { ids }) => ({ ...ids, commentExternalId: data.externalId }),
+      },
+    ],
+    TargetFirstCommentFailed: [
+      {
+        type: 'target.first_comment_failed',
+        ofStream: ({ data: { code, message, platformCode } }, { ids }) => ({
+          ...ids,
+          firstCommentIssue: { code, message, platformCode },
+        }),
+      },
+    ],
+    TargetRemovedOnPlatform: [
+      {
+        type: 'target.removed',
+        ofStream: ({ data }, { ids, externalId }) => ({ ...ids, externalId, observedAt: data.observedAt }),
+      },
+    ],
+  },
+
+  evolve: (subject, event) => {
+    if (event.type === 'TargetScheduled') {
+      const { dueAt } = event.data;
+      return subject ?? { ids: idsOf(event.data), dueAt, previousDueAt: dueAt, attempts: 0, externalId: null };
+    }
+    if (subject === null) return null;
+    switch (event.type) {
+      case 'TargetReleased':
+      case 'TargetRescheduled':
+      case 'TargetRevised':
+      case 'TargetRequeued':
+        return { ...subject, dueAt: event.data.dueAt, previousDueAt: subject.dueAt };
+      case 'TargetPublishDeferred':
+        return { ...subject, dueAt: event.data.retryAt, previousDueAt: subject.dueAt };
+      case 'TargetPublishStarted':
+      case 'TargetFailed':
+        return { ...subject, attempts: event.data.attempt };
+      case 'TargetHandedToPlatform':
+      case 'TargetPublished':
+        return { ...subject, externalId: event.data.externalId };
+      case 'TargetOutcomeSettled':
+        return event.data.outcome === 'published' ? { ...subject, externalId: event.data.externalId } : subject;
+      default:
+        return subject;
+    }
+  },
+};

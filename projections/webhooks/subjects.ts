@@ -1,0 +1,84 @@
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import { kindOf } from '#schemas/topics.ts';
+import { needsStream, type Subject, subjectOf } from './types.ts';
+
+/**
+ * What an event is about, folded from its stream up to it: what its payload says beyond the event itself. Streams seen
+ * lately are remembered, so that the next event of one steps on instead of reading it again.
+ */
+
+const mostRemembered = 4_000;
+
+interface Remembered {
+  readonly revision: number;
+  readonly subject: Subject;
+}
+
+export class Subjects {
+  readonly #store: DomainStore;
+  readonly #known = new Map<string, Remembered>();
+
+  constructor(store: DomainStore) {
+    this.#store = store;
+  }
+
+  /**
+   * The subject at each of these events, in log order; for those that `renders` says yes to it is never missing.
+   * @throws Unavailable when the store is away.
+   */
+  async along(
+    events: readonly DecodedEvent[],
+    renders: (event: DecodedEvent) => boolean,
+  ): Promise<ReadonlyMap<DecodedEvent, Subject>> {
+    const found = new Map<DecodedEvent, Subject>();
+    await Promise.all(
+      [...Map.groupBy(events, ({ stream }) => stream)].map(([stream, own]) =>
+        this.#follow(stream, own, renders, found),
+      ),
+    );
+    return found;
+  }
+
+  async #follow(
+    stream: string,
+    events: readonly DecodedEvent[],
+    renders: (event: DecodedEvent) => boolean,
+    found: Map<DecodedEvent, Subject>,
+  ): Promise<void> {
+    const kind = kindOf(stream);
+    const { initial, evolve } = subjectOf(kind);
+    const [first] = events;
+    const last = events.at(-1);
+    if (first === undefined || last === undefined) return;
+    const gapless = events.every(({ revision }, at) => revision === first.revision + at);
+    const known = first.revision === 0 ? { revision: -1, subject: initial } : this.#known.get(stream);
+    let history: readonly DecodedEvent[] = events;
+    let subject = known?.subject ?? initial;
+    if (!gapless || known?.revision !== first.revision - 1) {
+      const needed = events.some((event) => renders(event) && needsStream(kind, event.type));
+      if (!needed) {
+        for (const event of events) if (renders(event)) found.set(event, evolve(initial, event));
+        return;
+      }
+      history = await this.#store.readStream(stream, last.revision);
+      subject = initial;
+    }
+    const byId = new Map(events.map((event) => [event.id, event]));
+    for (const event of history) {
+      subject = evolve(subject, event);
+      const asked = byId.get(event.id);
+      if (asked !== undefined) found.set(asked, subject);
+    }
+    this.#remember(stream, { revision: last.revision, subject });
+  }
+
+  /** The longest unused one is forgotten first. */
+  #remember(stream: string, remembered: Remembered): void {
+    this.#known.delete(stream);
+    this.#known.set(stream, remembered);
+    if (this.#known.size <= mostRemembered) return;
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined) this.#known.delete(oldest);
+  }
+}

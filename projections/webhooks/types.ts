@@ -1,0 +1,136 @@
+import { envelopeIdOf } from '#domain/ids.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { publicEvents } from '#schemas/http/webhook-events.ts';
+import { idOf, kindOf } from '#schemas/topics.ts';
+import { account, client, webhook, workspace } from './render/agency.ts';
+import { post } from './render/post.ts';
+import type { Source } from './render/rule.ts';
+import { target } from './render/target.ts';
+import * as silent from './render/unpublished.ts';
+
+/**
+ * From domain events to what is published of them: a pure table, made of one for each stream kind. What is published is
+ * rendered from the event and from its stream folded up to it and with it, never from a
+ * read model: whoever renders it again for a replay makes the same of it.
+ */
+
+/** What one stream is about, as far as rendering must know; only its own kind looks inside. Null: nothing. */
+export type Subject = object | null;
+
+interface Rule {
+  readonly type: string;
+  readonly first?: true;
+  readonly when?: (data: unknown) => boolean;
+  readonly ofEvent?: (source: Source<unknown>) => unknown;
+  readonly ofStream?: (source: Source<unknown>, subject: object) => unknown;
+}
+
+type Rules = Readonly<Record<string, string | readonly Rule[]>>;
+
+interface Kind {
+  readonly rules: Rules;
+  readonly evolve: (subject: Subject, event: DecodedEvent) => Subject;
+}
+
+// The codec has checked each event's data against the schema that the type of its rule is derived from.
+const publishers = { workspace, client, account, post, target, webhook } as unknown as Readonly<Record<string, Kind>>;
+
+const tables: readonly (readonly [kind: string, rules: Rules])[] = [
+  ...Object.entries(publishers).map(([kind, { rules }]) => [kind, rules] as const),
+  ...Object.entries(silent),
+];
+const entries = tables.flatMap(([kind, rules]) =>
+  Object.entries(rules).map(([type, given]) => ({ event: `${kind}/${type}`, given })),
+);
+
+/** `<kind>/<event>` → the public types it may give. */
+export const published: ReadonlyMap<string, readonly string[]> = new Map(
+  entries.flatMap(({ event, given }) => (typeof given === 'string' ? [] : [[event, given.map(({ type }) => type)]])),
+);
+/** `<kind>/<event>` → why it gives none. */
+export const unpublished: ReadonlyMap<string, string> = new Map(
+  entries.flatMap(({ event, given }) => (typeof given === 'string' ? [[event, given]] : [])),
+);
+
+const none: readonly Rule[] = [];
+const rulesByKind = new Map(
+  Object.entries(publishers).map(([kind, { rules }]) => [
+    kind,
+    new Map(Object.entries(rules).map(([type, given]) => [type, typeof given === 'string' ? none : given])),
+  ]),
+);
+const rulesOf = (kind: string, type: string): readonly Rule[] => rulesByKind.get(kind)?.get(type) ?? none;
+
+const typesByKind = new Map(
+  [...rulesByKind].map(([kind, rules]) => [kind, [...new Set([...rules.values()].flat().map(({ type }) => type))]]),
+);
+/** Public types that events of this stream kind may give. */
+export const typesOfKind = (kind: string): readonly string[] => typesByKind.get(kind) ?? [];
+
+/** Stream kinds of which something is published. */
+export const kindsPublished: readonly string[] = [...rulesByKind.keys()];
+
+/** The public types that this event gives, mostly one or none. */
+export const publicTypesOf = (
+  event: Pick<DecodedEvent, 'type' | 'revision' | 'data'>,
+  kind: string,
+): readonly string[] => {
+  const types: string[] = [];
+  for (const { type, first, when } of rulesOf(kind, event.type)) {
+    if ((first === undefined || event.revision === 0) && (when === undefined || when(event.data))) types.push(type);
+  }
+  return types;
+};
+
+/** Whether rendering what such an event gives takes more than the event. */
+export const needsStream = (kind: string, type: string): boolean =>
+  rulesOf(kind, type).some(({ ofStream }) => ofStream !== undefined);
+
+/** How the subject of a stream of this kind is folded, one event after the other, from its birth on. */
+export const subjectOf = (
+  kind: string,
+): { readonly initial: Subject; evolve(subject: Subject, event: DecodedEvent): Subject } => ({
+  initial: null,
+  evolve: publishers[kind]?.evolve ?? ((subject) => subject),
+});
+
+/** @param subject its stream, folded up to the event and with it; null will do where `needsStream` says no. */
+export const render = (type: string, event: DecodedEvent, subject: Subject): unknown => {
+  const rule = rulesOf(kindOf(event.stream), event.type).find((one) => one.type === type);
+  const source = { data: event.data, id: idOf(event.stream), occurredAt: event.metadata.occurredAt };
+  if (rule?.ofEvent !== undefined) return rule.ofEvent(source);
+  if (rule?.ofStream !== undefined && subject !== null) return rule.ofStream(source, subject);
+  throw new Error(`${event.type} in ${event.stream} cannot be rendered as ${type}`);
+};
+
+export interface Rendered {
+  readonly id: string;
+  readonly type: string;
+  readonly created: string;
+  readonly data: unknown;
+}
+
+const enveloped = (type: string, event: DecodedEvent, data: unknown): Rendered => ({
+  id: envelopeIdOf(event.id, type),
+  type,
+  created: event.metadata.occurredAt,
+  data,
+});
+const bytesOf = (envelope: Rendered): Buffer => Buffer.from(JSON.stringify(envelope));
+
+export const envelope = (type: string, event: DecodedEvent, subject: Subject): Rendered =>
+  enveloped(type, event, render(type, event, subject));
+
+export const envelopeBytes = (type: string, event: DecodedEvent, subject: Subject): Buffer =>
+  bytesOf(envelope(type, event, subject));
+
+/** The example that the contract shows; of `webhook.test` with the endpoint's own id, as that one is meant. */
+export const sampleOf = (type: string, webhookId: string): unknown => {
+  const known = Object.hasOwn(publicEvents, type) ? publicEvents[type] : undefined;
+  if (known === undefined) throw new Error(`${type} is no public type`);
+  return type === 'webhook.test' ? { ...(known.example as object), webhookId } : known.example;
+};
+
+/** What a test delivery of this type carries. @param event the request for it, in the endpoint's stream. */
+export const sampleBytes = (type: string, event: DecodedEvent): Buffer =>
+  bytesOf(enveloped(type, event, sampleOf(type, idOf(event.stream))));

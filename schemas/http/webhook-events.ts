@@ -1,0 +1,51 @@
+import { type TSchema, Type } from 'typebox';
+import { Instant } from '#schemas/common.ts';
+import { accountPublic } from './webhook-events/account.ts';
+import { analyticsPublic } from './webhook-events/analytics.ts';
+import { approvalPublic } from './webhook-events/approval.ts';
+import { campaignPublic } from './webhook-events/campaign.ts';
+import { clientPublic } from './webhook-events/client.ts';
+import type { PublicEvent } from './webhook-events/common.ts';
+import { mediaPublic } from './webhook-events/media.ts';
+import { postPublic } from './webhook-events/post.ts';
+import { targetPublic } from './webhook-events/target.ts';
+import { teamPublic } from './webhook-events/team.ts';
+import { webhookPublic } from './webhook-events/webhook.ts';
+
+/**
+ * What is published to webhook endpoints, by type. Types are added, never changed. Every `data` but that of `media.ready`
+ * names its resource and its client. It holds no personal member, and of a text at most an excerpt: an envelope is kept
+ * and sent as it was rendered, so there must be nothing in it that an erasure would have to find.
+ */
+export const publicEvents: Readonly<Record<string, PublicEvent>> = {
+  ...postPublic,
+  ...targetPublic,
+  ...mediaPublic,
+  ...accountPublic,
+  ...approvalPublic,
+  ...analyticsPublic,
+  ...clientPublic,
+  ...campaignPublic,
+  ...teamPublic,
+  ...webhookPublic,
+};
+
+export const eventTypes: readonly string[] = Object.keys(publicEvents);
+
+export const Envelope = (type: string, data: TSchema) =>
+  Type.Object({
+    id: Type.String({ format: 'uuid', description: 'Stable through retries, resends and replays: dedupe on it.' }),
+    type: Type.Literal(type),
+    created: Instant,
+    data,
+  });
+
+/** `post.published`, `post.*` (every type that begins with `post.`) or `*`. */
+const lets = (entry: string, type: string): boolean =>
+  entry === type || entry === '*' || (entry.endsWith('.*') && type.startsWith(entry.slice(0, -1)));
+
+/** Whether an endpoint with this filter hears events of this type. */
+export const matches = (filter: readonly string[], type: string): boolean => filter.some((entry) => lets(entry, type));
+
+/** Whether an entry of a filter lets any type through; one that lets none is a mistake of whoever wrote it. */
+export const isKnownFilter = (entry: string): boolean => eventTypes.some((type) => lets(entry, type));

@@ -1,0 +1,32 @@
+import { Type } from 'typebox';
+import { Instant, Uuid } from '#schemas/common.ts';
+import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
+
+/** What is published of figures that were fetched and of reports that were made. */
+
+const Count = Type.Integer({ minimum: 0 });
+const run = { reportId: Uuid, runId: Uuid, ...perhapsClient };
+const exampleRun = { reportId: example.reportId, runId: example.runId, clientId: example.clientId };
+
+export const analyticsPublic = {
+  'analytics.refreshed': publicEvent(
+    'The figures that somebody asked to refresh were fetched.',
+    Type.Object({ refreshId: Uuid, ...perhapsClient, asOf: Instant, accounts: Count, failedAccounts: Count }),
+    { refreshId: example.refreshId, clientId: null, asOf: instants.last, accounts: 8, failedAccounts: 0 },
+  ),
+  'report.run.completed': publicEvent(
+    'A report was made and can be exported.',
+    Type.Object({
+      ...run,
+      format: Type.String({ maxLength: 20 }),
+      asOf: Instant,
+      bytes: Count,
+      sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    }),
+    { ...exampleRun, format: 'pdf', asOf: instants.last, bytes: 84_201, sha256: exampleHash },
+  ),
+  'report.run.failed': publicEvent('A report could not be made.', Type.Object({ ...run, failure: Problem }), {
+    ...exampleRun,
+    failure: { code: 'report_too_large', message: 'The window holds more posts than one report takes.' },
+  }),
+};

@@ -1,0 +1,72 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Nullable, Platform, Uuid } from '#schemas/common.ts';
+
+/** Words that several public events use, and the ids of the one story their examples tell. */
+
+export interface PublicEvent {
+  readonly meaning: string;
+  /** Schema of the envelope's `data`. */
+  readonly data: TSchema;
+  readonly example: unknown;
+}
+
+/** One public event; its example is checked against its schema by tsc here and by ajv in the tests. */
+export const publicEvent = <S extends TSchema>(meaning: string, data: S, example: Static<S>) => ({
+  meaning,
+  data,
+  example,
+});
+
+export const noClient = { clientId: Type.Null({ description: 'It belongs to no client.' }) };
+export const perhapsClient = { clientId: Nullable(Uuid) };
+
+export const postIds = { postId: Uuid, clientId: Uuid };
+export const accountIds = { accountId: Uuid, clientId: Uuid, platform: Platform };
+export const targetIds = { targetId: Uuid, postId: Uuid, ...accountIds };
+
+/** A member, a key or a service of ours: an id, never a name. */
+export const ActorRef = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
+/** What went wrong with an asset or a run; the code is served under /errors/{code}. */
+export const Problem = Type.Object({
+  code: Type.String({ maxLength: 100 }),
+  message: Type.String({ maxLength: 2000 }),
+});
+
+export const excerptLength = 280;
+export const Excerpt = Type.String({
+  maxLength: excerptLength,
+  description: `The first ${excerptLength} characters of the text.`,
+});
+
+export const example = {
+  clientId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  accountId: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
+  inviteId: '5e1c9b7a-2d44-5f6e-9a3b-7c8d9e0f0003',
+  memberId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0005',
+  postId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0006',
+  targetId: '2c9e1b7a-5d44-5f6e-9a3b-7c8d9e0f0007',
+  assetId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0008',
+  approvalId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0009',
+  campaignId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000a',
+  reportId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000b',
+  runId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000c',
+  webhookId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000d',
+  refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e',
+  nextPostId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000f',
+} as const;
+
+const { clientId, postId, accountId, targetId } = example;
+export const examplePost = { postId, clientId };
+export const exampleAccount = { accountId, clientId, platform: 'bluesky' as const };
+export const exampleTarget = { targetId, postId, ...exampleAccount };
+export const exampleActor = { type: 'member', id: example.memberId };
+export const exampleHash = 'f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2';
+
+/** Instants of the example, in order. */
+export const instants = {
+  asked: '2026-01-31T08:00:00.000Z',
+  due: '2026-02-02T08:00:00.000Z',
+  published: '2026-02-02T08:00:01.412Z',
+  later: '2026-02-02T08:15:00.000Z',
+  last: '2026-02-02T09:30:00.000Z',
+} as const;

@@ -1,0 +1,59 @@
+import { Type } from 'typebox';
+import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { example, instants, Problem, perhapsClient, publicEvent } from './common.ts';
+
+/** What is published of an uploaded or imported asset and of its renditions per network. No file’s address is. */
+
+const asset = { assetId: Uuid, ...perhapsClient };
+const exampleAsset = { assetId: example.assetId, clientId: example.clientId };
+const variant = { ...asset, platform: Platform };
+const exampleVariant = { ...exampleAsset, platform: 'instagram' as const };
+const Bytes = Type.Integer({ minimum: 0 });
+const Pixels = Nullable(Type.Integer({ minimum: 1 }));
+const ContentType = Type.String({ maxLength: 200 });
+
+export const mediaPublic = {
+  'media.registered': publicEvent(
+    'An asset was uploaded or imported and is being looked at.',
+    Type.Object({
+      ...asset,
+      status: Type.Literal('pending'),
+      contentType: Nullable(ContentType),
+      bytes: Nullable(Bytes),
+      registeredAt: Instant,
+    }),
+    { ...exampleAsset, status: 'pending', contentType: 'image/jpeg', bytes: 482_133, registeredAt: instants.asked },
+  ),
+  'media.ready': publicEvent(
+    'An asset can be composed against now.',
+    Type.Object({ assetId: Uuid, status: Type.Literal('transcoded') }),
+    { assetId: example.assetId, status: 'transcoded' },
+  ),
+  'media.failed': publicEvent(
+    'An asset could not be processed; publicEvent once.',
+    Type.Object({ ...asset, status: Type.Literal('failed'), failure: Problem }),
+    { ...exampleAsset, status: 'failed', failure: { code: 'media_unreadable', message: 'The video has no picture.' } },
+  ),
+  'media.quarantined': publicEvent(
+    'An asset is not what it claims to be, is hostile, or is over the limits; publicEvent once.',
+    Type.Object({ ...asset, status: Type.Literal('quarantined'), failure: Problem }),
+    { ...exampleAsset, status: 'quarantined', failure: { code: 'media_type_mismatch', message: 'It is no image.' } },
+  ),
+  'media.variant.ready': publicEvent(
+    'A rendition for one network was produced; publicEvent once.',
+    Type.Object({
+      ...variant,
+      contentType: ContentType,
+      bytes: Bytes,
+      width: Pixels,
+      height: Pixels,
+      durationMs: Nullable(Type.Integer({ minimum: 0 })),
+    }),
+    { ...exampleVariant, contentType: 'image/jpeg', bytes: 301_772, width: 1080, height: 1350, durationMs: null },
+  ),
+  'media.variant.failed': publicEvent(
+    'A rendition for one network could not be produced; publicEvent once.',
+    Type.Object({ ...variant, failure: Problem }),
+    { ...exampleVariant, failure: { code: 'media_aspect_ratio', message: 'It is wider than the network shows.' } },
+  ),
+};

@@ -1,0 +1,24 @@
+import { ReplayParams, WebhookReplay } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { readWebhook } from '../webhooks/endpoints.ts';
+import { exampleReplay } from '../webhooks/examples.ts';
+import { readReplay, renderReplay } from '../webhooks/replays.ts';
+
+export const getWebhookReplay = operation({
+  id: 'getWebhookReplay',
+  method: 'GET',
+  path: '/webhooks/{id}/replays/{replayId}',
+  tag: 'webhook',
+  summary: 'See how far a replay is',
+  scope: 'webhooks.manage',
+  idempotent: 'none',
+  cost: 1,
+  params: ReplayParams,
+  answer: WebhookReplay,
+  codes: [],
+  example: { data: exampleReplay },
+  handle: async (call) => {
+    await readWebhook(call);
+    return { data: renderReplay(await readReplay(call)) };
+  },
+});

@@ -1,0 +1,48 @@
+import { type DeliveryFilters, type DeliveryKey, listDeliveries } from '#projections/webhooks/queries.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { DeliveryQuery, WebhookDelivery } from '#schemas/http/webhook.ts';
+import { topics } from '#schemas/topics.ts';
+import { listPage } from '../cursor.ts';
+import { operation } from '../operation.ts';
+import { filtersOf } from '../posts/body.ts';
+import { renderDelivery } from '../webhooks/deliveries.ts';
+import { readWebhook } from '../webhooks/endpoints.ts';
+import { exampleDelivery } from '../webhooks/examples.ts';
+
+export const listWebhookDeliveries = operation({
+  id: 'listWebhookDeliveries',
+  method: 'GET',
+  path: '/webhooks/{id}/deliveries',
+  tag: 'webhook',
+  summary: 'List the deliveries of an endpoint, newest first',
+  description: 'Each with its attempts so far. Kept for 30 days.',
+  scope: 'webhooks.read',
+  idempotent: 'none',
+  cost: 1,
+  params: IdParams,
+  query: DeliveryQuery,
+  answer: WebhookDelivery,
+  list: true,
+  codes: [],
+  example: { data: exampleDelivery },
+  handle: async (call) => {
+    const { deps, workspaceId, query } = call;
+    // Whatever the caller wrote may have made a delivery.
+    await call.behind(topics, 'dispatcher');
+    const { active, id: webhookId } = await readWebhook(call);
+    const { limit: _limit, cursor: _cursor, status: statuses, ...more } = query;
+    const filters: DeliveryFilters = filtersOf({ ...more, statuses });
+    // A cursor is of one endpoint.
+    const bound = { ...query, webhookId };
+    return listPage(
+      'listWebhookDeliveries',
+      { deps, workspaceId, query: bound },
+      {
+        rows: (page: { readonly after: DeliveryKey | null; readonly limit: number }) =>
+          listDeliveries(deps.knex, { workspaceId, webhookId }, filters, page),
+        keyOf: (row) => ({ sortKey: row.sort_key, id: row.id }),
+        show: (row) => renderDelivery(row, active),
+      },
+    );
+  },
+});

@@ -1,0 +1,48 @@
+import { type WebhookCommand, webhook } from '#domain/webhook.ts';
+import { birth } from '#runtime/idempotency.ts';
+import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
+import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
+import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
+
+export const registerWebhook = operation({
+  id: 'registerWebhook',
+  method: 'POST',
+  path: '/webhooks',
+  tag: 'webhook',
+  summary: 'Register a webhook endpoint',
+  description:
+    'It hears what happens from now on. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs.',
+  scope: 'webhooks.manage',
+  idempotent: 'required',
+  cost: 1,
+  etag: true,
+  body: WebhookCreate,
+  answer: Webhook,
+  codes: ['url_not_allowed', 'unknown_event_type'],
+  example: {
+    body: { url: exampleWebhook.url, events: exampleWebhook.events, description: exampleWebhook.description },
+    data: { ...exampleWebhook, secret: exampleSecret },
+  },
+  handle: async (call) => {
+    const { deps, context, positions } = call;
+    const { url, events, description } = call.body;
+    const born = await birth({
+      store: deps.store,
+      decider: webhook,
+      operation: 'registerWebhook',
+      key: call.key ?? '',
+      context,
+      positions,
+      command: async (): Promise<WebhookCommand> => {
+        requireKnownEvents(events, '/events');
+        await requireAllowedUrl(deps, url);
+        return { type: 'Register', url, events, description, keyVersion: deps.secrets.current };
+      },
+    });
+    const row = webhookOf(born.events);
+    const later = async () => (born.replayed ? (await deps.store.load(webhook, row.id)).state : born.state);
+    return { data: await withSecret(call, row, later), revision: row.revision, replayed: born.replayed };
+  },
+});

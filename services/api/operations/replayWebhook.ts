@@ -1,0 +1,52 @@
+import { uuidv7 } from '#runtime/domain-store.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { ReplayCreate, WebhookReplay } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { invalid } from '../refusal.ts';
+import { actOnWebhook } from '../webhooks/act.ts';
+import { requireKnownEvents } from '../webhooks/checks.ts';
+import { exampleReplay } from '../webhooks/examples.ts';
+import { askedReplay, requireRoomForReplay } from '../webhooks/replays.ts';
+
+export const replayWebhook = operation({
+  id: 'replayWebhook',
+  method: 'POST',
+  path: '/webhooks/{id}/replays',
+  tag: 'webhook',
+  summary: 'Send a stretch of the past once more',
+  description:
+    'Every event of the stretch, also from before the endpoint existed, under the event ids it had: deliveries of their own, behind what is new. At most three replays of an endpoint run at once.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 10,
+  ifMatch: true,
+  params: IdParams,
+  body: ReplayCreate,
+  answer: WebhookReplay,
+  codes: ['unknown_event_type', 'too_many_replays'],
+  example: {
+    body: { from: exampleReplay.from, to: exampleReplay.to, types: exampleReplay.types },
+    data: { ...exampleReplay, progress: 0, minted: 0, readTo: null },
+  },
+  handle: async (call) => {
+    const { body, params } = call;
+    const { event, replayed } = await actOnWebhook(call, {
+      operation: 'replayWebhook',
+      accept: async () => {
+        const from = Date.parse(body.from);
+        const to = Math.min(Date.parse(body.to ?? call.now), Date.parse(call.now));
+        if (to <= from) throw invalid(body.to === undefined ? '/from' : '/to', '`from` must lie before `to`');
+        requireKnownEvents(body.types, '/types');
+        return {
+          replayId: uuidv7(),
+          from: new Date(from).toISOString(),
+          to: new Date(to).toISOString(),
+          types: body.types === undefined ? null : [...new Set(body.types)],
+        };
+      },
+      command: (decided, { commandId }) => ({ type: 'RequestReplay', commandId, ...decided }),
+      rule: requireRoomForReplay(call),
+    });
+    return { data: askedReplay(params.id, event), replayed };
+  },
+});

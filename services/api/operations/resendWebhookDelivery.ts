@@ -1,0 +1,38 @@
+import type { DeliveryRow } from '#projections/webhooks/queries.ts';
+import { DeliveryParams, WebhookDelivery } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { actOnWebhook } from '../webhooks/act.ts';
+import { findDelivery, resentDelivery } from '../webhooks/deliveries.ts';
+import { examplePending } from '../webhooks/examples.ts';
+
+export const resendWebhookDelivery = operation({
+  id: 'resendWebhookDelivery',
+  method: 'POST',
+  path: '/webhooks/{id}/deliveries/{deliveryId}/resend',
+  tag: 'webhook',
+  summary: 'Send a delivery again',
+  description:
+    'Under the same event id, whatever became of it, also while the endpoint is off: due now, with its schedule of retries begun anew. Its attempts go on counting.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: DeliveryParams,
+  answer: WebhookDelivery,
+  codes: [],
+  example: { data: examplePending },
+  handle: async (call) => {
+    const { deliveryId } = call.params;
+    let found: DeliveryRow | undefined;
+    const { event, replayed } = await actOnWebhook(call, {
+      operation: 'resendWebhookDelivery',
+      accept: async () => {
+        found = await findDelivery(call);
+        return { eventTime: found.event_time };
+      },
+      command: ({ eventTime }, { commandId }) => ({ type: 'RequestResend', commandId, deliveryId, eventTime }),
+    });
+    return { data: resentDelivery(found ?? (await findDelivery(call)), event.metadata.occurredAt), replayed };
+  },
+});

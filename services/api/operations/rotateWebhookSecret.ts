@@ -1,0 +1,46 @@
+import { webhook } from '#domain/webhook.ts';
+import { foldEvents } from '#runtime/domain-store.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { SecretRotation, Webhook } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { actOnWebhook } from '../webhooks/act.ts';
+import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
+import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
+
+/** The overlap begins when the rotation is stored: a repeat that comes late does not cut the former secret short. */
+export const rotateWebhookSecret = operation({
+  id: 'rotateWebhookSecret',
+  method: 'POST',
+  path: '/webhooks/{id}/rotate-secret',
+  tag: 'webhook',
+  summary: 'Give a webhook endpoint a new signing secret',
+  description:
+    'The former secret goes on signing for 24 hours, beside the new one; at most five sign at once. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: SecretRotation,
+  answer: Webhook,
+  codes: ['too_many_secrets'],
+  example: { body: {}, data: { ...exampleWebhook, secret: exampleSecret, revision: 1 } },
+  handle: async (call) => {
+    const { deps, params } = call;
+    const { events, replayed } = await actOnWebhook(call, {
+      operation: 'rotateWebhookSecret',
+      accept: async () => ({}),
+      command: (_decided, { commandId, now }) => ({
+        type: 'RotateSecret',
+        commandId,
+        now,
+        keyVersion: deps.secrets.current,
+      }),
+    });
+    const row = webhookOf(events);
+    const later = async () =>
+      replayed ? (await deps.store.load(webhook, params.id)).state : foldEvents(webhook, events);
+    return { data: await withSecret(call, row, later), revision: row.revision, replayed };
+  },
+});

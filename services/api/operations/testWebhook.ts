@@ -1,0 +1,38 @@
+import { IdParams } from '#schemas/http/common.ts';
+import { WebhookDelivery, WebhookTest } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { actOnWebhook } from '../webhooks/act.ts';
+import { requireEventType } from '../webhooks/checks.ts';
+import { testDelivery } from '../webhooks/deliveries.ts';
+import { examplePending } from '../webhooks/examples.ts';
+
+export const testWebhook = operation({
+  id: 'testWebhook',
+  method: 'POST',
+  path: '/webhooks/{id}/test',
+  tag: 'webhook',
+  summary: 'Send a signed test delivery',
+  description:
+    'With the example data of the type, whatever the endpoint hears, also while it is off. The answer is the delivery as it is queued; GET it to see what came of it.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: WebhookTest,
+  answer: WebhookDelivery,
+  codes: ['unknown_event_type'],
+  example: { body: { eventType: 'webhook.test' }, data: examplePending },
+  handle: async (call) => {
+    const { event, replayed } = await actOnWebhook(call, {
+      operation: 'testWebhook',
+      accept: async () => {
+        requireEventType(call.body.eventType, '/eventType');
+        return { eventType: call.body.eventType };
+      },
+      command: ({ eventType }, { commandId }) => ({ type: 'RequestTest', commandId, eventType }),
+    });
+    return { data: testDelivery(call.params.id, event), replayed };
+  },
+});

@@ -1,0 +1,43 @@
+import { webhook } from '#domain/webhook.ts';
+import { execute } from '#runtime/execute.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Webhook, WebhookPatch } from '#schemas/http/webhook.ts';
+import { operation } from '../operation.ts';
+import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
+import { ownLive, renderWebhook, webhookOf } from '../webhooks/endpoints.ts';
+import { exampleWebhook } from '../webhooks/examples.ts';
+
+export const updateWebhook = operation({
+  id: 'updateWebhook',
+  method: 'PATCH',
+  path: '/webhooks/{id}',
+  tag: 'webhook',
+  summary: 'Change a webhook endpoint, turn it off or on',
+  description:
+    'Only the members sent change. One that was disabled by us and is turned on again is sent what it missed, at most 72 hours back; one that you turned off is not: replays serve that.',
+  scope: 'webhooks.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  merge: true,
+  params: IdParams,
+  body: WebhookPatch,
+  answer: Webhook,
+  codes: ['url_not_allowed', 'unknown_event_type'],
+  example: { body: { active: false }, data: { ...exampleWebhook, active: false, disabledReason: 'requested' } },
+  handle: async (call) => {
+    const { deps, params, body, context, positions } = call;
+    const loaded = await deps.store.load(webhook, params.id);
+    const guard = ownLive(call);
+    guard(loaded);
+    requireKnownEvents(body.events, '/events');
+    if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
+    const done = await execute(deps.store, webhook, params.id, { type: 'Update', changes: body }, context, {
+      positions,
+      guard,
+      loaded,
+    });
+    const row = webhookOf(done.events);
+    return { data: renderWebhook(row, deps.secrets, call.now), revision: row.revision };
+  },
+});

@@ -1,0 +1,36 @@
+import { NotAllowed } from '#runtime/egress/guard.ts';
+import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
+import type { Deps } from '../deps.ts';
+import { Refusal } from '../refusal.ts';
+
+/** Rules about what an endpoint is told, that a schema cannot say. */
+
+/**
+ * The refusal says nothing that the name server said: who may name addresses must not read our network by it. A name that
+ * does not resolve now is taken; whether it may be sent to is asked again at every attempt.
+ * @throws Refusal 422 `url_not_allowed`
+ */
+export const requireAllowedUrl = async ({ egress }: Pick<Deps, 'egress'>, url: string): Promise<void> => {
+  try {
+    await egress.vet(egress.checkUrl(url));
+  } catch (error) {
+    if (!(error instanceof NotAllowed)) throw error;
+    throw new Refusal('url_not_allowed', error.message, { errors: [{ path: '/url', message: error.message }] });
+  }
+};
+
+const unknownTypes = (errors: readonly { readonly path: string; readonly message: string }[]): Refusal =>
+  new Refusal('unknown_event_type', 'There is no such event type.', { errors });
+
+/** @throws Refusal 422 `unknown_event_type` naming each entry that lets no type through. */
+export const requireKnownEvents = (events: readonly string[] | undefined, path: string): void => {
+  const errors = (events ?? []).flatMap((entry, at) =>
+    isKnownFilter(entry) ? [] : [{ path: `${path}/${at}`, message: 'is no event type, and lets none through' }],
+  );
+  if (errors.length > 0) throw unknownTypes(errors);
+};
+
+/** One exact type, not a filter. @throws Refusal 422 `unknown_event_type` */
+export const requireEventType = (type: string, path: string): void => {
+  if (!eventTypes.includes(type)) throw unknownTypes([{ path, message: 'is no event type' }]);
+};

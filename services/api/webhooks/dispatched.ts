@@ -1,0 +1,57 @@
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import type { Call } from '../operation.ts';
+import { notFound } from '../refusal.ts';
+
+/** Rows that the dispatcher makes of what an endpoint's stream asks for. */
+
+/** How long a read waits for the dispatcher, milliseconds. */
+const readWaitMs = 2_000;
+/** Time to look how far it is, without a wait. */
+export const lookMs = 250;
+
+/** Whether what follows from this event is in the dispatcher's tables, after a wait. */
+export const isDispatched = async (deps: Call['deps'], event: DecodedEvent, waitMs: number): Promise<boolean> => {
+  const positions = new Map<string, bigint>();
+  deps.store.note([event], positions);
+  return deps.caughtUp(positions, waitMs, 'dispatcher');
+};
+
+interface Sought<Row> {
+  readonly noun: string;
+  readonly find: () => Promise<Row | null>;
+  /** Whether this event of the endpoint asked for it. */
+  readonly asks: (event: DecodedEvent) => boolean;
+}
+
+type Asking = Pick<Call<{ readonly id: string }>, 'deps' | 'params'>;
+
+/**
+ * The row, however old what we know of it is.
+ * @throws Refusal 404; Unavailable when the endpoint's stream names it and it is not made yet.
+ */
+export const findDispatched = async <Row>(
+  { deps, params }: Asking,
+  { noun, find, asks }: Sought<Row>,
+  waitMs: number = readWaitMs,
+): Promise<Row> => {
+  const row = await find();
+  if (row !== null) return row;
+  const asked = (await deps.store.readStream(`webhook-${params.id}`)).find(asks);
+  if (asked === undefined) throw notFound(noun);
+  if (!(await isDispatched(deps, asked, waitMs))) throw behind();
+  // Made while we looked; or its time is over and it was cleared away.
+  const made = await find();
+  if (made === null) throw notFound(noun);
+  return made;
+};
+
+/** The same, not older than what its caller asked for. */
+export const readDispatched = async <Row>(call: Asking & Pick<Call, 'behind'>, sought: Sought<Row>): Promise<Row> => {
+  const late = await call.behind(['webhooks'], 'dispatcher');
+  const row = await findDispatched(call, sought, late ? lookMs : readWaitMs);
+  if (late) throw behind();
+  return row;
+};
+
+const behind = (): Unavailable => new Unavailable('The dispatcher is behind.');

@@ -1,0 +1,122 @@
+import { Rejection } from '#domain/decider.ts';
+import type { WebhookState } from '#domain/webhook.ts';
+import { getReplays, type ReplayRow } from '#projections/webhooks/queries.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import type { WebhookEvent } from '#schemas/webhook.ts';
+import type { Call } from '../operation.ts';
+import { isDispatched, lookMs, readDispatched } from './dispatched.ts';
+
+/** Replays of one endpoint: asked for in its stream, carried out by the dispatcher. */
+
+interface ReplayCall extends Pick<Call, 'deps' | 'workspaceId' | 'behind'> {
+  readonly params: { readonly id: string; readonly replayId: string };
+}
+
+const progressOf = ({ status, from_time, to_time, read_to }: ReplayRow): number => {
+  if (status === 'completed') return 1;
+  if (read_to === null) return 0;
+  const [from, to, read] = [from_time, to_time, read_to].map(Date.parse) as [number, number, number];
+  // What is read is not in the order of `created` to the millisecond.
+  return Math.round(Math.min(1, Math.max(0, (read - from) / (to - from))) * 1_000) / 1_000;
+};
+
+export const renderReplay = (row: ReplayRow) => ({
+  id: row.id,
+  object: 'webhook_replay' as const,
+  webhookId: row.endpoint_id,
+  from: row.from_time,
+  to: row.to_time,
+  types: row.types,
+  status: row.status,
+  progress: progressOf(row),
+  minted: row.minted,
+  readTo: row.read_to,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  completedAt: row.completed_at,
+});
+
+/** The row that the dispatcher makes of this request. */
+const rowOfRequest = (webhookId: string, { data, metadata }: DecodedEvent): ReplayRow => {
+  const { replayId, from, to, types } = data as Extract<WebhookEvent, { type: 'WebhookReplayRequested' }>['data'];
+  const at = metadata.occurredAt;
+  return {
+    id: replayId,
+    endpoint_id: webhookId,
+    from_time: from,
+    to_time: to,
+    types,
+    status: 'running',
+    read_to: null,
+    minted: 0,
+    created_at: at,
+    updated_at: at,
+    completed_at: null,
+  };
+};
+
+/** A replay that was just asked for. */
+export const askedReplay = (webhookId: string, event: DecodedEvent) => renderReplay(rowOfRequest(webhookId, event));
+
+const requests = (events: readonly DecodedEvent[]): readonly DecodedEvent[] =>
+  events.filter(({ type }) => type === 'WebhookReplayRequested');
+
+const replayIdOf = ({ data }: DecodedEvent): string => String(data.replayId);
+
+/** A replay whose cancel is stored, as far as it had come: not at all without a row. */
+export const canceledReplay = (
+  webhookId: string,
+  replayId: string,
+  events: readonly DecodedEvent[],
+  row: ReplayRow | undefined,
+) => {
+  const asked = requests(events).find((one) => replayIdOf(one) === replayId);
+  const canceled = events.find((one) => one.type === 'WebhookReplayCanceled' && replayIdOf(one) === replayId);
+  if (asked === undefined || canceled === undefined) throw new Error('a replay that was canceled has no events');
+  const before = row ?? rowOfRequest(webhookId, asked);
+  return renderReplay({ ...before, status: 'canceled', updated_at: canceled.metadata.occurredAt });
+};
+
+/** The replay of the path, not older than what its caller asked for. */
+export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
+  const { deps, params, workspaceId } = call;
+  const { id: webhookId, replayId } = params;
+  return readDispatched(call, {
+    noun: 'replay',
+    find: async () => (await getReplays(deps.knex, { workspaceId, webhookId }, [replayId])).get(replayId) ?? null,
+    asks: (event) => requests([event]).length > 0 && replayIdOf(event) === replayId,
+  });
+};
+
+/** Replays of one endpoint that may run at once. */
+export const mostRunning = 3;
+
+/**
+ * Rule for one more: it holds at the revision it is asked at, as every replay that runs was asked for in this stream. One
+ * without a row is still to begin: at most `mostRunning` of those there can be, and they are the newest.
+ * @throws Rejection `too_many_replays`
+ */
+export const requireRoomForReplay =
+  ({ deps, workspaceId, params }: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params'>) =>
+  async ({ events, state }: Loaded<WebhookState>): Promise<void> => {
+    if (state.status !== 'live') return;
+    const { replays } = state;
+    const open = requests(events).filter((one) => replays[replayIdOf(one)]?.canceled === false);
+    const find = () => getReplays(deps.knex, { workspaceId, webhookId: params.id }, open.map(replayIdOf));
+    const begun = await find();
+    const unbegun = open.filter((one) => !begun.has(replayIdOf(one))).slice(-mostRunning);
+    // One that is not dispatched yet runs: it is not waited for, nor are those that come after it in the stream.
+    let at = 0;
+    for (; at < unbegun.length; at += 1) {
+      const event = unbegun[at];
+      if (event !== undefined && !(await isDispatched(deps, event, lookMs))) break;
+    }
+    // Looked at again: one that was dispatched since has its row, or was cleared away.
+    const now = unbegun.length === 0 ? begun : await find();
+    const running = [...now.values()].filter(({ status }) => status === 'running').length;
+    const waiting = unbegun.slice(at).filter((one) => !now.has(replayIdOf(one))).length;
+    if (running + waiting >= mostRunning) {
+      throw new Rejection('too_many_replays', `At most ${mostRunning} replays of an endpoint run at once.`);
+    }
+  };

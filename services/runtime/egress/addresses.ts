@@ -1,0 +1,82 @@
+/** Which IP addresses are of the public internet. Pure: texts are read to bytes here, and ranges are compared as numbers. */
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** @returns 4 or 16 bytes; null when the text is no plain address. A zone id (`fe80::1%lo`) makes it none. */
+export const addressBytes = (text: string): readonly number[] | null => {
+  if (isIPv4(text)) return text.split('.').map(Number);
+  if (!isIPv6(text) || text.includes('%')) return null;
+  const groups = (part: string): number[] =>
+    part === '' ? [] : part.split(':').flatMap((one) => (one.includes('.') ? pairs(one) : [Number.parseInt(one, 16)]));
+  const [head = '', tail] = text.split('::');
+  const [before, after] = [groups(head), tail === undefined ? [] : groups(tail)];
+  const zeros = Array<number>(8 - before.length - after.length).fill(0);
+  return [...before, ...zeros, ...after].flatMap((group) => [group >> 8, group & 0xff]);
+};
+
+/** The last 32 bits of an IPv6 text may be written as IPv4. */
+const pairs = (dotted: string): number[] => {
+  const [a = 0, b = 0, c = 0, d = 0] = dotted.split('.').map(Number);
+  return [(a << 8) | b, (c << 8) | d];
+};
+
+type Range = readonly [bytes: readonly number[], bits: number];
+
+const range = (cidr: string): Range => {
+  const [address = '', bits = ''] = cidr.split('/');
+  return [addressBytes(address) ?? [], Number(bits)];
+};
+
+const within = (address: readonly number[], [start, bits]: Range): boolean => {
+  for (let index = 0, left = bits; left > 0; index += 1, left -= 8) {
+    const mask = left >= 8 ? 0xff : (0xff00 >> left) & 0xff;
+    if (((address[index] ?? 0) & mask) !== ((start[index] ?? 0) & mask)) return false;
+  }
+  return true;
+};
+
+/** IANA's special-purpose IPv4 blocks, multicast and the reserved rest. */
+const CLOSED_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+].map(range);
+
+/**
+ * Global unicast is 2000::/3 and nothing else: that leaves out ::/8 with all its ways to write an IPv4 address, and
+ * 100::/64, 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8. Inside it these are special, or tunnels to any IPv4.
+ */
+const GLOBAL_UNICAST = range('2000::/3');
+const CLOSED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(range);
+
+/** A host that has IPv6 only reaches IPv4 hosts under this prefix (DNS64): the IPv4 address at its end is what counts. */
+const NAT64 = range('64:ff9b::/96');
+
+/** False for anything that is no address. */
+export const isPublicAddress = (address: string): boolean => {
+  const bytes = addressBytes(address);
+  return bytes !== null && isPublic(bytes);
+};
+
+const isPublic = (bytes: readonly number[]): boolean => {
+  if (bytes.length === 4) return !CLOSED_IPV4.some((one) => within(bytes, one));
+  if (within(bytes, NAT64)) return isPublic(bytes.slice(12));
+  return within(bytes, GLOBAL_UNICAST) && !CLOSED_IPV6.some((one) => within(bytes, one));
+};
+
+/** Two spellings of one address are the same address. */
+export const sameAddress = (one: string, other: string): boolean => {
+  const [a, b] = [addressBytes(one), addressBytes(other)];
+  return a !== null && b !== null && a.length === b.length && a.every((byte, index) => byte === b[index]);
+};

@@ -1,0 +1,159 @@
+/**
+ * What may be reached from inside at the wish of a caller: https on public addresses, and nothing of ours. Each way out
+ * (webhooks, media import, OAuth, link previews) asks here, and connects only to the addresses that were judged.
+ */
+import { isIP } from 'node:net';
+import { Rejection } from '#domain/decider.ts';
+import { isPublicAddress } from './addresses.ts';
+import { type Resolve, resolveByDns, resolveBySystem } from './resolve.ts';
+
+/** A url that is refused. Its message is for the caller: it says the rule, never what a name resolved to. */
+export class NotAllowed extends Rejection {
+  constructor(message: string) {
+    super('url_not_allowed', message);
+    this.name = 'NotAllowed';
+  }
+}
+
+/** A name whose addresses could not be learned in time, or that has none. */
+export class Unresolved extends Error {
+  constructor() {
+    super('the name does not resolve');
+    this.name = 'Unresolved';
+  }
+}
+
+export interface GuardOptions {
+  /** `host:port` that may be private and plain http; `*` for any. */
+  readonly privateTargets: readonly string[];
+  /** Our own hosts as `URL.host` gives them: `api.example.com`, `127.0.0.1:8080`. */
+  readonly ownHosts: () => readonly string[];
+  /** How public names resolve; default the name servers of the system. */
+  readonly resolve?: Resolve;
+  /** Milliseconds a lookup may take; default 2,000. */
+  readonly dnsMs?: number;
+}
+
+const MAX_LENGTH = 2048;
+const DNS_MS = 2_000;
+
+export class EgressGuard {
+  readonly #anyPrivate: boolean;
+  readonly #privateTargets: ReadonlySet<string>;
+  readonly #ownHosts: () => readonly string[];
+  readonly #resolve: Resolve;
+  readonly #dnsMs: number;
+
+  constructor(options: GuardOptions) {
+    this.#anyPrivate = options.privateTargets.includes('*');
+    this.#privateTargets = new Set(options.privateTargets.filter((one) => one !== '*').map(canonicalTarget));
+    this.#ownHosts = options.ownHosts;
+    this.#resolve = options.resolve ?? resolveByDns();
+    this.#dnsMs = options.dnsMs ?? DNS_MS;
+  }
+
+  /**
+   * Judges what the text alone says; a name's addresses are judged by `vet` and again by each connection.
+   * @returns the url as it is used: no fragment, no dot at the end of the host.
+   * @throws NotAllowed
+   */
+  checkUrl(text: string): URL {
+    if (text.length > MAX_LENGTH) throw new NotAllowed(`The url is longer than ${MAX_LENGTH} characters.`);
+    // `URL` drops tabs and line ends and reads `https:host` and `https:\\host`: such a text says something else than it does.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    if (!/^https?:\/\/[^\u0000-\u0020\u007f\\]+$/i.test(text) || !URL.canParse(text))
+      throw new NotAllowed('The url must be an absolute https url.');
+    const url = new URL(text);
+    if (url.username !== '' || url.password !== '')
+      throw new NotAllowed('The url must not hold a user name or password.');
+    url.hash = '';
+    if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
+    if (url.href.length > MAX_LENGTH) throw new NotAllowed(`The url is longer than ${MAX_LENGTH} characters.`);
+    const named = this.isPrivateTarget(url);
+    if (this.#isOurs(url, named)) throw new NotAllowed('The url must not point back at this service.');
+    if (named) return url;
+    if (url.protocol !== 'https:') throw new NotAllowed('The url must begin with https://.');
+    if (url.port !== '') throw new NotAllowed('The url must use port 443.');
+    const host = hostOf(url);
+    const allowed = isIP(host) === 0 ? isPublicName(host) : isPublicAddress(host);
+    if (!allowed) throw new NotAllowed(NOT_PUBLIC);
+    return url;
+  }
+
+  /** Does the config name it as one that may be private? */
+  isPrivateTarget(url: URL): boolean {
+    return this.#anyPrivate || this.#privateTargets.has(`${url.hostname}:${portOf(url)}`);
+  }
+
+  /**
+   * At registration: a url of which nothing wrong is known. A name that does not resolve now is no reason to refuse it.
+   * @throws NotAllowed
+   */
+  async vet(url: URL): Promise<'resolved' | 'unresolved'> {
+    try {
+      await this.addresses(url);
+      return 'resolved';
+    } catch (error) {
+      if (error instanceof Unresolved) return 'unresolved';
+      throw error;
+    }
+  }
+
+  /**
+   * The addresses a connection to a checked url may be made to: one lookup, and one that is not public refuses them all.
+   * @throws NotAllowed, Unresolved
+   */
+  async addresses(url: URL): Promise<readonly string[]> {
+    const host = hostOf(url);
+    const named = this.isPrivateTarget(url);
+    const found = isIP(host) === 0 ? await this.#lookup(host, named ? resolveBySystem : this.#resolve) : [host];
+    if (found.length === 0) throw new Unresolved();
+    if (!named && !found.every(isPublicAddress)) throw new NotAllowed(NOT_PUBLIC);
+    return found;
+  }
+
+  async #lookup(name: string, resolve: Resolve): Promise<readonly string[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Unresolved()), this.#dnsMs);
+    try {
+      return await Promise.race([resolve(name), late]);
+    } catch {
+      // What the resolver said stays here: it tells about the network the resolver lives in.
+      throw new Unresolved();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Where development has us and a receiver on one machine, only our own port is ours. */
+  #isOurs(url: URL, named: boolean): boolean {
+    return this.#ownHosts().some((own) => {
+      const [host = '', port] = splitHost(own);
+      if (host !== url.hostname) return false;
+      return !named || (port === undefined ? ['80', '443'] : [port]).includes(portOf(url));
+    });
+  }
+}
+
+const NOT_PUBLIC = 'The url must point at a public address.';
+
+/** A name of one label is never one of the public DNS, and `localhost` with all under it is this machine (RFC 6761). */
+const isPublicName = (name: string): boolean =>
+  name.includes('.') && !/(^|\.)localhost$/.test(name) && !name.split('.').includes('');
+
+/** Also the one that goes without saying. */
+export const portOf = (url: URL): string => (url.port !== '' ? url.port : url.protocol === 'http:' ? '80' : '443');
+
+/** Without the brackets that a url puts around an IPv6 address. */
+export const hostOf = (url: URL): string => (url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname);
+
+/** `Host.:8080` → `['host', '8080']`, spelled as `URL` spells a host. */
+const splitHost = (text: string): readonly [host: string, port?: string] => {
+  const port = /:(\d+)$/.exec(text)?.[1];
+  const bare = port === undefined ? text : text.slice(0, -port.length - 1);
+  const host = URL.canParse(`http://${bare}`) ? new URL(`http://${bare}`).hostname : bare.toLowerCase();
+  const undotted = host.replace(/\.$/, '');
+  return port === undefined ? [undotted] : [undotted, String(Number(port))];
+};
+
+const canonicalTarget = (text: string): string => splitHost(text).join(':');

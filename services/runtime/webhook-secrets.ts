@@ -1,0 +1,18 @@
+import type { Secrets } from './secrets.ts';
+
+/**
+ * The signing secret of an endpoint is derived from its id, the generation and the key version that the generation's
+ * event names: nothing stored holds one, and a repeat shows the same.
+ */
+
+export interface Generation {
+  readonly generation: number;
+  readonly keyVersion: string;
+}
+
+/**
+ * `whsec_` + base64 of 32 bytes, as its receiver is shown it. Standard Webhooks signs with the decoded bytes.
+ * @throws when the key version is gone from SECRET_KEY.
+ */
+export const webhookSecret = (secrets: Secrets, webhookId: string, { generation, keyVersion }: Generation): string =>
+  `whsec_${secrets.mac('secrets', `webhook\n${webhookId}\n${generation}`, keyVersion).toString('base64')}`;

@@ -1,0 +1,47 @@
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import type { Config } from '#runtime/config.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Answer } from './verdict.ts';
+
+/** What sends a request and says how it ended: `Exchange` of services/runtime/egress. */
+export interface Poster {
+  /** @throws only for faults of ours, never for what a receiver does. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<Answer>;
+}
+
+export type SenderConfig = Pick<
+  Config,
+  | 'webhookRetryDelaysMs'
+  | 'webhookPerEndpoint'
+  | 'webhookPerTenant'
+  | 'webhookConcurrency'
+  | 'webhookLeaseMs'
+  | 'webhookExchangeMs'
+  | 'webhookBreakerFailures'
+  | 'webhookBreakerMs'
+  | 'webhookDisableAfterMs'
+  | 'sweepIntervalMs'
+>;
+
+export interface SenderDeps {
+  /** Of its own: the connection that listens for what is queued. */
+  readonly databaseUrl: string;
+  /** At least 4 connections. */
+  readonly pool: Pool;
+  readonly store: DomainStore;
+  readonly secrets: Secrets;
+  readonly exchange: Poster;
+  readonly config: SenderConfig;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+  /** 0–1. Default `Math.random`. */
+  readonly random?: () => number;
+  /** Milliseconds between two looks at the queue when nothing wakes it. Default 500. */
+  readonly pollMs?: number;
+}

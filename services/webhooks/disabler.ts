@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { webhook } from '#domain/webhook.ts';
+import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+
+/**
+ * Turns endpoints off: those that asked for it, and those that have had no success for days. Health says who; the stream
+ * says it once, whoever comes first, and never against a newer decision of a person. If we die between the record of the
+ * answer and the append, health still says it, and the next sweep of any sender appends it.
+ */
+
+export interface DisablerDeps {
+  readonly pool: Pool;
+  readonly store: DomainStore;
+  readonly config: { readonly webhookDisableAfterMs: number };
+  readonly logger: Logger;
+  readonly now?: () => number;
+}
+
+/**
+ * Also has to have failed again after a tenth of that time: one failure followed by days in which nothing happened says
+ * nothing about the endpoint.
+ */
+const dueSql = `
+select h.endpoint_id as id, e.workspace_id as "workspaceId", h.seen_revision as "seenRevision",
+  coalesce(h.disable, 'failing') as reason
+from ops.webhook_health h join ops.webhook_endpoints e on e.id = h.endpoint_id
+where e.active and (e.state ->> 'changedRevision')::int = h.seen_revision
+  and (h.disable is not null or (
+    h.failing_since <= clock_timestamp() - $1::float8 * interval '1 millisecond'
+    and h.failed_at >= h.failing_since + $1::float8 / 10 * interval '1 millisecond'))
+order by h.endpoint_id limit $2`;
+
+/** What was seen before a newer decision, or has been followed: it says nothing any more. */
+const mootSql = `
+delete from ops.webhook_health h using ops.webhook_endpoints e
+where e.id = h.endpoint_id and (not e.active or (e.state ->> 'changedRevision')::int > h.seen_revision)`;
+
+interface DueRow {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly seenRevision: number;
+  readonly reason: 'gone' | 'receiver' | 'failing';
+}
+
+/** Endpoints of one sweep; the rest come with the next. */
+const mostAtOnce = 100;
+
+/** Turns off whatever is to be off now. Returns the ids of those it turned off itself. */
+export const disableDue = async (deps: DisablerDeps): Promise<readonly string[]> => {
+  const { pool, store, config, logger, now = Date.now } = deps;
+  await pool.query(mootSql);
+  const { rows } = await pool.query<DueRow>(dueSql, [config.webhookDisableAfterMs, mostAtOnce]);
+  const disabled: string[] = [];
+  for (const { id, workspaceId, seenRevision, reason } of rows) {
+    const cause = randomUUID();
+    const context = {
+      workspaceId,
+      actor: { type: 'service', id: 'webhooks' } as const,
+      correlationId: cause,
+      causationId: cause,
+      commandId: uuidv7(),
+      now: new Date(now()).toISOString(),
+    };
+    const { appended } = await execute(store, webhook, id, { type: 'Disable', reason, seenRevision }, context);
+    if (appended.length === 0) continue;
+    disabled.push(id);
+    logger.info({ webhookId: id, reason }, 'an endpoint was turned off');
+  }
+  return disabled;
+};

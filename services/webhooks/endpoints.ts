@@ -1,0 +1,170 @@
+import type { Pool } from 'pg';
+import type { WebhookSecret } from '#domain/webhook.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import { webhookSecret } from '#runtime/webhook-secrets.ts';
+import { type SigningKey, signingKey } from '#runtime/webhook-signature.ts';
+import type { Verdict } from './verdict.ts';
+
+/**
+ * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each send
+ * asks. Up to a second old, or as old as the last wake: that is how late an endpoint that was turned off hears the last.
+ */
+
+export interface Endpoint {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly url: string;
+  readonly active: boolean;
+  /** Revision under which what it answers is seen; see `Health`. */
+  readonly changedRevision: number;
+  readonly secrets: readonly WebhookSecret[];
+  keys: readonly { readonly key: SigningKey; readonly expiresAt: number }[] | null;
+}
+
+/** Why nothing goes to it although it is on. */
+interface Barrier {
+  readonly seenRevision: number;
+  /** Monotonic milliseconds; infinite while it waits to be turned off. */
+  readonly until: number;
+  /** When `until` is over one delivery may go, and only through a claim. */
+  readonly halfOpen: boolean;
+}
+
+interface EndpointRow {
+  id: string;
+  workspace_id: string;
+  live: boolean;
+  url: string;
+  active: boolean;
+  changed: number;
+  secrets: readonly WebhookSecret[];
+  version: string;
+}
+
+export interface BarrierRow {
+  readonly endpointId: string;
+  readonly seenRevision: number;
+  readonly opened: number;
+  /** Milliseconds from now; null when it is not set. */
+  readonly openMs: number | null;
+  readonly disable: string | null;
+}
+
+export class Endpoints {
+  readonly #pool: Pool;
+  readonly #secrets: Secrets;
+  readonly #known = new Map<string, Endpoint>();
+  readonly #mostDown: number;
+  #barriers = new Map<string, Barrier>();
+  /** Times in a row it was down, of what is not recorded yet; infinite when it asked for time or for silence. */
+  readonly #unrecorded = new Map<string, number>();
+  #version = '-1';
+
+  /** @param mostDown so many times down in a row open the breaker. */
+  constructor(pool: Pool, secrets: Secrets, mostDown: number) {
+    this.#pool = pool;
+    this.#secrets = secrets;
+    this.#mostDown = mostDown;
+  }
+
+  get(id: string): Endpoint | undefined {
+    return this.#known.get(id);
+  }
+
+  /** How many breakers are not closed. */
+  get open(): number {
+    let count = 0;
+    for (const [id, { halfOpen, seenRevision }] of this.#barriers) {
+      if (halfOpen && this.#known.get(id)?.changedRevision === seenRevision) count += 1;
+    }
+    return count;
+  }
+
+  /**
+   * May anything be sent to it by itself? What was asked for by a person may always; a half-open breaker is passed only
+   * by what a claim let through.
+   */
+  isOpenFor(endpoint: Endpoint, probe: boolean): boolean {
+    if (!endpoint.active) return false;
+    if (!probe && (this.#unrecorded.get(endpoint.id) ?? 0) >= this.#mostDown) return false;
+    const barrier = this.#barriers.get(endpoint.id);
+    if (barrier === undefined || barrier.seenRevision !== endpoint.changedRevision) return true;
+    if (barrier.until === Number.POSITIVE_INFINITY) return false;
+    return probe || (!barrier.halfOpen && performance.now() >= barrier.until);
+  }
+
+  /**
+   * Keys that sign at this instant (milliseconds since 1970), newest first.
+   * @throws when SECRET_KEY lacks a version that is in use.
+   */
+  keysOf(endpoint: Endpoint, now: number): readonly SigningKey[] {
+    endpoint.keys ??= endpoint.secrets.map((one) => ({
+      key: signingKey(webhookSecret(this.#secrets, endpoint.id, one)),
+      expiresAt: one.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(one.expiresAt),
+    }));
+    const live: SigningKey[] = [];
+    for (const { key, expiresAt } of endpoint.keys) if (expiresAt > now) live.push(key);
+    return live;
+  }
+
+  /** Reads what changed. NOTE: versions become visible in their order (one row's lock), so none is passed over. */
+  async refresh(): Promise<void> {
+    const [changed, barriers] = await Promise.all([
+      this.#pool.query<EndpointRow>({
+        name: 'webhook-endpoints',
+        text: `select id, workspace_id, state ->> 'status' = 'live' as live, state ->> 'url' as url, active,
+                 (state ->> 'changedRevision')::int as changed, state -> 'secrets' as secrets, version::text
+               from ops.webhook_endpoints where version > $1::int8 order by version`,
+        values: [this.#version],
+      }),
+      this.#pool.query<BarrierRow>({ name: 'webhook-barriers', text: `${barrierSql} where ${standsSql}` }),
+    ]);
+    for (const row of changed.rows) {
+      this.#version = row.version;
+      if (!row.live) this.#known.delete(row.id);
+      else {
+        this.#known.set(row.id, {
+          id: row.id,
+          workspaceId: row.workspace_id,
+          url: row.url,
+          active: row.active,
+          changedRevision: row.changed,
+          secrets: row.secrets,
+          keys: null,
+        });
+      }
+    }
+    this.#unrecorded.clear();
+    this.#barriers = new Map();
+    for (const row of barriers.rows) this.bar(row);
+  }
+
+  /** Takes over what was just read or written about its health. */
+  bar({ endpointId, seenRevision, opened, openMs, disable }: BarrierRow): void {
+    this.#unrecorded.delete(endpointId);
+    const until =
+      disable !== null ? Number.POSITIVE_INFINITY : openMs === null ? 0 : Math.max(0, performance.now() + openMs);
+    if (opened === 0 && until === 0) this.#barriers.delete(endpointId);
+    else this.#barriers.set(endpointId, { seenRevision, until, halfOpen: opened > 0 });
+  }
+
+  /** An answer, before it is recorded: what would open the breaker holds the next one up at once. */
+  heard(endpointId: string, { endpoint, pauseMs, disable }: Verdict): void {
+    const known = this.#unrecorded.get(endpointId);
+    if (disable !== null || pauseMs > 0) this.#unrecorded.set(endpointId, Number.POSITIVE_INFINITY);
+    else if (endpoint === 'down') this.#unrecorded.set(endpointId, (known ?? 0) + 1);
+    else if (known !== undefined && known !== Number.POSITIVE_INFINITY) this.#unrecorded.delete(endpointId);
+  }
+
+  /** It answered well: what stood in its way is gone, except that it may have asked for time or for silence. */
+  unbar(endpointId: string): void {
+    const barrier = this.#barriers.get(endpointId);
+    if (barrier?.halfOpen === true && barrier.until !== Number.POSITIVE_INFINITY) this.#barriers.delete(endpointId);
+  }
+}
+
+const barrierSql = `
+select endpoint_id as "endpointId", seen_revision as "seenRevision", opened,
+  extract(epoch from open_until - clock_timestamp())::float8 * 1000 as "openMs", disable
+from ops.webhook_health`;
+const standsSql = 'opened > 0 or open_until > clock_timestamp() or disable is not null';

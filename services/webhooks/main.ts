@@ -1,0 +1,70 @@
+import { openParts } from '#infra/parts.ts';
+import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
+import { migrateMint } from '#projections/webhooks/mint.ts';
+import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { Exchange } from '#runtime/egress/exchange.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { runRetention } from './retention.ts';
+import { Sender } from './sender.ts';
+import { migrateSender } from './statements.ts';
+
+await runProcess({
+  name: 'webhooks',
+  summary: 'mints a delivery for every event that an endpoint hears, and sends it until it was taken',
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
+    const secrets = new Secrets(config.secretKey ?? '');
+    const parts = await openParts({ name: 'webhooks', config, secrets });
+    onClose(parts.close);
+    const { pool, log } = parts;
+    await migratePositions(pool);
+    await migrateDeliveries(pool);
+    await migrateMint(pool);
+    await migrateSender(pool);
+    const codec = new EventCodec(parts.dataKeys);
+    const store = new DomainStore(parts.store, codec, config.partitions);
+    const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));
+    const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts });
+    const exchange = new Exchange(guard, {
+      totalMs: config.webhookExchangeMs,
+      // Several endpoints may lie behind one origin.
+      maxIdlePerOrigin: config.webhookPerTenant,
+      maxIdle: config.webhookConcurrency,
+    });
+    onClose(() => exchange.close());
+    const sender = new Sender({
+      databaseUrl: parts.databaseUrl,
+      pool,
+      store,
+      secrets,
+      exchange,
+      config,
+      logger,
+      registry,
+      readiness,
+    });
+    const dispatcher = startDispatcher(
+      { log, eventStore: parts.store, store, codec, pool, handover: sender, logger },
+      signal,
+    );
+    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('log', async () => log.ping().then(() => null));
+    readiness.add('dispatcher', async () => {
+      const stopped = stoppedLanes([dispatcher.consumer]);
+      if (stopped.length > 0) throw new Error(stopped.join('; '));
+      return null;
+    });
+    ready();
+    // What the dispatcher hands over while it ends is still sent.
+    const over = new AbortController();
+    await Promise.all([
+      dispatcher.done.finally(() => over.abort()),
+      sender.run(over.signal),
+      runRetention({ pool, logger }, signal),
+    ]);
+  },
+});

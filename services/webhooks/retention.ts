@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { ensurePartitions, forgetPartitions, partitioned, partitionsOf } from '#projections/webhooks/tables.ts';
+import { inTransaction } from '#runtime/consume.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+
+/**
+ * Deliveries are kept for 30 days: whole weeks are dropped, by the time of their events, once nothing in them is young
+ * or still to be sent. A replay makes young deliveries of old events, and they are kept as long as any.
+ */
+
+const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
+export const keptMs = 30 * dayMs;
+/** Between two rounds, milliseconds. */
+const everyMs = 3_600_000;
+/** Any constant: one round at a time in a database. */
+const lockKey = 7_070_717;
+/** Longest wait for the tables: who comes after us in line waits as long. Not had in that time, the week goes next hour. */
+const lockWaitMs = 500;
+
+export interface RetentionDeps {
+  readonly pool: Pool;
+  readonly logger: Logger;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** `$1`, `$2`: the week; `$3`: what was made after it is young. */
+const neededSql = `
+select exists (select from ops.webhook_queue where event_time >= $1 and event_time < $2)
+  or exists (select from ops.webhook_deliveries where event_time >= $1 and event_time < $2 and created_at > $3)
+  as needed`;
+
+/** Makes room ahead and drops what is over. Returns the names of the dropped partitions. */
+export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): Promise<readonly string[]> => {
+  const at = now();
+  await ensurePartitions(pool, [at, at + weekMs]);
+  const young = new Date(at - keptMs);
+  const ends = new Map<number, string[]>();
+  for (const table of partitioned) {
+    for (const { name, end } of await partitionsOf(pool, table)) {
+      if (end <= young.getTime()) ends.set(end, [...(ends.get(end) ?? []), name]);
+    }
+  }
+  const dropped: string[] = [];
+  for (const [end, names] of ends) {
+    const week = [new Date(end - weekMs), new Date(end), young];
+    // Asked first without a lock: it may take a while, and mostly the answer is no.
+    if (await isNeeded(pool, week)) continue;
+    try {
+      if (await drop(pool, names, week)) dropped.push(...names);
+    } catch (error) {
+      logger.info({ err: error, partitions: names }, 'partitions could not be dropped now');
+    }
+  }
+  if (dropped.length > 0) {
+    forgetPartitions(pool);
+    logger.info({ partitions: dropped }, 'old webhook deliveries were dropped');
+  }
+  return dropped;
+};
+
+const isNeeded = async (db: Pick<Pool, 'query'>, week: readonly Date[]): Promise<boolean> =>
+  (await db.query<{ needed: boolean }>(neededSql, [...week])).rows[0]?.needed !== false;
+
+/** Both tables of the week or neither, and only if nothing came in between: while we hold the lock nothing can. */
+const drop = (pool: Pool, names: readonly string[], week: readonly Date[]): Promise<boolean> =>
+  inTransaction(pool, async (tx) => {
+    const free = await tx.query<{ free: boolean }>('select pg_try_advisory_xact_lock($1) as free', [lockKey]);
+    if (free.rows[0]?.free !== true) return { commit: false, result: false };
+    await tx.query(`set local lock_timeout = ${lockWaitMs}`);
+    await tx.query('lock table ops.webhook_messages, ops.webhook_deliveries in access exclusive mode');
+    if (await isNeeded(tx, week)) return { commit: false, result: false };
+    await tx.query(`drop table ${names.map((name) => `ops.${name}`).join(', ')}`);
+    return { commit: true, result: true };
+  });
+
+/** A round at once, and then every hour while the signal lives. */
+export const runRetention = async (deps: RetentionDeps, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    try {
+      await retain(deps);
+    } catch (error) {
+      deps.logger.warn({ err: error }, 'old webhook deliveries could not be looked for');
+    }
+    await delay(everyMs, undefined, { signal }).catch(() => undefined);
+  }
+};

@@ -1,0 +1,43 @@
+/** When a delivery is tried again. Pure. */
+
+/** A hint beyond this is taken for this, milliseconds. */
+const mostHintMs = 24 * 3_600_000;
+const jitter = 0.1;
+
+/**
+ * Milliseconds to wait after a failure: never less than the schedule says, at most a tenth more. Null when it was the
+ * last try.
+ * @param delays after the attempt before, one for each attempt; the first is of no use here.
+ * @param failures how many attempts failed, with this one.
+ * @param random 0–1
+ */
+export const retryDelayMs = (delays: readonly number[], failures: number, random: number): number | null => {
+  const delay = delays[failures];
+  return delay === undefined ? null : delay * (1 + jitter * random);
+};
+
+/** The form a sender of today must use (RFC 9110, 5.6.7). NOTE: `Date.parse` alone takes almost any text for a date. */
+const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+const instantOf = (text: string | undefined): number | null => {
+  if (text === undefined || !httpDate.test(text)) return null;
+  const instant = Date.parse(text);
+  return Number.isNaN(instant) ? null : instant;
+};
+
+/**
+ * What `Retry-After` asks for, milliseconds, at most 24 h; null when it asks for nothing or is not valid. A date is held
+ * against the receiver's own clock where it tells it: the two may differ by more than the wait.
+ * @param now milliseconds since 1970
+ */
+export const retryAfterMs = (headers: Readonly<Record<string, string>>, now: number): number | null => {
+  const text = headers['retry-after']?.trim();
+  if (text === undefined) return null;
+  const instant = instantOf(text);
+  const wait = /^\d+$/.test(text)
+    ? Number(text) * 1_000
+    : instant === null
+      ? 0
+      : instant - (instantOf(headers.date) ?? now);
+  return wait > 0 ? Math.min(wait, mostHintMs) : null;
+};

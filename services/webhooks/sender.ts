@@ -1,0 +1,389 @@
+import type { Pool } from 'pg';
+import type { Handover, Leased } from '#projections/webhooks/handover.ts';
+import { encodeToken } from '#runtime/consistency.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { deliveryHeaders } from '#runtime/webhook-signature.ts';
+import { Bell } from './bell.ts';
+import type { SenderDeps } from './deps.ts';
+import { disableDue } from './disabler.ts';
+import { type Endpoint, Endpoints } from './endpoints.ts';
+import { Listener } from './listener.ts';
+import { resultOf, type SenderMetrics, senderMetrics } from './metrics.ts';
+import { Places } from './places.ts';
+import { type HealthRow, Recorder, type Result } from './recorder.ts';
+import { askedLane, type Claimed, claim, type Due, findDue, giveBack, type Wish } from './statements.ts';
+import { type Answer, attemptOf, judge } from './verdict.ts';
+
+/**
+ * Sends what the dispatcher has minted: claims due rows or is handed them, lets them go as far as their endpoint, their
+ * tenant and the process have places, and records what came of it.
+ *
+ * If we die between a claim and its record, the lease lapses and the next attempt has a higher number. A record names the
+ * attempt it is of, so whoever slept through the end of his lease records nothing over the one who took over.
+ */
+
+/** A loop that has not looked at the queue for so long is not well, milliseconds. */
+const staleAfterMs = 10_000;
+/** A look that takes longer than this is followed by a rest of nine times as long: looks are a tenth of the time. */
+const cheapLookMs = 5;
+/** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
+const closingMs = 10_000;
+/** Rows one statement claims. */
+const mostClaimed = 500;
+/** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
+const mostTokens = 1_024;
+
+export class Sender implements Handover {
+  readonly leaseMs: number;
+  readonly #deps: SenderDeps;
+  readonly #pool: Pool;
+  readonly #now: () => number;
+  readonly #random: () => number;
+  readonly #pollMs: number;
+  readonly #endpoints: Endpoints;
+  readonly #places: Places<Claimed>;
+  readonly #recorder: Recorder;
+  readonly #metrics: SenderMetrics | null;
+  readonly #bell = new Bell();
+  /** Endpoints that had more due than they had room for. */
+  readonly #due = new Map<string, Due>();
+  readonly #tokens = new Map<string, string>();
+  #returning: Promise<void> = Promise.resolve();
+  #disabling: Promise<void> | null = null;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+  #woken = true;
+  #draining = false;
+  #ringing = false;
+  #lookedAt = performance.now();
+  #restUntil = 0;
+
+  constructor(deps: SenderDeps) {
+    const { config, pool, secrets, logger } = deps;
+    if (config.webhookLeaseMs <= 2 * config.webhookExchangeMs) {
+      throw new Error('WEBHOOK_LEASE_MS must be more than twice WEBHOOK_EXCHANGE_MS');
+    }
+    this.leaseMs = config.webhookLeaseMs;
+    this.#deps = deps;
+    this.#pool = pool;
+    this.#now = deps.now ?? Date.now;
+    this.#random = deps.random ?? Math.random;
+    this.#pollMs = deps.pollMs ?? 500;
+    this.#endpoints = new Endpoints(pool, secrets, config.webhookBreakerFailures);
+    this.#places = new Places({
+      endpoint: config.webhookPerEndpoint,
+      tenant: config.webhookPerTenant,
+      total: config.webhookConcurrency,
+    });
+    this.#recorder = new Recorder({
+      pool,
+      rules: { failures: config.webhookBreakerFailures, openMs: config.webhookBreakerMs },
+      logger,
+      onRecorded: (results, unwell) => this.#recorded(results, unwell),
+    });
+    const gauges = { open: () => this.#endpoints.open, underWay: () => this.#places.underWay };
+    this.#metrics = deps.registry === undefined ? null : senderMetrics(deps.registry, gauges);
+    deps.readiness?.add('webhooks', async () => {
+      const age = performance.now() - this.#lookedAt;
+      if (age > staleAfterMs) throw new Error(`has not looked at the queue for ${Math.round(age)} ms`);
+      return `looked ${Math.round(age)} ms ago, ${this.#places.underWay} under way`;
+    });
+  }
+
+  reserve(endpointId: string, workspaceId: string, wanted: number): number {
+    const endpoint = this.#endpoints.get(endpointId);
+    if (this.#draining || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
+    // What is queued was there first.
+    if (this.#due.get(endpointId)?.first === true) return 0;
+    return this.#places.reserve(endpointId, workspaceId, wanted);
+  }
+
+  giveBack(endpointId: string, workspaceId: string, count: number): void {
+    this.#places.unreserve(endpointId, workspaceId, count);
+    this.#bell.ring();
+  }
+
+  take(deliveries: readonly Leased[]): void {
+    for (const { endpointId, workspaceId } of deliveries) this.#places.unreserve(endpointId, workspaceId, 1);
+    this.#admit(deliveries.map((one) => ({ ...one, queueLane: 0, forced: false, probe: false })));
+  }
+
+  wake(): void {
+    this.#woken = true;
+    this.#bell.ring();
+  }
+
+  /** Runs until the signal aborts and everything that was begun is recorded or given back. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#deps;
+    const stop = (): void => {
+      this.#draining = true;
+      this.#bell.ring();
+    };
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop);
+    const listener = new Listener(this.#deps.databaseUrl, () => this.wake());
+    try {
+      for (let failures = 0; !signal.aborted; ) {
+        try {
+          await listener.ensure();
+          await this.#bell.wait(await this.#work(), () => signal.aborted || this.#isWorkDue());
+          failures = 0;
+        } catch (error) {
+          failures += 1;
+          logger.warn({ err: error }, 'looking for webhook deliveries failed');
+          await this.#bell.wait(Math.min(5_000, 50 * 2 ** Math.min(failures, 7)), () => signal.aborted);
+        }
+      }
+      this.#return(this.#places.withdraw(() => false));
+      await this.#bell.wait(this.#deps.config.webhookExchangeMs * 2, () => this.#places.underWay === 0);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      await this.#recorder.close(closingMs);
+      await this.#disabling;
+      await this.#returning;
+      await listener.close();
+    }
+  }
+
+  /** Does what is to be done now. Returns for how long there is nothing to do, milliseconds. */
+  async #work(): Promise<number> {
+    if (this.#lookAt() <= performance.now()) await this.#look();
+    while (await this.#claim());
+    return Math.max(0, this.#lookAt() - performance.now());
+  }
+
+  #lookAt(): number {
+    return Math.max(this.#woken ? 0 : this.#lookedAt + this.#pollMs, this.#restUntil);
+  }
+
+  #isWorkDue(): boolean {
+    return this.#lookAt() <= performance.now() || this.#wishes().wishes.length > 0;
+  }
+
+  /** Finds which endpoints have something due. What was found before and is not any more was sent by somebody else. */
+  async #look(): Promise<void> {
+    this.#woken = false;
+    const begun = performance.now();
+    await this.#endpoints.refresh();
+    const found = await findDue(this.#pool);
+    this.#due.clear();
+    for (const due of found) this.#due.set(due.endpointId, due);
+    this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
+    // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
+    this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
+    this.#sweep();
+    this.#lookedAt = performance.now();
+    const took = this.#lookedAt - begun;
+    this.#restUntil = took > cheapLookMs ? this.#lookedAt + 9 * took : 0;
+  }
+
+  #sweep(): void {
+    if (performance.now() - this.#sweptAt < this.#deps.config.sweepIntervalMs) return;
+    this.#sweptAt = performance.now();
+    this.#disable();
+  }
+
+  #disable(): void {
+    this.#disabling ??= disableDue(this.#deps)
+      .then(
+        (disabled) => {
+          if (disabled.length > 0) this.wake();
+        },
+        (error: unknown) => this.#deps.logger.warn({ err: error }, 'endpoints could not be turned off yet'),
+      )
+      .finally(() => {
+        this.#disabling = null;
+      });
+  }
+
+  /** What to claim now: of each endpoint as many as it has room for, first tries before retries before replays. */
+  #wishes(): { readonly wishes: readonly Wish[]; readonly probes: readonly string[] } {
+    const wishes: Wish[] = [];
+    const probes: string[] = [];
+    let left = mostClaimed;
+    // One share each, so that no endpoint takes all of a statement while others wait.
+    const share = Math.max(1, Math.ceil(mostClaimed / Math.max(1, this.#due.size)));
+    for (const [endpointId, due] of this.#due) {
+      const endpoint = this.#endpoints.get(endpointId);
+      if (endpoint === undefined || left <= 0) continue;
+      const { all, later } = this.#places.room(endpointId, endpoint.workspaceId);
+      if (due.probe) {
+        if (all > 0) {
+          const lane = due.first ? 0 : due.later ? 1 : 2;
+          wishes.push({ endpointId, lane, most: 1 });
+          probes.push(endpointId);
+          left -= 1;
+        }
+        continue;
+      }
+      // Known here before the database: only what a person asked for may go.
+      const closed = !this.#endpoints.isOpenFor(endpoint, false);
+      const most = Math.min(all, share, left);
+      const first = due.first ? most : 0;
+      // One place is never taken by first tries while something else waits.
+      const rest = Math.min(later, due.first ? Math.max(1, Math.floor(most / 8)) : most);
+      const lanes: readonly (readonly [number, boolean, number])[] = [
+        [askedLane, due.asked, Math.min(later, most)],
+        [0, due.first, due.later || due.replay ? Math.max(first - rest, 0) : first],
+        [1, due.later, due.replay ? Math.ceil(rest / 2) : rest],
+        [2, due.replay, due.later ? Math.floor(rest / 2) : rest],
+      ];
+      for (const [lane, wanted, count] of lanes) {
+        if (!wanted || count <= 0 || (closed && lane !== askedLane)) continue;
+        wishes.push({ endpointId, lane, most: count });
+        left -= count;
+      }
+    }
+    return { wishes, probes };
+  }
+
+  /** Claims once. False when there was nothing to claim or no room for it. */
+  async #claim(): Promise<boolean> {
+    const { wishes, probes } = this.#wishes();
+    if (wishes.length === 0 || this.#draining) return false;
+    const { claimed, without } = await claim(this.#pool, this.leaseMs, wishes, probes);
+    faultPoint('sender:claimed');
+    if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');
+    this.#noteClaimed(wishes, claimed);
+    this.#admit(claimed);
+    return true;
+  }
+
+  /** A lane that gave less than was asked for has nothing more that is due; and tenants take turns. */
+  #noteClaimed(wishes: readonly Wish[], claimed: readonly Claimed[]): void {
+    const counts = new Map<string, number>();
+    const count = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
+    for (const one of claimed) {
+      count(`${one.endpointId} ${one.queueLane}`);
+      if (one.forced) count(`${one.endpointId} ${askedLane}`);
+    }
+    for (const { endpointId, lane, most } of wishes) {
+      const due = this.#due.get(endpointId);
+      if (due === undefined) continue;
+      const more = !due.probe && (counts.get(`${endpointId} ${lane}`) ?? 0) >= most;
+      const left = {
+        ...due,
+        first: lane === 0 ? more : due.first && !due.probe,
+        later: lane === 1 ? more : due.later && !due.probe,
+        replay: lane === 2 ? more : due.replay && !due.probe,
+        asked: lane === askedLane ? more : due.asked && !due.probe,
+      };
+      this.#due.delete(endpointId);
+      if (left.first || left.later || left.replay || left.asked) this.#due.set(endpointId, left);
+    }
+  }
+
+  #admit(deliveries: readonly Claimed[]): void {
+    if (this.#draining) {
+      this.#return(deliveries);
+      return;
+    }
+    for (const one of deliveries) this.#places.add(one);
+    this.#start();
+  }
+
+  #start(): void {
+    const refused: Claimed[] = [];
+    this.#places.start((one) => this.#begin(one) || refused.push(one) < 0);
+    this.#return(refused);
+  }
+
+  /** The endpoint it may be sent to now; null when it may not, or when an answer might come after the lease. */
+  #mayBegin(delivery: Claimed): Endpoint | null {
+    const endpoint = this.#endpoints.get(delivery.endpointId);
+    if (endpoint === undefined) return null;
+    if (performance.now() >= delivery.leaseEnds - this.#deps.config.webhookExchangeMs) return null;
+    return delivery.forced || this.#endpoints.isOpenFor(endpoint, delivery.probe) ? endpoint : null;
+  }
+
+  #begin(delivery: Claimed): boolean {
+    const endpoint = this.#mayBegin(delivery);
+    if (endpoint === null) return false;
+    const startedAt = this.#now();
+    const begun = performance.now();
+    const over = (answer: Answer): void => this.#ended(delivery, endpoint, startedAt, begun, answer);
+    this.#post(endpoint, delivery, startedAt).then(over, (error: unknown) => {
+      // A fault of ours (a key that is gone, say): it is tried again by the schedule, and never at once.
+      this.#deps.logger.error({ err: error, deliveryId: delivery.deliveryId }, 'a delivery could not be sent');
+      over({ status: null, error: 'connection_failed', headers: {}, bodyStart: nothing, durationMs: 0 });
+    });
+    return true;
+  }
+
+  async #post(endpoint: Endpoint, delivery: Claimed, startedAt: number): Promise<Answer> {
+    const headers = deliveryHeaders(this.#endpoints.keysOf(endpoint, startedAt), {
+      id: delivery.messageId,
+      body: delivery.body,
+      attempt: delivery.attempt,
+      timestamp: Math.floor(startedAt / 1_000),
+      consistencyToken: this.#tokenOf(delivery),
+    });
+    return this.#deps.exchange.post(endpoint.url, headers, delivery.body);
+  }
+
+  #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: Answer): void {
+    // If we die between the answer and its record, the lease lapses and it is sent again: same id, higher attempt.
+    faultPoint('sender:answered');
+    this.#places.ended(delivery, performance.now() - begun);
+    const config = { delays: this.#deps.config.webhookRetryDelaysMs, now: this.#now(), random: this.#random() };
+    const verdict = judge(answer, delivery, config);
+    this.#endpoints.heard(endpoint.id, verdict);
+    this.#metrics?.attempted(resultOf(answer.status, answer.error));
+    const attempt = attemptOf(delivery, startedAt, answer);
+    this.#recorder.add({ delivery, verdict, attempt, seenRevision: endpoint.changedRevision });
+    this.#start();
+    if (this.#due.size > 0 || this.#draining) this.#ringSoon();
+  }
+
+  /** Once for all that end in the same turn: who waits looks at every endpoint that has something due. */
+  #ringSoon(): void {
+    if (this.#ringing) return;
+    this.#ringing = true;
+    setImmediate(() => {
+      this.#ringing = false;
+      this.#bell.ring();
+    });
+  }
+
+  #recorded(results: readonly Result[], unwell: readonly HealthRow[]): void {
+    faultPoint('sender:recorded');
+    for (const { delivery, verdict } of results) {
+      if (verdict.endpoint === 'well') this.#endpoints.unbar(delivery.endpointId);
+      if (verdict.outcome === 'again') continue;
+      this.#metrics?.over(verdict.outcome);
+      if (verdict.outcome === 'delivered') {
+        this.#metrics?.delivered((this.#now() - Date.parse(delivery.eventTime)) / 1_000);
+      }
+    }
+    const { webhookDisableAfterMs } = this.#deps.config;
+    let disable = false;
+    for (const row of unwell) {
+      this.#endpoints.bar(row);
+      disable ||= row.disable !== null || (row.failingMs ?? 0) >= webhookDisableAfterMs;
+    }
+    if (disable) this.#disable();
+    if (unwell.length > 0) this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
+  }
+
+  /** Others may have them. What cannot be given back lapses. */
+  #return(deliveries: readonly Claimed[]): void {
+    if (deliveries.length === 0) return;
+    const probes = deliveries.filter(({ probe }) => probe).map(({ endpointId }) => endpointId);
+    const given = giveBack(this.#pool, deliveries, probes).catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error, deliveries: deliveries.length }, 'deliveries lapse: not given back'),
+    );
+    this.#returning = Promise.all([this.#returning, given]).then(() => undefined);
+  }
+
+  #tokenOf({ lane, position }: Claimed): string {
+    const name = `${lane}=${position}`;
+    const known = this.#tokens.get(name);
+    if (known !== undefined) return known;
+    if (this.#tokens.size >= mostTokens) this.#tokens.clear();
+    const token = encodeToken(this.#deps.secrets, new Map([[lane, position]]));
+    this.#tokens.set(name, token);
+    return token;
+  }
+}
+
+const nothing = Buffer.alloc(0);

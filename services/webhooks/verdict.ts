@@ -1,0 +1,90 @@
+import type { Leased } from '#projections/webhooks/handover.ts';
+import { retryAfterMs, retryDelayMs } from './schedule.ts';
+
+/** What an answer means for its delivery and for its endpoint. Pure. */
+
+/** How an exchange ended. */
+export interface Answer {
+  readonly status: number | null;
+  /** Null when a status came. */
+  readonly error: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodyStart: Buffer;
+  readonly durationMs: number;
+}
+
+export interface Verdict {
+  /** `again`: it stays pending, and is due after `waitMs`. */
+  readonly outcome: 'delivered' | 'again' | 'failed';
+  readonly waitMs: number;
+  /** `well`: 2xx. `down`: no answer, 5xx or 429. `refuses`: it is there, and took this one for wrong. */
+  readonly endpoint: 'well' | 'refuses' | 'down';
+  /** Asked for time: nothing at all is sent to it for so long, milliseconds. */
+  readonly pauseMs: number;
+  /** Why it is to be turned off; null when it is not. */
+  readonly disable: 'gone' | 'receiver' | null;
+}
+
+/** Longest time for which one answer may hold up everything else for its endpoint, milliseconds. */
+const mostPauseMs = 5 * 60_000;
+
+const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
+
+export const judge = (
+  { status, headers }: Answer,
+  { tries, trigger }: Pick<Leased, 'tries' | 'trigger'>,
+  { delays, now, random }: { readonly delays: readonly number[]; readonly now: number; readonly random: number },
+): Verdict => {
+  const asked = headers['webhook-delivery']?.trim().toLowerCase();
+  const disable = status === 410 ? 'gone' : status !== null && asked === 'disable' ? 'receiver' : null;
+  if (isSuccess(status)) return { outcome: 'delivered', waitMs: 0, endpoint: 'well', pauseMs: 0, disable };
+  const endpoint = status === null || status >= 500 || status === 429 ? 'down' : 'refuses';
+  const hint = status === null ? null : retryAfterMs(headers, now);
+  const pauseMs = hint !== null && (status === 429 || status === 503) ? Math.min(hint, mostPauseMs) : 0;
+  const failed = { outcome: 'failed', waitMs: 0, endpoint, pauseMs, disable } as const;
+  // A test is over with one attempt: it was asked for by somebody who looks at what comes of it.
+  if (trigger === 'test' || asked === 'abort-message') return failed;
+  const last = delays.length - 1;
+  // An endpoint that wants to be off has not refused the delivery: it waits to be turned on, also after its last try.
+  const scheduled = retryDelayMs(delays, disable === null ? tries + 1 : Math.min(tries + 1, last), random);
+  if (scheduled === null) return failed;
+  return { outcome: 'again', waitMs: Math.max(scheduled, hint ?? 0), endpoint, pauseMs, disable };
+};
+
+/** What is kept of a body, bytes. */
+const mostBody = 4_096;
+/** jsonb holds no NUL. */
+const nul = String.fromCharCode(0);
+
+/** What is kept of a body: well-formed text whatever came, null when nothing did. */
+export const bodyText = (bodyStart: Buffer): string | null => {
+  if (bodyStart.length === 0) return null;
+  const cut = bodyStart.length > mostBody;
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bodyStart.subarray(0, mostBody), { stream: cut });
+  return text.replaceAll(nul, '\ufffd');
+};
+
+/** An attempt as the delivery lists it. */
+export interface Attempt {
+  readonly number: number;
+  readonly at: string;
+  readonly trigger: Leased['trigger'];
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+  readonly responseBody: string | null;
+}
+
+export const attemptOf = (
+  { attempt, trigger }: Pick<Leased, 'attempt' | 'trigger'>,
+  startedAt: number,
+  { status, error, durationMs, bodyStart }: Answer,
+): Attempt => ({
+  number: attempt,
+  at: new Date(startedAt).toISOString(),
+  trigger,
+  status,
+  error,
+  durationMs,
+  responseBody: bodyText(bodyStart),
+});

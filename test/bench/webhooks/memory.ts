@@ -1,0 +1,64 @@
+/**
+ * Resident memory of the webhooks process while receivers answer what is meant to fill it, beside its level under the
+ * same events answered well.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ReceiverPath, startReceivers } from '#test/support/egress-receivers.ts';
+import { residentMb } from '../environment.ts';
+import { type BenchRow, spread } from '../row.ts';
+import { cleanup } from './cleanup.ts';
+import type { Feed } from './feed.ts';
+import { BenchWorld } from './world.ts';
+
+const goalMb = 30;
+const rate = 40;
+const sampleMs = 100;
+const attacks: readonly ReceiverPath[] = ['/300mb', '/gzip-bomb', '/endless-headers', '/drip-body'];
+
+/** Appends so many a second for so long; gives a sample of the memory every 100 ms. */
+const under = async (feed: Feed, pid: number, ms: number): Promise<readonly number[]> => {
+  const samples: number[] = [];
+  const sampler = setInterval(() => samples.push(residentMb(pid)), sampleMs);
+  try {
+    const start = performance.now();
+    for (let n = 0; n < (rate * ms) / 1_000; n += 1) {
+      await delay(Math.max(0, start + (n * 1_000) / rate - performance.now()));
+      await feed.append();
+    }
+  } finally {
+    clearInterval(sampler);
+  }
+  return samples;
+};
+
+export const memory = async (quick: boolean): Promise<BenchRow[]> => {
+  const [warmMs, ms] = quick ? [15_000, 15_000] : [60_000, 30_000];
+  await using stack = cleanup();
+  // Each endpoint is attacked to the end: no breaker gives it rest.
+  const world = await BenchWorld.open(stack, { env: { WEBHOOK_BREAKER_FAILURES: '10000' } });
+  const receivers = await startReceivers();
+  stack.defer(() => receivers.close());
+  const workspaceId = randomUUID();
+  const feed = await world.feed(workspaceId);
+  for (const _ of attacks) await world.register(workspaceId, receivers.url('/ok'));
+  const warm = await under(feed, world.webhooks.pid, warmMs);
+  const level = spread(warm.slice(-50)).median;
+  for (const path of attacks) await world.register(workspaceId, receivers.url(path));
+  const during = await under(feed, world.webhooks.pid, ms);
+  const { min, max } = spread(during);
+  const seen = await Promise.all(attacks.map(async (path) => ({ path, ...(await receivers.seen(path)) })));
+  const idle = seen.find(({ requests }) => requests === 0);
+  if (idle !== undefined) throw new Error(`nothing was sent to ${idle.path}`);
+  const most = Math.max(max - level, level - min);
+  return [
+    {
+      name: 'webhooks: memory under attack, farthest from its level before',
+      unit: 'MB',
+      ours: most,
+      goal: `≤ ${goalMb}`,
+      ok: most <= goalMb,
+      note: `level ${level.toFixed(0)}, then ${min.toFixed(0)} to ${max.toFixed(0)} in ${ms / 1_000} s; ${seen.map(({ path, requests, bytesSent }) => `${path} ${requests} × (${Math.round(bytesSent / 1e6)} MB taken in all)`).join(', ')}; peer quoted: 51 to 1,674 MB`,
+    },
+  ];
+};

@@ -1,0 +1,168 @@
+/**
+ * An installation of the bench's own: a database, the event store in this process, and `services/webhooks/main.ts` as an
+ * operator starts it, with production defaults but for the targets, which are on this machine.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { webhook } from '#domain/webhook.ts';
+import { openParts, type Parts } from '#infra/parts.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { readConfig } from '#runtime/config.ts';
+import { DomainStore, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { sharedServer } from '#test/support/postgres.ts';
+import { type Process, start } from '#test/support/processes.ts';
+import { cpuSeconds, environment, familyOf, parentOf } from '../environment.ts';
+import { Feed } from './feed.ts';
+
+const follow = `--import=${fileURLToPath(new URL('../../support/follow-parent.ts', import.meta.url))}`;
+
+/** @throws when anything that writes here may be told that its commit is safe before it is. */
+const durable = async (pool: pg.Pool): Promise<void> => {
+  const { rows } = await pool.query(
+    `select 1 from pg_db_role_setting, unnest(setconfig) s where s ~ '^(fsync|synchronous_commit|full_page_writes)='`,
+  );
+  if (rows.length > 0) throw new Error('a role or database has settings of its own for what waits for the disk');
+};
+
+/** A database that goes with the stack; Postgres waits for its disk in it, and the lines say on which machine. */
+export const benchDatabase = async (
+  stack: AsyncDisposableStack,
+): Promise<{ readonly url: string; readonly environment: readonly string[] }> => {
+  const server = await sharedServer();
+  stack.defer(server.stop);
+  const admin = new pg.Pool({ connectionString: server.url, max: 1 });
+  admin.on('error', () => undefined);
+  stack.defer(() => admin.end());
+  await durable(admin);
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  await admin.query(`create database ${name}`);
+  stack.defer(async () => void (await admin.query(`drop database ${name} with (force)`)));
+  const { href } = Object.assign(new URL(server.url), { pathname: `/${name}` });
+  return { url: href, environment: await environment(href) };
+};
+
+export interface Appending {
+  readonly parts: Parts;
+  readonly codec: EventCodec;
+  readonly store: DomainStore;
+}
+
+/** The event store and what encodes for it, in this process. */
+export const openAppending = async (
+  stack: AsyncDisposableStack,
+  databaseUrl: string,
+  secretKey: string,
+): Promise<Appending> => {
+  const config = readConfig({ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATABASE_POOL: '2' });
+  const parts = await openParts({ name: 'bench', config, secrets: new Secrets(secretKey) });
+  stack.defer(parts.close);
+  parts.pool.on('error', () => undefined);
+  const codec = new EventCodec(parts.dataKeys);
+  return { parts, codec, store: new DomainStore(parts.store, codec, config.partitions) };
+};
+
+/** Of one process: milliseconds of processor for each delivery. */
+export type CpuOf = Readonly<Record<string, number>>;
+
+export class BenchWorld {
+  readonly databaseUrl: string;
+  readonly webhooks: Process;
+  readonly #appending: Appending;
+  readonly #postgres: number;
+
+  /** @param env for the webhooks process, and for those named in `besides`, which are started first. */
+  static async open(
+    stack: AsyncDisposableStack,
+    {
+      env = {},
+      besides = [],
+    }: { readonly env?: Readonly<Record<string, string>>; readonly besides?: readonly string[] } = {},
+  ): Promise<BenchWorld> {
+    const database = await benchDatabase(stack);
+    const secretKey = `v1:${randomBytes(32).toString('base64')}`;
+    const appending = await openAppending(stack, database.url, secretKey);
+    const profile = process.env.BENCH_PROFILE;
+    const profiling = profile === undefined ? '' : ` --cpu-prof --cpu-prof-dir=${profile}`;
+    const all = {
+      DATABASE_URL: database.url,
+      SECRET_KEY: secretKey,
+      PRIVATE_TARGETS: '*',
+      LOG_LEVEL: 'info',
+      NODE_OPTIONS: `${follow}${profiling}`,
+      ...env,
+    };
+    const processes: Process[] = [];
+    for (const main of [...besides, 'services/webhooks/main.ts']) {
+      const one = await start(main, { env: all });
+      stack.defer(async () => void (await one.stop(3_000)));
+      processes.push(one);
+    }
+    const webhooks = processes.at(-1) as Process;
+    const { rows } = await appending.parts.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return new BenchWorld(database.url, appending, webhooks, parentOf(rows[0]?.pid ?? Number.NaN));
+  }
+
+  private constructor(databaseUrl: string, appending: Appending, webhooks: Process, postgres: number) {
+    this.databaseUrl = databaseUrl;
+    this.#appending = appending;
+    this.webhooks = webhooks;
+    this.#postgres = postgres;
+  }
+
+  get pool(): pg.Pool {
+    return this.#appending.parts.pool;
+  }
+
+  feed(workspaceId: string): Promise<Feed> {
+    return Feed.open(this.#appending.parts.store, this.#appending.codec, { workspaceId });
+  }
+
+  /** An endpoint for everything about posts. */
+  async register(workspaceId: string, url: string): Promise<string> {
+    const id = randomUUID();
+    const command = uuidv7();
+    await execute(
+      this.#appending.store,
+      webhook,
+      id,
+      { type: 'Register', url, events: ['post.*'], description: null, keyVersion: 'v1' },
+      {
+        workspaceId,
+        actor: { type: 'service', id: 'bench' },
+        correlationId: command,
+        causationId: command,
+        commandId: command,
+        now: new Date().toISOString(),
+      },
+    );
+    return id;
+  }
+
+  /** Processor used from here on; the function it returns divides it. NaN where Postgres runs elsewhere. */
+  cpu(receiverPid: number): (deliveries: number) => CpuOf {
+    const used = (): CpuOf => ({
+      webhooks: cpuSeconds(this.webhooks.pid),
+      Postgres: familyOf(this.#postgres).reduce((sum, pid) => sum + cpuSeconds(pid), 0),
+      load: cpuSeconds(process.pid),
+      receiver: cpuSeconds(receiverPid),
+    });
+    const before = used();
+    return (deliveries) => {
+      const after = used();
+      return Object.fromEntries(
+        Object.entries(before).map(([name, at]) => [name, (((after[name] ?? Number.NaN) - at) * 1_000) / deliveries]),
+      );
+    };
+  }
+
+  /** What it logged as going wrong. */
+  complaints(): readonly string[] {
+    return this.webhooks
+      .log()
+      .filter(({ level }) => level === 'warn' || level === 'error' || level === 'fatal')
+      .map(({ msg }) => String(msg));
+  }
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { serviceHolds, standardHolds } from '#services/standalone/receiver.ts';
+import type { Random } from '#test/support/seed.ts';
+import type { Load } from './load.ts';
+
+/**
+ * Receivers of webhooks that answer as the worst of them do, and somebody who keeps changing what they hear. All that
+ * arrived is kept, to be held against the streams afterwards.
+ */
+
+export interface Arrival {
+  readonly endpointId: string;
+  /** Envelope id. */
+  readonly id: string;
+  readonly type: string;
+  readonly attempt: number;
+  /** Whether both signatures held. */
+  readonly signed: boolean;
+  /** A whole answer of 2xx was sent. */
+  readonly taken: boolean;
+}
+
+export const hookNames = ['always', 'widened', 'switched', 'gone'] as const;
+type HookName = (typeof hookNames)[number];
+
+interface Hook {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** A receiver that says 410 is off within this, and on again, milliseconds. */
+const patienceMs = 60_000;
+
+export class Hooks {
+  readonly arrivals: Arrival[] = [];
+  readonly #random: Random;
+  readonly #server: Server;
+  readonly #hooks = new Map<string, Hook>();
+  /** Says 410 to everything. */
+  #gone = false;
+
+  static async open(random: Random): Promise<Hooks> {
+    const hooks = new Hooks(random);
+    await new Promise<void>((resolve) => hooks.#server.listen(0, '127.0.0.1', resolve));
+    return hooks;
+  }
+
+  private constructor(random: Random) {
+    this.#random = random;
+    this.#server = createServer((request, response) => {
+      this.#take(request, response).catch(() => request.destroy());
+    });
+  }
+
+  get host(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#hooks.values()].map(({ id }) => id);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** One endpoint of each name. */
+  async prepare(load: Load): Promise<void> {
+    for (const name of hookNames) {
+      const body = { url: `http://${this.host}/${name}`, events: name === 'widened' ? ['client.*'] : ['*'] };
+      const key = randomUUID();
+      const { status, code, data } = await load.call('POST', '/webhooks', body, key);
+      if (status !== 200) throw new Error(`the webhook ${name} was refused: ${status} ${code}`);
+      load.told.push({ path: '/webhooks', key, body, data, exact: true });
+      this.#hooks.set(name, { id: data.id, secret: String(data.secret) });
+    }
+  }
+
+  /** Changes what is heard until the signal aborts; leaves all of them on. */
+  async keepChanging(load: Load, signal: AbortSignal): Promise<void> {
+    const going = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await this.#change(load, this.#random.pick(['widen', 'switch', 'leave'] as const));
+        await delay(this.#random.int(100, 1_500));
+      }
+    };
+    await going();
+    await this.#patch(load, 'switched', { active: true });
+  }
+
+  async #change(load: Load, what: 'widen' | 'switch' | 'leave'): Promise<void> {
+    if (what === 'widen') {
+      const events = this.#random.pick([['*'], ['client.*'], ['post.*', 'target.*'], ['client.*', 'target.published']]);
+      await this.#patch(load, 'widened', { events });
+    } else if (what === 'switch') {
+      await this.#patch(load, 'switched', { active: this.#random.int(0, 1) === 1 });
+    } else await this.#leave(load);
+  }
+
+  /** It says 410 until it is off, then it is back and turned on. */
+  async #leave(load: Load): Promise<void> {
+    const { id } = this.#hook('gone');
+    this.#gone = true;
+    const isOff = async () => (await load.get(`/webhooks/${id}`)).data.active === false;
+    for (const until = performance.now() + patienceMs; !(await isOff()); ) {
+      // Something has to be said for a receiver to refuse it.
+      await load.run('race');
+      if (performance.now() > until) {
+        load.violations.push(`webhook ${id} answers 410 and is still on`);
+        break;
+      }
+    }
+    this.#gone = false;
+    await this.#patch(load, 'gone', { active: true });
+  }
+
+  async #patch(load: Load, name: HookName, changes: object): Promise<void> {
+    const { id } = this.#hook(name);
+    const { status, code } = await load.call('PATCH', `/webhooks/${id}`, changes);
+    if (status !== 200) load.violations.push(`webhook ${name} could not be changed: ${status} ${code}`);
+  }
+
+  #hook(name: string): Hook {
+    const found = this.#hooks.get(name);
+    if (found === undefined) throw new Error(`there is no webhook ${name}`);
+    return found;
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString('utf8');
+    const name = (request.url ?? '/').slice(1);
+    const hook = this.#hooks.get(name);
+    // The event that is minted by its own registration may come before we know what it is called.
+    if (hook === undefined) return void response.writeHead(503).end();
+    const { id, type } = JSON.parse(body) as { id: string; type: string };
+    const signed = standardHolds(request, body, hook.secret) && serviceHolds(request, body, hook.secret);
+    const attempt = Number(request.headers['x-service-attempt']);
+    const arrived = (taken: boolean): void =>
+      void this.arrivals.push({ endpointId: hook.id, id, type, attempt, signed, taken });
+    const fate = name === 'gone' && this.#gone ? 100 : this.#random.int(0, 99);
+    if (fate === 100) {
+      arrived(false);
+      response.writeHead(410).end();
+    } else if (fate < 6) {
+      arrived(false);
+      response.writeHead(500).end('not now');
+    } else if (fate < 8) {
+      arrived(false);
+      response.writeHead(429, { 'retry-after': '1' }).end();
+    } else if (fate < 11) {
+      arrived(false);
+      request.socket.destroy();
+    } else if (fate < 14) {
+      // Taken, and its answer is lost: it comes again.
+      arrived(true);
+      request.socket.destroy();
+    } else {
+      if (fate < 24) await delay(this.#random.int(20, 200));
+      arrived(true);
+      response.writeHead(204).end();
+    }
+  }
+}

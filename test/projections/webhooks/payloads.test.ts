@@ -1,0 +1,525 @@
+import { deepEqual } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { published, unpublished } from '#projections/webhooks/types.ts';
+import { personalMembers } from '#runtime/personal.ts';
+import { eventCatalogue } from '#schemas/events.ts';
+import { covered, given, mostBytes, personal } from '#test/support/payloads.ts';
+import type { Given } from '#test/support/projecting.ts';
+import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** Every event that is published, and with what data. */
+
+const on =
+  (kind: string, id: string) =>
+  (type: string, data: object = {}): Given => ({ stream: `${kind}-${id}`, type, data });
+const at = (minute: number): string => new Date(Date.UTC(2026, 2, 2, 8, minute)).toISOString();
+const uuids = (count: number): string[] => Array.from({ length: count }, () => randomUUID());
+
+suite('published: targets', (t) => {
+  const [targetId = '', postId = '', accountId = '', clientId = ''] = uuids(4);
+  const ids = { targetId, postId, accountId, clientId, platform: 'x' };
+  const target = on('target', targetId);
+  const plan = planned({ targetId, accountId, clientId, dueAt: at(0), jitterSeconds: 30 });
+  const scheduled = target('TargetScheduled', { ...plan, postId, postRevision: 0 });
+  const claim = { attempt: 1, takeover: 0 };
+  const started = target('TargetPublishStarted', claim);
+  const unknown = target('TargetOutcomeUnknown', { ...claim, failure, reconcileAt: at(9) });
+  const there = { externalId: 'x-1', permalink: 'https://x.com/1', publishedAt: at(1) };
+  const time = { scheduledAt: at(30), scheduledLocal: '2026-03-02T09:30', jitterSeconds: 7 };
+  const moved = { dueAt: at(30), scheduledLocal: '2026-03-02T09:30', jitterSeconds: 7 };
+
+  t('scheduled, moved, held, released, revised, canceled', async () => {
+    await given()
+      .when(scheduled)
+      .gives({
+        'target.scheduled': {
+          ...ids,
+          scheduledAt: at(0),
+          scheduledLocal: null,
+          jitterSeconds: 30,
+          timezone: 'UTC',
+          scheduleMode: 'managed',
+          scheduleModeReason: null,
+        },
+      });
+    const rescheduled = target('TargetRescheduled', moved);
+    await given(scheduled)
+      .when(rescheduled)
+      .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(0) } });
+    await given(scheduled, rescheduled)
+      .when(target('TargetRescheduled', { ...moved, dueAt: at(40) }))
+      .gives({ 'target.rescheduled': { ...ids, ...time, scheduledAt: at(40), previousScheduledAt: at(30) } });
+    const held = target('TargetHeld', { postRevision: 0 });
+    await given(scheduled, rescheduled)
+      .when(held)
+      .gives({ 'target.held': { ...ids, scheduledAt: at(30) } });
+    await given(scheduled, held)
+      .when(target('TargetReleased', { postRevision: 0, dueAt: at(20) }))
+      .gives({ 'target.released': { ...ids, scheduledAt: at(20) } });
+    await given(scheduled)
+      .when(target('TargetRevised', { postRevision: 4, ...moved }))
+      .gives({ 'target.revised': { ...ids, ...time, postRevision: 4 } });
+    for (const reason of ['requested', 'client_archived', 'approval_rejected', 'post_canceled']) {
+      await given(scheduled)
+        .when(target('TargetCanceled', { reason, postRevision: null }))
+        .gives({ 'target.canceled': { ...ids, reason } });
+    }
+  });
+
+  t('an attempt: begun, published, failed, put off; what happens inside it is not told', async () => {
+    await given(scheduled)
+      .when(started)
+      .gives({ 'target.publishing': { ...ids, attempts: 1 } });
+    await given(scheduled, started)
+      .when(target('TargetPublishCheckpointed', { ...claim, step: 'boundary', data: {}, deadline: at(2) }))
+      .gives({});
+    await given(scheduled, started)
+      .when(target('TargetPublishTakenOver', { attempt: 1, takeover: 1 }))
+      .gives({});
+    await given(scheduled, started)
+      .when(target('TargetPublished', { ...claim, ...there }))
+      .gives({ 'target.published': { ...ids, attempts: 1, ...there, settledBy: null } });
+    const cause = { ...failure, platformCode: '503', platformMessage: 'over capacity', mediaId: randomUUID() };
+    const whole = { ...ids, attempts: 2, failure: cause };
+    const second = { attempt: 2, takeover: 1, failure: cause };
+    await given(scheduled, started)
+      .when(target('TargetFailed', second))
+      .gives({ 'target.failed': { ...whole, settledBy: null } });
+    await given(scheduled, started)
+      .when(target('TargetRateLimited', { ...second, retryAt: at(15) }))
+      .gives({ 'target.rate_limited': { ...whole, retryAt: at(15) } });
+    await given(scheduled, started)
+      .when(target('TargetPublishDeferred', { ...second, retryAt: at(15) }))
+      .gives({ 'target.deferred': { ...whole, retryAt: at(15) } });
+    await given(scheduled, started)
+      .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15) }))
+      .gives({ 'target.outcome_unknown': { ...whole, reconcileAt: at(15) } });
+    await given(scheduled, started)
+      .when(target('TargetHandedToPlatform', { ...claim, externalId: 'x-1' }))
+      .gives({ 'target.handed_to_platform': { ...ids, attempts: 1, externalId: 'x-1', scheduledAt: at(0) } });
+  });
+
+  t('an unknown outcome that was found out', async () => {
+    const nothing = { externalId: null, permalink: null, publishedAt: null, failure: null };
+    for (const by of ['reconcile', 'admin']) {
+      const settled = (over: object) => target('TargetOutcomeSettled', { ...nothing, by, ...over });
+      const history = given(scheduled, started, unknown);
+      await history
+        .when(settled({ outcome: 'published', ...there }))
+        .gives({ 'target.published': { ...ids, attempts: 1, ...there, settledBy: by } });
+      await history.when({ ...settled({ outcome: 'published' }), at: at(50) }).gives({
+        'target.published': {
+          ...ids,
+          attempts: 1,
+          externalId: null,
+          permalink: null,
+          publishedAt: at(50),
+          settledBy: by,
+        },
+      });
+      await history
+        .when(settled({ outcome: 'failed', failure }))
+        .gives({ 'target.failed': { ...ids, attempts: 1, failure, settledBy: by } });
+      await history
+        .when(settled({ outcome: 'absent' }))
+        .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(0), reason: 'proven_absent' } });
+    }
+  });
+
+  t('tried again', async () => {
+    const limited = target('TargetRateLimited', { ...claim, retryAt: at(15), failure });
+    for (const [by, reason] of [
+      ['schedule', 'retry_time_reached'],
+      ['retry', 'retry_requested'],
+    ]) {
+      await given(scheduled, started, limited)
+        .when(target('TargetRequeued', { by, dueAt: at(15) }))
+        .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason } });
+    }
+    // Refused before it was begun, an attempt counts.
+    await given(scheduled, target('TargetFailed', { ...claim, failure }))
+      .when(target('TargetRequeued', { by: 'retry', dueAt: at(15) }))
+      .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason: 'retry_requested' } });
+    await given(scheduled, started, target('TargetPublishDeferred', { ...claim, retryAt: at(12), failure }))
+      .when(target('TargetRescheduled', moved))
+      .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(12) } });
+  });
+
+  t('after it was published', async () => {
+    const done = target('TargetPublished', { ...claim, ...there });
+    await given(scheduled, started, done)
+      .when(target('TargetFirstCommentPosted', { externalId: 'x-2' }))
+      .gives({ 'target.first_comment_posted': { ...ids, commentExternalId: 'x-2' } });
+    const issue = { code: 'platform_rejected', message: 'Too long.', platformCode: '400' };
+    await given(scheduled, started, done)
+      .when(target('TargetFirstCommentFailed', issue))
+      .gives({ 'target.first_comment_failed': { ...ids, firstCommentIssue: issue } });
+    const removed = target('TargetRemovedOnPlatform', { observedAt: at(90) });
+    await given(scheduled, started, done)
+      .when(removed)
+      .gives({ 'target.removed': { ...ids, externalId: 'x-1', observedAt: at(90) } });
+    const settled = { ...there, externalId: null, failure: null, by: 'admin', outcome: 'published' };
+    await given(scheduled, started, unknown, target('TargetOutcomeSettled', settled))
+      .when(removed)
+      .gives({ 'target.removed': { ...ids, externalId: null, observedAt: at(90) } });
+  });
+
+  t('whatever a network answers, it stays small', async () => {
+    const failed = (message: string, platformMessage: string) =>
+      target('TargetFailed', { ...claim, failure: { ...failure, message, platformMessage } });
+    const whole = { ...failure, message: '語'.repeat(2000), platformMessage: '語'.repeat(2000) };
+    await given(scheduled, started)
+      .when(failed(whole.message, whole.platformMessage))
+      .gives({ 'target.failed': { ...ids, attempts: 1, failure: whole, settledBy: null } });
+    // JSON writes these six times as long.
+    const bells = '\u0007'.repeat(2000);
+    await given(scheduled, started)
+      .when(failed(bells, bells))
+      .gives({
+        'target.failed': {
+          ...ids,
+          attempts: 1,
+          failure: { ...failure, message: bells, platformMessage: bells.slice(0, 500) },
+          settledBy: null,
+        },
+      });
+  });
+});
+
+suite('published: posts', (t) => {
+  const [id = '', clientId = '', campaignId = '', ...rest] = uuids(3 + 500);
+  const ids = { postId: id, clientId };
+  const post = on('post', id);
+  const createdBy = { type: 'member', id: randomUUID() };
+  const mediaIds = uuids(2);
+  const body = postBody({ content: 'Hello', mediaIds, campaignId });
+  const composed = { excerpt: 'Hello', mediaIds, campaignId };
+  const targets = (count: number) =>
+    rest.slice(0, count).map((targetId, index) =>
+      planned({
+        targetId,
+        accountId: randomUUID(),
+        clientId,
+        platform: index % 2 === 0 ? 'x' : 'bluesky',
+        // The last one of the list is not the latest.
+        dueAt: at(index === 1 ? 40 : 20 - index / 60),
+      }),
+    );
+  const scheduled = (count: number, number = 1) =>
+    post('PostScheduled', { clientId, createdBy, body, plan: { number, targets: targets(count) } });
+  const drafted = post('PostDrafted', { clientId, createdBy, body });
+  const settled = (index: number, outcome: string) =>
+    post('PostTargetSettled', {
+      targetId: rest[index],
+      targetRevision: 5,
+      outcome,
+      publishedAt: outcome === 'published' ? at(21) : null,
+    });
+
+  t('scheduled at once: created and scheduled', async () => {
+    await given()
+      .when(scheduled(3))
+      .gives({
+        'post.created': {
+          ...ids,
+          status: 'scheduled',
+          createdBy,
+          ...composed,
+          targetCount: 3,
+          scheduledAt: targets(3)[2]?.dueAt ?? '',
+        },
+        'post.scheduled': {
+          ...ids,
+          plan: 1,
+          campaignId,
+          scheduledAt: targets(3)[2]?.dueAt ?? '',
+          lastScheduledAt: at(40),
+          platforms: ['bluesky', 'x'],
+          targetCount: 3,
+        },
+      });
+  });
+
+  t('a draft: created, updated, then scheduled', async () => {
+    await given()
+      .when(drafted)
+      .gives({
+        'post.created': { ...ids, status: 'draft', createdBy, ...composed, targetCount: 0, scheduledAt: null },
+      });
+    const replaced = post('DraftReplaced', { body: postBody({ content: 'Bye' }) });
+    await given(drafted)
+      .when(replaced)
+      .gives({ 'post.updated': { ...ids, excerpt: 'Bye', mediaIds: [], campaignId: null } });
+    await given(drafted, replaced)
+      .when(scheduled(1, 2))
+      .gives({
+        'post.scheduled': {
+          ...ids,
+          plan: 2,
+          campaignId,
+          scheduledAt: at(20),
+          lastScheduledAt: at(20),
+          platforms: ['x'],
+          targetCount: 1,
+        },
+      });
+  });
+
+  t('of a text only the beginning is told, whole characters', async () => {
+    const excerptOf = async (over: object, excerpt: string) =>
+      given(drafted)
+        .when(post('DraftReplaced', { body: postBody(over) }))
+        .gives({ 'post.updated': { ...ids, excerpt, mediaIds: [], campaignId: null } });
+    const long = `${'a'.repeat(279)}🎈 tail`;
+    await excerptOf({ content: long }, 'a'.repeat(279));
+    await excerptOf({ content: `b${long}` }, `b${'a'.repeat(279)}`);
+    await excerptOf({ content: `${'a'.repeat(278)}🎈 tail` }, `${'a'.repeat(278)}🎈`);
+    const segments = ['', 'first', 'second'].map((content) => ({ content, mediaIds: [] }));
+    await excerptOf({ content: '', thread: { segments } }, 'first');
+    await excerptOf({ content: 'base', thread: { segments } }, 'base');
+    await excerptOf({ content: '' }, '');
+  });
+
+  t('what it notes of its targets the targets have said', async () => {
+    await given(scheduled(2))
+      .when(
+        post('PostTargetsChanged', {
+          change: { kind: 'cancel', reason: 'client_archived' },
+          targetIds: rest.slice(0, 2),
+        }),
+      )
+      .gives({});
+    await given(scheduled(2))
+      .when(post('PostTargetsSkipped', { intentRevision: 1, targetIds: rest.slice(0, 1), reason: 'publishing' }))
+      .gives({});
+    await given(scheduled(2)).when(settled(0, 'failed')).gives({});
+    await given(scheduled(2), settled(0, 'failed'))
+      .when(post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 }))
+      .gives({});
+  });
+
+  t('the whole: published, partially, failed, canceled', async () => {
+    const publishedAt = at(21);
+    await given(scheduled(3), settled(0, 'published'), settled(1, 'canceled'), settled(2, 'published'))
+      .when(post('PostPublished', { publishedAt }))
+      .gives({
+        'post.published': {
+          ...ids,
+          campaignId,
+          counts: { total: 3, published: 2, failed: 0, canceled: 1 },
+          publishedAt,
+        },
+      });
+    await given(scheduled(3), settled(2, 'failed'), settled(1, 'published'), settled(0, 'failed'))
+      .when(post('PostPartiallyPublished', { publishedAt }))
+      .gives({
+        'post.partially_published': {
+          ...ids,
+          campaignId,
+          counts: { total: 3, published: 1, failed: 2, canceled: 0 },
+          publishedAt,
+          failedTargetIds: [rest[0], rest[2]],
+        },
+      });
+    const reopened = post('PostTargetReopened', { targetId: rest[0], targetRevision: 6 });
+    await given(scheduled(2), settled(0, 'failed'), settled(1, 'published'), reopened, settled(0, 'published'))
+      .when(post('PostPublished', { publishedAt }))
+      .gives({
+        'post.published': {
+          ...ids,
+          campaignId,
+          counts: { total: 2, published: 2, failed: 0, canceled: 0 },
+          publishedAt,
+        },
+      });
+    for (const reason of ['targets_canceled', 'client_archived', 'approval_rejected']) {
+      await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'))
+        .when(post('PostCanceled', { reason }))
+        .gives({ 'post.canceled': { ...ids, campaignId, reason, targetCount: 2 } });
+    }
+    // A second plan begins anew.
+    await given(scheduled(2), settled(0, 'canceled'), settled(1, 'canceled'), scheduled(1, 2), settled(0, 'failed'))
+      .when(post('PostFailed'))
+      .gives({
+        'post.failed': {
+          ...ids,
+          campaignId,
+          counts: { total: 1, published: 0, failed: 1, canceled: 0 },
+          failedTargetIds: [rest[0]],
+        },
+      });
+  });
+
+  t(`a post of 500 targets stays below ${mostBytes} bytes`, async () => {
+    const failed = Array.from({ length: 500 }, (_, index) => settled(index, 'failed'));
+    const counts = { total: 500, published: 0, failed: 500, canceled: 0 };
+    await given(scheduled(500), ...failed)
+      .when(post('PostFailed'))
+      .gives({ 'post.failed': { ...ids, campaignId, counts, failedTargetIds: rest.slice(0, 500) } });
+    await given(scheduled(500), ...failed.slice(0, 499), settled(499, 'published'))
+      .when(post('PostPartiallyPublished', { publishedAt: at(21) }))
+      .gives({
+        'post.partially_published': {
+          ...ids,
+          campaignId,
+          counts: { ...counts, failed: 499, published: 1 },
+          publishedAt: at(21),
+          failedTargetIds: rest.slice(0, 499),
+        },
+      });
+  });
+});
+
+suite('published: the agency', (t) => {
+  t('clients', async () => {
+    const [id = ''] = uuids(1);
+    const client = on('client', id);
+    const { rules, brandVoice, ...shown } = clientFields;
+    const created = client('ClientCreated', clientFields);
+    await given()
+      .when(created)
+      .gives({ 'client.created': { clientId: id, ...shown } });
+    const renamed = client('ClientUpdated', { name: 'Acme & Co', rules: {} });
+    await given(created)
+      .when(renamed)
+      .gives({ 'client.updated': { clientId: id, changed: ['name', 'rules'], ...shown, name: 'Acme & Co' } });
+    await given(created, renamed)
+      .when(client('ClientUpdated', { timezone: null, approvalRequired: true }))
+      .gives({
+        'client.updated': {
+          clientId: id,
+          changed: ['timezone', 'approvalRequired'],
+          ...shown,
+          name: 'Acme & Co',
+          timezone: null,
+          approvalRequired: true,
+        },
+      });
+    await given(created)
+      .when(client('ClientArchived'))
+      .gives({ 'client.archived': { clientId: id } });
+    await given(created)
+      .when(client('ClientNameClaimLapsed', { name: 'other' }))
+      .gives({});
+    await given(created).when(client('ClientErased')).gives({});
+  });
+
+  t('accounts: nothing of what tells who it is', async () => {
+    const [id = '', clientId = '', inviteId = ''] = uuids(3);
+    const account = on('account', id);
+    const profile = { username: 'zoe.canary', displayName: 'Zoë Canary', avatarUrl: 'https://cdn.example/zoe.jpg' };
+    const grant = { scopes: ['publish'], expiresAt: at(600), timezone: 'Asia/Tokyo', inviteId };
+    const connected = account('AccountConnected', {
+      clientId,
+      platform: 'threads',
+      externalId: 'external-1',
+      network: 'live',
+      ...profile,
+      ...grant,
+    });
+    const ids = { accountId: id, clientId, platform: 'threads' };
+    const granted = { timezone: 'Asia/Tokyo', expiresAt: at(600), inviteId };
+    await given()
+      .when(connected)
+      .gives({ 'account.connected': { ...ids, ...granted } });
+    const lapsed = account('AccountReauthRequired', { reason: 'The token was revoked.' });
+    await given(connected)
+      .when(lapsed)
+      .gives({ 'account.reauth_required': { ...ids, reason: 'The token was revoked.' } });
+    await given(connected, lapsed)
+      .when(account('AccountReauthorized', { clientId, ...profile, ...grant, expiresAt: null }))
+      .gives({ 'account.reauthorized': { ...ids, ...granted, expiresAt: null } });
+    await given(connected)
+      .when(account('AccountDisconnected', { reason: 'requested' }))
+      .gives({ 'account.disconnected': { ...ids, reason: 'requested' } });
+    await given(connected)
+      .when(account('AccountProfileChanged', { clientId, ...profile }))
+      .gives({});
+  });
+
+  t('members: ids and roles, never a name', async () => {
+    const [id = '', anna = '', ben = ''] = uuids(3);
+    const workspace = on('workspace', id);
+    const created = workspace('WorkspaceCreated', { name: 'Agency', timezone: 'UTC', mode: 'live', twinOf: null });
+    const owner = workspace('MemberAdded', { memberId: anna, name: 'Anna', role: 'owner' });
+    const joined = workspace('MemberAdded', { memberId: ben, name: 'Ben', role: 'viewer' });
+    const promoted = workspace('MemberRoleChanged', { memberId: ben, role: 'creator' });
+    await given().when(created).gives({});
+    await given(created)
+      .when(workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'UTC' }))
+      .gives({});
+    await given(created, owner)
+      .when(joined)
+      .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
+    await given(created, owner, joined)
+      .when(promoted)
+      .gives({ 'team.role_changed': { memberId: ben, clientId: null, role: 'creator', previousRole: 'viewer' } });
+    await given(created, owner, joined, promoted)
+      .when(workspace('MemberRoleChanged', { memberId: ben, role: 'manager' }))
+      .gives({ 'team.role_changed': { memberId: ben, clientId: null, role: 'manager', previousRole: 'creator' } });
+    const removed = workspace('MemberRemoved', { memberId: ben });
+    await given(created, owner, joined, promoted)
+      .when(removed)
+      .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'creator' } });
+    // Who comes back has the role that was given then.
+    await given(created, owner, joined, promoted, removed, joined)
+      .when(removed)
+      .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'viewer' } });
+  });
+
+  t('webhook endpoints: never an address', async () => {
+    const [id = ''] = uuids(1);
+    const webhook = on('webhook', id);
+    const fields = { url: 'https://user:canary@example.com/', events: ['*'], description: null };
+    const registered = webhook('WebhookRegistered', { ...fields, keyVersion: '1' });
+    await given().when(registered).gives({});
+    await given(registered)
+      .when(webhook('WebhookDisabled', { by: 'service', reason: 'gone' }))
+      .gives({ 'webhook.disabled': { webhookId: id, clientId: null, by: 'service', reason: 'gone' } });
+    await given(registered)
+      .when(webhook('WebhookEnabled'))
+      .gives({ 'webhook.enabled': { webhookId: id, clientId: null } });
+    const [replayId = '', deliveryId = ''] = uuids(2);
+    for (const silent of [
+      webhook('WebhookUpdated', { events: ['post.*'] }),
+      webhook('WebhookSecretRotated', { generation: 2, keyVersion: '1', previousExpiresAt: at(9) }),
+      webhook('WebhookDeleted'),
+      webhook('WebhookTestRequested', { eventType: 'webhook.test' }),
+      webhook('WebhookResendRequested', { deliveryId, eventTime: at(1) }),
+      webhook('WebhookReplayRequested', { replayId, from: at(0), to: at(1), types: null }),
+      webhook('WebhookReplayCanceled', { replayId }),
+    ]) {
+      await given(registered).when(silent).gives({});
+    }
+  });
+});
+
+suite('published: all of it', (t) => {
+  const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
+  const silentKinds = ['apikey', 'clientname', 'invite', 'request'];
+
+  t('every rule, and every event of a published kind that says nothing, was seen above', () => {
+    const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));
+    const silent = [...unpublished.keys()].filter((event) => !silentKinds.includes(event.split('/')[0] ?? ''));
+    deepEqual(
+      [...rules, ...silent].filter((one) => !covered.has(one)),
+      [],
+    );
+    deepEqual([...kindsOfTable].sort(), Object.keys(eventCatalogue).sort());
+  });
+
+  t('every published kind’s events with personal members were given with them set', () => {
+    const marked = Object.entries(eventCatalogue)
+      .filter(([kind]) => !silentKinds.includes(kind))
+      .flatMap(([kind, types]) =>
+        Object.entries(types).flatMap(([type, { schema }]) =>
+          personalMembers(schema).length > 0 ? [`${kind}/${type}`] : [],
+        ),
+      );
+    deepEqual(
+      marked.filter((one) => !personal.has(one)),
+      [],
+    );
+  });
+});

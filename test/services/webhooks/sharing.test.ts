@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { claim, findDue } from '#services/webhooks/statements.ts';
+import { until } from '#test/support/projection-world.ts';
+import { suite } from '#test/support/suite.ts';
+import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';
+
+suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
+  let world: SenderWorld;
+  t.before(async () => {
+    world = await SenderWorld.open();
+  });
+  t.after(() => world.close());
+
+  t('an endpoint that never answers delays no other tenant, nor another endpoint of its own', async () => {
+    const held: (() => void)[] = [];
+    const slow = await receiver((response, got, count) => held.push(() => ok(response, got, count)));
+    const fast = await receiver();
+    const running = world.start({ webhookExchangeMs: 15_000, webhookLeaseMs: 31_000 });
+    const stuck = await world.endpoint(slow.url);
+    const sibling = await world.endpoint(fast.url);
+    const workspaceId = randomUUID();
+    const other = await world.endpoint(fast.url, workspaceId);
+    const waiting = await world.queue(stuck, { count: 1_500 });
+    await until('its places to be full', () => slow.got.length === 64);
+    await world.allSettled(await world.queue(sibling, { count: 20 }));
+    await world.allSettled(await world.queue(other, { count: 20, workspaceId }));
+    // All while it had what it may have, and nothing of what waits for it was begun ahead of its turn.
+    assert.equal(slow.got.length, 64);
+    const { rows } = await world.pool.query(
+      'select count(*)::int as begun from ops.webhook_queue where endpoint_id = $1 and attempt > 0',
+      [stuck],
+    );
+    assert.equal(rows[0].begun, 64);
+    const stopped = running.stop();
+    for (const release of held) release();
+    await stopped;
+    assert.equal((await world.delivery(waiting[1_499] ?? '')).status, 'pending');
+    await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [stuck]);
+  });
+
+  t('retries and replays never take more than half, so a first try finds a place at once', async () => {
+    const held: (() => void)[] = [];
+    const holding: Answering = (response, got, count) => void held.push(() => ok(response, got, count));
+    const answer = { current: status(500) };
+    const server = await receiver(answer);
+    const endpoint = await world.endpoint(server.url);
+    const running = world.start({ webhookPerEndpoint: 8, webhookRetryDelaysMs: [0, 10, 10, 10] });
+    const old = await world.queue(endpoint, { count: 30 });
+    await until('all to have failed once', async () => {
+      const states = await Promise.all(old.map((id) => world.delivery(id)));
+      return states.every(({ attempts }) => attempts.length >= 1);
+    });
+    answer.current = holding;
+    await until('their half to be full', () => held.length >= 4);
+    await world.queue(endpoint, { count: 10, trigger: 'replay' });
+    const [fresh = ''] = await world.queue(endpoint);
+    await until('the first try', () => held.length >= 5);
+    assert.equal(held.length, 5);
+    const { rows } = await world.pool.query('select message_id from ops.webhook_deliveries where id = $1', [fresh]);
+    assert.equal(server.got.at(-1)?.id, rows[0].message_id);
+    answer.current = ok;
+    for (const release of held) release();
+    await world.allSettled([...old, fresh]);
+    await running.stop();
+  });
+
+  t('two senders share a queue, and nothing is sent twice', async () => {
+    const server = await receiver();
+    const endpoints = [await world.endpoint(server.url), await world.endpoint(server.url)];
+    const ids = await world.queue(endpoints, { count: 400 });
+    const both = [world.start(), world.start()];
+    await world.allSettled(ids);
+    assert.equal(server.got.length, 800);
+    assert.deepEqual(new Set(server.got.map(({ attempt }) => attempt)), new Set([1]));
+    const done = await Promise.all(
+      both.map(async ({ registry }) => {
+        const text = await registry.metrics();
+        return Number(/webhook_deliveries_total\{outcome="delivered"\} (\d+)/.exec(text)?.[1] ?? 0);
+      }),
+    );
+    assert.equal((done[0] ?? 0) + (done[1] ?? 0), 800);
+    for (const one of both) await one.stop();
+  });
+
+  t('whoever sleeps through the end of his lease records nothing over the one who took over', async () => {
+    const held: (() => void)[] = [];
+    const server = await receiver((response, got, count) => {
+      if (got.attempt === 1) held.push(() => status(500)(response, got, count));
+      else ok(response, got, count);
+    });
+    const endpoint = await world.endpoint(server.url);
+    const [id = ''] = await world.queue(endpoint);
+    const sleeper = world.start({ webhookBreakerFailures: 1 });
+    await until('the first attempt', () => held.length === 1);
+    await world.pool.query('update ops.webhook_queue set next_at = now() where delivery_id = $1', [id]);
+    const next = world.start();
+    const { attempts } = await world.settled(id);
+    assert.deepEqual(
+      attempts.map((one) => [one.number, one.status]),
+      [[2, 204]],
+    );
+    for (const release of held) release();
+    await sleeper.stop();
+    assert.deepEqual((await world.delivery(id)).attempts, attempts);
+    // Nor does it say anything about the endpoint.
+    assert.equal(await world.health(endpoint), null);
+    await next.stop();
+  });
+
+  t('does not begin what might end after its lease, and gives it back', async () => {
+    const held: (() => void)[] = [];
+    const holding: Answering = (response, got, count) => void held.push(() => ok(response, got, count));
+    const answer = { current: holding };
+    const server = await receiver(answer);
+    const endpoint = await world.endpoint(server.url);
+    const running = world.start({ webhookPerEndpoint: 1, webhookExchangeMs: 2_000, webhookLeaseMs: 4_100 });
+    const [first = ''] = await world.queue(endpoint);
+    await until('the first', () => held.length === 1);
+    // Handed over with less of a lease left than an exchange may take.
+    const [late = ''] = await world.lease(endpoint, running.sender, 1_900);
+    answer.current = ok;
+    for (const release of held) release();
+    await world.allSettled([first, late]);
+    assert.deepEqual(
+      (await world.delivery(late)).attempts.map(({ number }) => number),
+      [1],
+    );
+    assert.equal(server.got.length, 2);
+    await running.stop();
+  });
+
+  t('finding and claiming cost by the endpoints, not by what waits for one that is off', async () => {
+    const off = await world.endpoint('http://127.0.0.1:9/off');
+    const open = await world.endpoint('http://127.0.0.1:9/open');
+    await world.webhooks.act(off, { type: 'Update', changes: { active: false } });
+    await world.applied(off, 'not active');
+    const resting = await world.endpoint('http://127.0.0.1:9/resting');
+    await world.pool.query(
+      `insert into ops.webhook_health (endpoint_id, seen_revision, consecutive, opened, open_until)
+       values ($1, 0, 10, 1, now() + interval '1 hour')`,
+      [resting],
+    );
+    // Without statistics, as after a burst.
+    await world.pool.query('alter table ops.webhook_queue set (autovacuum_enabled = false)');
+    const many = `insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane,
+        next_at, leased, attempt, tries, trigger, forced)
+      select gen_random_uuid(), now(), gen_random_uuid(), $1, $1, 0, now() - i * interval '1 second', false, 0, 0,
+        'scheduled', false from generate_series(1, $2::int) i`;
+    await world.pool.query(many, [off, 100_000]);
+    await world.pool.query(many, [resting, 100_000]);
+    const [due = ''] = await world.queue(open);
+    const [asked = ''] = await world.queue(off, { trigger: 'test' });
+    const session = await world.pool.connect();
+    const pagesOf = async (sql: string, values: readonly unknown[] = []): Promise<number> => {
+      const { rows } = await session.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+      const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+    };
+    // As a session of long standing does it: by the plan it has.
+    for (let round = 0; round < 8; round += 1) await pagesOf('select * from ops.webhook_due_1()');
+    const looked = await pagesOf('select * from ops.webhook_due_1()');
+    assert.ok(looked > 0 && looked < 100, `a look read ${looked} pages`);
+    const found = await findDue(world.pool);
+    assert.deepEqual(
+      new Set(found.map(({ endpointId, first, asked: forced }) => `${endpointId} ${first} ${forced}`)),
+      new Set([`${open} true false`, `${off} false true`]),
+    );
+    const wishes = [
+      { endpointId: open, lane: 0, most: 10 },
+      { endpointId: off, lane: 3, most: 10 },
+    ];
+    const { claimed } = await claim(world.pool, 60_000, wishes, []);
+    assert.deepEqual(new Set(claimed.map(({ deliveryId }) => deliveryId)), new Set([due, asked]));
+    for (let round = 0; round < 8; round += 1) {
+      await pagesOf('select * from ops.webhook_claim_1(1000, $1, $2, $3, $4)', [[open], [0], [10], []]);
+    }
+    const taken = await pagesOf('select * from ops.webhook_claim_1(1000, $1, $2, $3, $4)', [[off], [3], [10], []]);
+    assert.ok(taken < 100, `a claim read ${taken} pages`);
+    session.release();
+    await world.pool.query('truncate ops.webhook_queue');
+  });
+});

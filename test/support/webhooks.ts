@@ -1,0 +1,44 @@
+/** A dispatcher in a world with the api in it, and what a sender would have written of its attempts. */
+
+import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
+import { nobody } from '#projections/webhooks/handover.ts';
+import { migrateMint } from '#projections/webhooks/mint.ts';
+import type { Attempt } from '#projections/webhooks/queries.ts';
+import type { World } from './http.ts';
+
+export interface Dispatching {
+  /** Waits until everything that is stored now is dispatched. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Nobody sends: what is minted waits in the queue. */
+export const dispatching = async (world: World): Promise<Dispatching> => {
+  const { pool, log, eventStore, store, codec, logger } = world;
+  await migrateMint(pool);
+  const over = new AbortController();
+  const { done } = startDispatcher({ pool, log, eventStore, store, codec, logger, handover: nobody }, over.signal);
+  return {
+    settled: () => world.settled('dispatcher'),
+    stop: async () => {
+      over.abort();
+      await done;
+    },
+  };
+};
+
+/** A settled delivery, as a sender leaves it. */
+export const settle = async (
+  world: World,
+  deliveryId: string,
+  status: 'delivered' | 'failed',
+  attempts: readonly Attempt[],
+): Promise<void> => {
+  await world.pool.query(
+    `update ops.webhook_deliveries set status = $2, attempts = $3, updated_at = now(),
+       delivered_at = case when $2 = 'delivered' then now() end
+     where id = $1`,
+    [deliveryId, status, JSON.stringify(attempts)],
+  );
+  await world.pool.query('delete from ops.webhook_queue where delivery_id = $1', [deliveryId]);
+};
