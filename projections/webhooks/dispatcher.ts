@@ -7,6 +7,7 @@ import { type Applied, type ConsumeMetrics, type Consumer, consume, type Verdict
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { kindOf, topics } from '#schemas/topics.ts';
+import { dispatcher } from '../positions.ts';
 import { type AskedTest, applyEndpointEvents } from './endpoints.ts';
 import type { Handover } from './handover.ts';
 import { Interest } from './interest.ts';
@@ -37,7 +38,7 @@ export interface DispatcherDeps {
   readonly replayRate?: number;
 }
 
-export { dispatcher as webhooksGroup } from '../positions.ts';
+export const webhooksGroup = dispatcher.group;
 
 export interface Dispatcher {
   /** Resolves when the signal ended it; rejects with what the log could not recover from. */

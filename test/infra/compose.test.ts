@@ -140,7 +140,8 @@ suite('compose file', (t) => {
       'secret-key',
       'webhooks',
     ]);
-    for (const name of ['publisher', 'projections', 'webhooks']) equal(compose.services[name]?.deploy?.replicas, 2, name);
+    for (const name of ['publisher', 'projections', 'webhooks'])
+      equal(compose.services[name]?.deploy?.replicas, 2, name);
   });
 
   t('asks the health of whatever keeps running', () => {
