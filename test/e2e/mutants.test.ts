@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { check, untilQuiet } from '#test/faults/check.ts';
 import { type MutantName, mutated } from '#test/faults/mutants.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
@@ -53,6 +54,36 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     assert.equal(code, 0, output);
     return output.trim();
   };
+
+  /** Clients are made while the one dispatcher dies in the middle of a batch, and a receiver is gone for a while. */
+  const hooked = async (mutant: MutantName | null): Promise<string> => {
+    const env = mutant === null ? {} : mutated(mutant);
+    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
+    worlds.push(made);
+    await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
+    await made.dieAtEach(made.role('webhooks-1'), [
+      { name: 'consume:before-commit', role: 'webhooks-1', by: ['race'] },
+    ]);
+    await made.hooks.leave(made.load);
+    await made.load.run('race');
+    const open = await untilQuiet(made.checked, 30_000);
+    const { violations } = await check(made.checked);
+    await made.close();
+    worlds.splice(worlds.indexOf(made), 1);
+    return [...open, ...violations, ...made.violations].join('\n');
+  };
+
+  t('a delivery that was minted is sent once for each attempt, and what was missed is caught up', async () => {
+    assert.equal(await hooked(null), '');
+  });
+
+  t('hand-over before the commit: what nobody has minted is sent, and sent again as the same attempt', async () => {
+    assert.match(await hooked('hand-over before the commit'), /came as attempts 1, 1/);
+  });
+
+  t('enabled without catching up: what happened while we had turned it off never comes', async () => {
+    assert.match(await hooked('enabled without catching up'), /was never minted/);
+  });
 
   t('recount without lock: two partitions at once make a count that no replay makes', async () => {
     assert.equal(await projected({}), '[]');

@@ -98,11 +98,11 @@ export class Hooks {
       await this.#patch(load, 'widened', { events });
     } else if (what === 'switch') {
       await this.#patch(load, 'switched', { active: this.#random.int(0, 1) === 1 });
-    } else await this.#leave(load);
+    } else await this.leave(load);
   }
 
   /** It says 410 until it is off, then it is back and turned on. */
-  async #leave(load: Load): Promise<void> {
+  async leave(load: Load): Promise<void> {
     const { id } = this.#hook('gone');
     this.#gone = true;
     const isOff = async () => (await load.get(`/webhooks/${id}`)).data.active === false;
@@ -114,6 +114,8 @@ export class Hooks {
         break;
       }
     }
+    // And something it misses, which it is told when it is back.
+    await load.run('race');
     this.#gone = false;
     await this.#patch(load, 'gone', { active: true });
   }

@@ -24,6 +24,18 @@ export const mutants = {
     from: 'rows.has(id) ? [] : [placeholder(id, workspaceId)]',
     to: '[]',
   },
+  'hand-over before the commit': {
+    file: 'projections/webhooks/dispatcher.ts',
+    from: 'const minted = await mint(tx, messages, handover.leaseMs);',
+    to: `const minted = await mint(tx, messages, handover.leaseMs);
+      reserved.committed(minted, leaseEnds);
+      await new Promise((resolve) => setTimeout(resolve, 100));`,
+  },
+  'enabled without catching up': {
+    file: 'projections/webhooks/endpoints.ts',
+    from: 'await this.#open(id, from, after, event);',
+    to: 'await this.#open(id, position, after, event);',
+  },
 } as const satisfies Readonly<Record<string, Mutant>>;
 export type MutantName = keyof typeof mutants;
 export const mutantNames = Object.keys(mutants) as readonly MutantName[];
