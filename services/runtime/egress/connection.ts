@@ -1,6 +1,7 @@
 /** One keep-alive connection: an undici client whose sockets come from `dial`, carrying one request at a time. */
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import { type DialOptions, dial } from './dial.ts';
 import type { EgressGuard } from './guard.ts';
 
@@ -12,6 +13,9 @@ export interface ConnectionOptions extends DialOptions {
   /** Milliseconds after which a socket takes no further request: a host that moved is followed also under steady traffic. */
   readonly maxAgeMs: number;
 }
+
+/** Loaded with the first connection: whoever never calls out, or not yet, does without its 30 MB. */
+const require = createRequire(import.meta.url);
 
 export class Connection {
   readonly origin: string;
@@ -31,7 +35,8 @@ export class Connection {
   ) {
     this.origin = url.origin;
     this.#maxAgeMs = options.maxAgeMs;
-    this.#client = new Client(url.origin, {
+    const undici: typeof import('undici') = require('undici');
+    this.#client = new undici.Client(url.origin, {
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: options.maxHeaderBytes,

@@ -1,7 +1,7 @@
 /** One exchange in flight: what came of the answer so far, and the one moment at which it ends. */
 import { AssertionError } from 'node:assert';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Dispatcher, errors } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Connection } from './connection.ts';
 import { DialError } from './dial.ts';
 
@@ -133,16 +133,17 @@ const picked = (headers: IncomingHttpHeaders, names: readonly string[]): Record<
 
 /** A request that undici did not take: headers of ours that no HTTP can carry. */
 const isOurMistake = (error: Error): boolean =>
-  error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError;
+  ['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'].includes(codeOf(error));
 
 /** What came was no answer to a POST in HTTP/1.1, an upgrade nobody asked for included. */
 const isNotHttp = (error: Error): boolean =>
-  error instanceof errors.HTTPParserError ||
-  error instanceof errors.HeadersOverflowError ||
-  error instanceof errors.ResponseContentLengthMismatchError ||
+  error.name === 'HTTPParserError' ||
+  ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'].includes(codeOf(error)) ||
   error instanceof AssertionError ||
-  (error instanceof errors.SocketError && /^bad (upgrade|response)$/.test(error.message));
+  (codeOf(error) === 'UND_ERR_SOCKET' && /^bad (upgrade|response)$/.test(error.message));
 
 /** After the handshake: in TLS 1.3 a receiver refuses a client without a certificate only then. */
-const isTls = (error: Error): boolean =>
-  'code' in error && typeof error.code === 'string' && /^ERR_(SSL|TLS)_/.test(error.code);
+const isTls = (error: Error): boolean => /^ERR_(SSL|TLS)_/.test(codeOf(error));
+
+/** By its code, not its class: undici is loaded with the first connection. */
+const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '');
