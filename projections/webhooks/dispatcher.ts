@@ -13,7 +13,7 @@ import type { Handover } from './handover.ts';
 import { Interest } from './interest.ts';
 import { Jobs } from './jobs.ts';
 import { Marks, positionBefore } from './marks.ts';
-import { ensureRoom, type Minted, mint } from './mint.ts';
+import { type Minted, mint } from './mint.ts';
 import { laneOf, occurredAtOf, plan, Reserved, workspaceOf } from './plan.ts';
 import { Subjects } from './subjects.ts';
 import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
@@ -84,14 +84,10 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       jobs.wake();
     };
     if (planned.length === 0) return { committed: changed, rolledBack: () => undefined };
-    await ensureRoom(
-      pool,
-      planned.map(({ eventTime }) => eventTime),
-    );
     const { reserved, messages } = Reserved.of(handover, planned);
     try {
       const leaseEnds = performance.now() + handover.leaseMs;
-      const minted = await mint(tx, messages, handover.leaseMs);
+      const minted = await mint(pool, tx, messages, handover.leaseMs);
       return {
         committed: () => {
           reserved.committed(minted, leaseEnds);

@@ -12,7 +12,7 @@ import { kindOf } from '#schemas/topics.ts';
 import type { Handover } from './handover.ts';
 import { type Interest, settleMs } from './interest.ts';
 import { disorderMs, positionBefore } from './marks.ts';
-import { ensureRoom, mint } from './mint.ts';
+import { mint } from './mint.ts';
 import { plan, Reserved, workspaceOf } from './plan.ts';
 import type { Subjects } from './subjects.ts';
 import { typesOfKind } from './types.ts';
@@ -187,11 +187,10 @@ export class Jobs {
     const atHead = last === undefined || last.position >= head;
     const next = !atHead ? 0 : job.settled ? null : restMs;
     if (planned.length === 0) return { next };
-    await this.#room(planned);
     const { reserved, messages } = Reserved.of(handover, planned);
     try {
       const leaseEnds = performance.now() + handover.leaseMs;
-      const minted = await mint(tx, messages, handover.leaseMs);
+      const minted = await mint(this.#deps.pool, tx, messages, handover.leaseMs);
       await this.#count(tx, job, minted.size);
       return {
         next,
@@ -226,11 +225,7 @@ export class Jobs {
       hearing: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
       replayId: job.id,
     });
-    let minted = 0;
-    if (planned.length > 0) {
-      await this.#room(planned);
-      minted = (await mint(tx, planned, 0)).size;
-    }
+    const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;
     const last = page.at(-1);
     await this.#move(tx, job, last, events.at(-1), minted);
     // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
@@ -256,13 +251,6 @@ export class Jobs {
       (one) => typesOfKind(kindOf(one.stream)).length > 0 && workspaceOf(one.metadata) === job.workspace_id,
     );
     return this.#deps.codec.decodeAll(mine);
-  }
-
-  #room(planned: readonly { readonly eventTime: string }[]): Promise<void> {
-    return ensureRoom(
-      this.#deps.pool,
-      planned.map(({ eventTime }) => eventTime),
-    );
   }
 
   async #move(

@@ -1,6 +1,7 @@
-import type { Pool, PoolClient } from 'pg';
+import { DatabaseError, type Pool, type PoolClient } from 'pg';
+import { Unavailable } from '#runtime/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
-import { ensurePartitions, hasPartition } from './tables.ts';
+import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
 /**
  * Mints deliveries: envelope, delivery and its place in the queue, or nothing where they were minted before. All of it
@@ -101,18 +102,37 @@ export const migrateMint = (pool: Pool): Promise<void> =>
 const plain = (values: readonly (string | number | bigint | boolean | null)[]): string => `{${values.join(',')}}`;
 const nullable = (values: readonly (string | null)[]): string => `{${values.map((one) => one ?? 'NULL').join(',')}}`;
 
-/** Makes room for these event times first; outside of the transaction that will mint them. */
-export const ensureRoom = async (pool: Pool, eventTimes: readonly string[]): Promise<void> => {
-  const missing = eventTimes.map(Date.parse).filter((one) => !hasPartition(pool, one));
+/** Makes room for these event times; outside of the transaction that will mint them. */
+const ensureRoom = async (pool: Pool, messages: readonly Minted[]): Promise<void> => {
+  const missing = messages.map(({ eventTime }) => Date.parse(eventTime)).filter((one) => !hasPartition(pool, one));
   if (missing.length > 0) await ensurePartitions(pool, missing);
 };
 
-/** Returns the ids of the deliveries that were not there before, and are in the queue now. */
+/** Postgres: no partition for a row. */
+const noPartition = '23514';
+
+/**
+ * Returns the ids of the deliveries that were not there before, and are in the queue now.
+ * @param pool of `tx`: where a partition is missing it is made on another connection.
+ * @throws Unavailable when somebody dropped a partition meanwhile: the same again will do.
+ */
 export const mint = async (
+  pool: Pool,
   tx: PoolClient,
   messages: readonly Minted[],
   leaseMs: number,
 ): Promise<ReadonlySet<string>> => {
+  await ensureRoom(pool, messages);
+  try {
+    return await insert(tx, messages, leaseMs);
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code !== noPartition) throw error;
+    forgetPartitions(pool);
+    throw new Unavailable('A partition of deliveries is not there any more.', { cause: error });
+  }
+};
+
+const insert = async (tx: PoolClient, messages: readonly Minted[], leaseMs: number): Promise<ReadonlySet<string>> => {
   const starts: number[] = [];
   let end = 1;
   for (const { body } of messages) {

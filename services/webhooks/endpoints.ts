@@ -41,6 +41,17 @@ interface EndpointRow {
   version: string;
 }
 
+/** Of secrets that sign, or will: each must be in SECRET_KEY, better found out at the start than at a send. */
+export const keyVersionsInUse = async (pool: Pool): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ version: string }>(
+    `select distinct one ->> 'keyVersion' as version
+     from ops.webhook_endpoints e, jsonb_array_elements(e.state -> 'secrets') one
+     where e.state ->> 'status' = 'live'
+       and (one ->> 'expiresAt' is null or (one ->> 'expiresAt')::timestamptz > clock_timestamp())`,
+  );
+  return rows.map(({ version }) => version);
+};
+
 export interface BarrierRow {
   readonly endpointId: string;
   readonly seenRevision: number;

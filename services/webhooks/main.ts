@@ -9,6 +9,7 @@ import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { keyVersionsInUse } from './endpoints.ts';
 import { runRetention } from './retention.ts';
 import { Sender } from './sender.ts';
 import { migrateSender } from './statements.ts';
@@ -25,6 +26,7 @@ await runProcess({
     await migrateDeliveries(pool);
     await migrateMint(pool);
     await migrateSender(pool);
+    for (const version of await keyVersionsInUse(pool)) secrets.subKey('secrets', version);
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
     const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));

@@ -3,6 +3,7 @@ import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/consistency.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { deliveryHeaders } from '#runtime/webhook-signature.ts';
+import { Backlog, type Wishes } from './backlog.ts';
 import { Bell } from './bell.ts';
 import type { SenderDeps } from './deps.ts';
 import { disableDue } from './disabler.ts';
@@ -11,7 +12,7 @@ import { Listener } from './listener.ts';
 import { resultOf, type SenderMetrics, senderMetrics } from './metrics.ts';
 import { Places } from './places.ts';
 import { type HealthRow, Recorder, type Result } from './recorder.ts';
-import { askedLane, type Claimed, claim, type Due, findDue, giveBack, type Wish } from './statements.ts';
+import { type Claimed, claim, findDue, giveBack } from './statements.ts';
 import { type Answer, attemptOf, judge } from './verdict.ts';
 
 /**
@@ -28,8 +29,6 @@ const staleAfterMs = 10_000;
 const cheapLookMs = 5;
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
 const closingMs = 10_000;
-/** Rows one statement claims. */
-const mostClaimed = 500;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
 const mostTokens = 1_024;
 
@@ -45,8 +44,7 @@ export class Sender implements Handover {
   readonly #recorder: Recorder;
   readonly #metrics: SenderMetrics | null;
   readonly #bell = new Bell();
-  /** Endpoints that had more due than they had room for. */
-  readonly #due = new Map<string, Due>();
+  readonly #backlog = new Backlog();
   readonly #tokens = new Map<string, string>();
   #returning: Promise<void> = Promise.resolve();
   #disabling: Promise<void> | null = null;
@@ -93,7 +91,7 @@ export class Sender implements Handover {
     const endpoint = this.#endpoints.get(endpointId);
     if (this.#draining || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
     // What is queued was there first.
-    if (this.#due.get(endpointId)?.first === true) return 0;
+    if (this.#backlog.hasFirst(endpointId)) return 0;
     return this.#places.reserve(endpointId, workspaceId, wanted);
   }
 
@@ -166,8 +164,7 @@ export class Sender implements Handover {
     const begun = performance.now();
     await this.#endpoints.refresh();
     const found = await findDue(this.#pool);
-    this.#due.clear();
-    for (const due of found) this.#due.set(due.endpointId, due);
+    this.#backlog.found(found);
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
     // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
     this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
@@ -196,45 +193,13 @@ export class Sender implements Handover {
       });
   }
 
-  /** What to claim now: of each endpoint as many as it has room for, first tries before retries before replays. */
-  #wishes(): { readonly wishes: readonly Wish[]; readonly probes: readonly string[] } {
-    const wishes: Wish[] = [];
-    const probes: string[] = [];
-    let left = mostClaimed;
-    // One share each, so that no endpoint takes all of a statement while others wait.
-    const share = Math.max(1, Math.ceil(mostClaimed / Math.max(1, this.#due.size)));
-    for (const [endpointId, due] of this.#due) {
+  #wishes(): Wishes {
+    return this.#backlog.wishes((endpointId) => {
       const endpoint = this.#endpoints.get(endpointId);
-      if (endpoint === undefined || left <= 0) continue;
-      const { all, later } = this.#places.room(endpointId, endpoint.workspaceId);
-      if (due.probe) {
-        if (all > 0) {
-          const lane = due.first ? 0 : due.later ? 1 : 2;
-          wishes.push({ endpointId, lane, most: 1 });
-          probes.push(endpointId);
-          left -= 1;
-        }
-        continue;
-      }
-      // Known here before the database: only what a person asked for may go.
-      const closed = !this.#endpoints.isOpenFor(endpoint, false);
-      const most = Math.min(all, share, left);
-      const first = due.first ? most : 0;
-      // One place is never taken by first tries while something else waits.
-      const rest = Math.min(later, due.first ? Math.max(1, Math.floor(most / 8)) : most);
-      const lanes: readonly (readonly [number, boolean, number])[] = [
-        [askedLane, due.asked, Math.min(later, most)],
-        [0, due.first, due.later || due.replay ? Math.max(first - rest, 0) : first],
-        [1, due.later, due.replay ? Math.ceil(rest / 2) : rest],
-        [2, due.replay, due.later ? Math.floor(rest / 2) : rest],
-      ];
-      for (const [lane, wanted, count] of lanes) {
-        if (!wanted || count <= 0 || (closed && lane !== askedLane)) continue;
-        wishes.push({ endpointId, lane, most: count });
-        left -= count;
-      }
-    }
-    return { wishes, probes };
+      if (endpoint === undefined) return null;
+      const open = this.#endpoints.isOpenFor(endpoint, false);
+      return { ...this.#places.room(endpointId, endpoint.workspaceId), open };
+    });
   }
 
   /** Claims once. False when there was nothing to claim or no room for it. */
@@ -244,33 +209,9 @@ export class Sender implements Handover {
     const { claimed, without } = await claim(this.#pool, this.leaseMs, wishes, probes);
     faultPoint('sender:claimed');
     if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');
-    this.#noteClaimed(wishes, claimed);
+    this.#backlog.claimed(wishes, claimed);
     this.#admit(claimed);
     return true;
-  }
-
-  /** A lane that gave less than was asked for has nothing more that is due; and tenants take turns. */
-  #noteClaimed(wishes: readonly Wish[], claimed: readonly Claimed[]): void {
-    const counts = new Map<string, number>();
-    const count = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
-    for (const one of claimed) {
-      count(`${one.endpointId} ${one.queueLane}`);
-      if (one.forced) count(`${one.endpointId} ${askedLane}`);
-    }
-    for (const { endpointId, lane, most } of wishes) {
-      const due = this.#due.get(endpointId);
-      if (due === undefined) continue;
-      const more = !due.probe && (counts.get(`${endpointId} ${lane}`) ?? 0) >= most;
-      const left = {
-        ...due,
-        first: lane === 0 ? more : due.first && !due.probe,
-        later: lane === 1 ? more : due.later && !due.probe,
-        replay: lane === 2 ? more : due.replay && !due.probe,
-        asked: lane === askedLane ? more : due.asked && !due.probe,
-      };
-      this.#due.delete(endpointId);
-      if (left.first || left.later || left.replay || left.asked) this.#due.set(endpointId, left);
-    }
   }
 
   #admit(deliveries: readonly Claimed[]): void {
@@ -332,7 +273,7 @@ export class Sender implements Handover {
     const attempt = attemptOf(delivery, startedAt, answer);
     this.#recorder.add({ delivery, verdict, attempt, seenRevision: endpoint.changedRevision });
     this.#start();
-    if (this.#due.size > 0 || this.#draining) this.#ringSoon();
+    if (this.#backlog.size > 0 || this.#draining) this.#ringSoon();
   }
 
   /** Once for all that end in the same turn: who waits looks at every endpoint that has something due. */

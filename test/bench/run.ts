@@ -12,7 +12,17 @@ import { sharedServer } from '#test/support/postgres.ts';
 import { environment } from './environment.ts';
 import { type BenchRow, printRows } from './row.ts';
 
-const names = ['event-store', 'eventstoredb', 'relay', 'projections', 'api', 'lists', 'publisher', 'memory'] as const;
+const names = [
+  'event-store',
+  'eventstoredb',
+  'relay',
+  'projections',
+  'api',
+  'lists',
+  'publisher',
+  'memory',
+  'webhooks',
+] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")
 

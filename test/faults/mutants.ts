@@ -26,8 +26,8 @@ export const mutants = {
   },
   'hand-over before the commit': {
     file: 'projections/webhooks/dispatcher.ts',
-    from: 'const minted = await mint(tx, messages, handover.leaseMs);',
-    to: `const minted = await mint(tx, messages, handover.leaseMs);
+    from: 'const minted = await mint(pool, tx, messages, handover.leaseMs);',
+    to: `const minted = await mint(pool, tx, messages, handover.leaseMs);
       reserved.committed(minted, leaseEnds);
       await new Promise((resolve) => setTimeout(resolve, 100));`,
   },

@@ -50,6 +50,14 @@ const pour = (socket: Socket, piece: Buffer, times: number, end: () => void = ()
   more();
 };
 
+const bombs = new Map<number, Buffer>();
+/** Made once: what it costs us would slow down everybody who is answered by this process. */
+const bombOf = (megabytes: number): Buffer => {
+  const bomb = bombs.get(megabytes) ?? gzipSync(Buffer.alloc(megabytes << 20));
+  bombs.set(megabytes, bomb);
+  return bomb;
+};
+
 const drip = (socket: Socket, piece: string): void => {
   const timer = setInterval(() => socket.write(piece), 20);
   socket.once('close', () => clearInterval(timer));
@@ -82,12 +90,12 @@ const behaviours = {
     pour(socket, MEGABYTE, 300, () => socket.end());
   },
   '/gzip-bomb': (socket: Socket) => {
-    const bomb = gzipSync(Buffer.alloc(100 << 20));
+    const bomb = bombOf(100);
     socket.write(head('200 OK', 'content-encoding: gzip', `content-length: ${bomb.length}`));
     socket.write(bomb);
   },
   '/small-gzip-bomb': (socket: Socket) => {
-    const bomb = gzipSync(Buffer.alloc(10 << 20));
+    const bomb = bombOf(10);
     socket.write(head('200 OK', 'content-encoding: gzip', `content-length: ${bomb.length}`));
     socket.write(bomb);
   },

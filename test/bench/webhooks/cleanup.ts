@@ -1,6 +1,10 @@
 /** What the webhook bench starts, and how all of it ends: in order, also when a part fails or somebody presses Ctrl-C. */
 
 const open = new Set<AsyncDisposableStack>();
+let told = false;
+
+/** Told to end: what fails from then on is no news. */
+export const isEnding = (): boolean => told;
 
 /** For `await using`: what is deferred to it ends with the block, or when the process is told to end. */
 export const cleanup = (): AsyncDisposableStack => {
@@ -10,9 +14,13 @@ export const cleanup = (): AsyncDisposableStack => {
   return stack;
 };
 
-/** What of it cannot be ended is left to its watchers: children follow their parent. */
+/** Milliseconds that may take; what has not ended then is left to its watchers, and children follow their parent. */
+const patienceMs = 15_000;
+
 export const endOnSignals = (): void => {
   const end = async (): Promise<void> => {
+    told = true;
+    setTimeout(() => process.exit(130), patienceMs);
     for (const stack of [...open].reverse()) await stack.disposeAsync().catch(() => undefined);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -8,7 +8,7 @@ import { startStandalone } from '../standalone.ts';
 import { cleanup } from './cleanup.ts';
 import { Feed, type Paced } from './feed.ts';
 import { Receiver } from './receiver.ts';
-import { BenchWorld, openAppending } from './world.ts';
+import { BenchWorld, openAppending, settled } from './world.ts';
 
 const rate = 300;
 const windows = 6;
@@ -78,6 +78,7 @@ export const paced = async (quick: boolean): Promise<BenchRow[]> => {
   const client = await http.post<{ id: string }>('/clients', { name: 'Bench', type: 'brand', defaultPostMode: 'now' });
   const endpoint = await http.post<{ id: string }>('/webhooks', { url, events: ['post.*'] });
   const { parts, codec, store } = await openAppending(stack, standalone.databaseUrl, standalone.secretKey);
+  await settled(parts.pool, 1);
   const [born] = await store.readStream(`webhook-${endpoint.id}`);
   const feed = await Feed.open(parts.store, codec, {
     workspaceId: born?.metadata.workspaceId ?? '',
@@ -107,5 +108,6 @@ export const kafka = async (quick: boolean): Promise<BenchRow[]> => {
   const workspaceId = randomUUID();
   const feed = await world.feed(workspaceId);
   await world.register(workspaceId, receiver.urls[0] ?? '');
+  await settled(world.pool, 1);
   return rowsOf('through Kafka', await measured(feed, receiver, quick), [{ share: 0.5, goal: 30 }, { share: 0.99 }]);
 };

@@ -3,10 +3,11 @@
  * configuration is that of the throughput.
  */
 import { randomUUID } from 'node:crypto';
+import { until } from '#test/support/processes.ts';
 import { type BenchRow, percentile, spread } from '../row.ts';
 import { cleanup } from './cleanup.ts';
 import { Receiver } from './receiver.ts';
-import { BenchWorld } from './world.ts';
+import { BenchWorld, settled } from './world.ts';
 
 const rate = 50;
 const queued = 1_500;
@@ -30,11 +31,16 @@ const round = async (quick: boolean): Promise<Round> => {
   const [a, b] = [randomUUID(), randomUUID()];
   await world.register(a, slow.urls[0] ?? '');
   await world.register(b, receiver.urls[0] ?? '');
+  await settled(world.pool, 2);
   const [noise, feed] = [await world.feed(a), await world.feed(b)];
   await feed.openLoop(receiver, { rate, ms: 5_000 });
   const ms = quick ? 8_000 : 30_000;
   const idle = await feed.openLoop(receiver, { rate, ms });
   await noise.appendMany(queued);
+  await until('the noise is queued', async () => {
+    const { rowCount } = await world.pool.query('select 1 from ops.webhook_deliveries where workspace_id = $1', [a]);
+    return rowCount === queued;
+  });
   const beside = await feed.openLoop(receiver, { rate, ms });
   const left = queued - Math.max(0, slow.arrived - 64);
   if (slow.arrived === 0 || left < queued / 2) throw new Error(`the slow endpoint was not slow: ${left} left`);

@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { webhook } from '#domain/webhook.ts';
+import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { openParts, type Parts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { readConfig } from '#runtime/config.ts';
@@ -13,7 +13,7 @@ import { DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { sharedServer } from '#test/support/postgres.ts';
-import { type Process, start } from '#test/support/processes.ts';
+import { type Process, start, until } from '#test/support/processes.ts';
 import { cpuSeconds, environment, familyOf, parentOf } from '../environment.ts';
 import { Feed } from './feed.ts';
 
@@ -25,6 +25,17 @@ const durable = async (pool: pg.Pool): Promise<void> => {
     `select 1 from pg_db_role_setting, unnest(setconfig) s where s ~ '^(fsync|synchronous_commit|full_page_writes)='`,
   );
   if (rows.length > 0) throw new Error('a role or database has settings of its own for what waits for the disk');
+};
+
+/** Resolves when the dispatcher knows so many endpoints, and none of them is still being caught up with the past. */
+export const settled = async (pool: pg.Pool, endpoints: number): Promise<void> => {
+  await until('the endpoints are settled', async () => {
+    const { rows } = await pool.query<{ known: number; catching: number }>(
+      `select (select count(*)::int from ops.webhook_endpoints) as known,
+         (select count(*)::int from ops.webhook_jobs where status = 'running') as catching`,
+    );
+    return rows[0]?.known === endpoints && rows[0].catching === 0;
+  });
 };
 
 /** A database that goes with the stack; Postgres waits for its disk in it, and the lines say on which machine. */
@@ -123,22 +134,31 @@ export class BenchWorld {
   /** An endpoint for everything about posts. */
   async register(workspaceId: string, url: string): Promise<string> {
     const id = randomUUID();
-    const command = uuidv7();
-    await execute(
-      this.#appending.store,
-      webhook,
-      id,
-      { type: 'Register', url, events: ['post.*'], description: null, keyVersion: 'v1' },
-      {
-        workspaceId,
-        actor: { type: 'service', id: 'bench' },
-        correlationId: command,
-        causationId: command,
-        commandId: command,
-        now: new Date().toISOString(),
-      },
-    );
+    await this.#act(workspaceId, id, {
+      type: 'Register',
+      url,
+      events: ['post.*'],
+      description: null,
+      keyVersion: 'v1',
+    });
     return id;
+  }
+
+  /** From now on it is elsewhere. */
+  async move(workspaceId: string, id: string, url: string): Promise<void> {
+    await this.#act(workspaceId, id, { type: 'Update', changes: { url } });
+  }
+
+  async #act(workspaceId: string, id: string, command: WebhookCommand): Promise<void> {
+    const commandId = uuidv7();
+    await execute(this.#appending.store, webhook, id, command, {
+      workspaceId,
+      actor: { type: 'service', id: 'bench' },
+      correlationId: commandId,
+      causationId: commandId,
+      commandId,
+      now: new Date().toISOString(),
+    });
   }
 
   /** Processor used from here on; the function it returns divides it. NaN where Postgres runs elsewhere. */

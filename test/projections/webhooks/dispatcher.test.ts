@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Lane } from '#contracts/ports/log.ts';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import { keyVersionsInUse } from '#services/webhooks/endpoints.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import { type Given, scheduledPost } from '#test/support/projecting.ts';
 import { until } from '#test/support/projection-world.ts';
@@ -408,6 +409,45 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
       await running.stop();
     },
   );
+
+  t('a replay into a week that retention has dropped makes room again', async () => {
+    const workspaceId = tenant();
+    const long = 400 * 24 * 60;
+    await world.append([{ ...clientCreated(), at: minutesAgo(long) }], workspaceId);
+    const endpointId = await world.register(['client.created'], workspaceId);
+    const running = world.dispatch();
+    const replay = async () => {
+      const stretch = { from: minutesAgo(long + 60), to: minutesAgo(long - 60), types: null };
+      const command = { type: 'RequestReplay', commandId: randomUUID(), replayId: randomUUID(), ...stretch } as const;
+      await world.act(endpointId, command, { workspaceId });
+      await world.settled();
+      return (await world.deliveries(endpointId)).length;
+    };
+    assert.equal(await replay(), 1);
+    const { pool } = world.world;
+    const { rows } = await pool.query(
+      'select distinct tableoid::regclass::text as name from ops.webhook_deliveries where endpoint_id = $1',
+      [endpointId],
+    );
+    await pool.query('delete from ops.webhook_queue where endpoint_id = $1', [endpointId]);
+    for (const { name } of rows) await pool.query(`drop table ${name}, ${name.replace('deliveries', 'messages')}`);
+    assert.equal(await replay(), 1);
+    await running.stop();
+  });
+
+  t('the key versions that sign are known from the tables alone', async () => {
+    const endpointId = await world.register(['*'], tenant());
+    const running = world.dispatch();
+    await world.settled();
+    assert.ok((await keyVersionsInUse(world.world.pool)).includes('v1'));
+    await world.world.pool.query(
+      `update ops.webhook_endpoints set state = jsonb_set(state, '{secrets,0,keyVersion}', '"v7"')
+      where id = $1`,
+      [endpointId],
+    );
+    assert.ok((await keyVersionsInUse(world.world.pool)).includes('v7'));
+    await running.stop();
+  });
 
   t('a test that was asked for before the endpoint was deleted is not sent', async () => {
     const workspaceId = tenant();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/execute.ts';
+import { Mortals } from '#test/support/mortals.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -14,21 +14,9 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let provable: Account;
   let unprovable: Account;
-  const children = new Set<ChildProcess>();
-
-  const child = async (fault: string, signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): Promise<ChildProcess> => {
-    const made = spawn(process.execPath, [script, world.url], {
-      env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    children.add(made);
-    await once(made.stdout as NodeJS.ReadableStream, 'data');
-    return made;
-  };
-  const died = async (one: ChildProcess): Promise<void> => {
-    if (one.exitCode === null && one.signalCode === null) await once(one, 'exit');
-    assert.equal(one.signalCode, 'SIGKILL', 'the child did not die at its point');
-  };
+  const mortals = new Mortals(script, () => [world.url]);
+  const child = mortals.child.bind(mortals);
+  const died = mortals.died.bind(mortals);
   const schedule = async (account: Account, text = 'hello'): Promise<string> =>
     (await world.schedule([account], { text })).targetIds[0] ?? '';
 
@@ -40,11 +28,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     assert.ok(world.sandbox.absenceIsProof('instagram') && !world.sandbox.absenceIsProof('x'));
   });
   t.after(async () => {
-    for (const one of children) {
-      if (one.exitCode !== null || one.signalCode !== null) continue;
-      one.kill('SIGKILL');
-      await once(one, 'exit');
-    }
+    await mortals.end();
     await world.close();
   });
 

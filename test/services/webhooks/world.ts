@@ -6,7 +6,6 @@ import { Registry } from 'prom-client';
 import { deliveryIdOf } from '#domain/ids.ts';
 import type { WebhookCommand } from '#domain/webhook.ts';
 import { type MintedDelivery, mint } from '#projections/webhooks/mint.ts';
-import { ensurePartitions } from '#projections/webhooks/tables.ts';
 import { readConfig } from '#runtime/config.ts';
 import { inTransaction } from '#runtime/consume.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
@@ -111,7 +110,8 @@ export interface Running {
 
 export class SenderWorld {
   readonly webhooks: WebhookWorld;
-  readonly secrets = new Secrets(secretKey());
+  readonly secretKey: string = secretKey();
+  readonly secrets = new Secrets(this.secretKey);
   readonly #running = new Set<Running>();
 
   static async open(): Promise<SenderWorld> {
@@ -134,10 +134,16 @@ export class SenderWorld {
     await this.webhooks.close();
   }
 
-  /** Registers an endpoint and waits until the dispatcher has it. */
+  /** Registers an endpoint that hears nothing of what other tests do, and waits until the dispatcher has it. */
   async endpoint(url: string, workspaceId = this.webhooks.workspaceId): Promise<string> {
     const id = randomUUID();
-    const command: WebhookCommand = { type: 'Register', url, events: ['*'], description: null, keyVersion: 'v1' };
+    const command: WebhookCommand = {
+      type: 'Register',
+      url,
+      events: ['client.*'],
+      description: null,
+      keyVersion: 'v1',
+    };
     await this.webhooks.act(id, command, { workspaceId });
     await this.applied(id, 'true');
     return id;
@@ -199,8 +205,8 @@ export class SenderWorld {
         })),
       };
     });
-    await ensurePartitions(this.pool, [Date.parse(eventTime)]);
-    await inTransaction(this.pool, async (tx) => ({ commit: true, result: await mint(tx, messages, leaseMs ?? 0) }));
+    const { pool } = this;
+    await inTransaction(pool, async (tx) => ({ commit: true, result: await mint(pool, tx, messages, leaseMs ?? 0) }));
     return messages.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
   }
 

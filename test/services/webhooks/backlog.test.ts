@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { Backlog, type Room } from '#services/webhooks/backlog.ts';
+import type { Claimed, Due, Wish } from '#services/webhooks/statements.ts';
+import { suite } from '#test/support/suite.ts';
+
+const due = (endpointId: string, over: Partial<Due> = {}): Due => ({
+  endpointId,
+  first: true,
+  later: false,
+  replay: false,
+  asked: false,
+  probe: false,
+  lagMs: 0,
+  ...over,
+});
+const room = (all: number, later = all >> 1, open = true): Room => ({ all, later, open });
+const claimedOf = ({ endpointId, lane }: Wish, count: number): readonly Claimed[] =>
+  Array.from({ length: count }, () => ({ endpointId, queueLane: lane, forced: false }) as Claimed);
+const lanesOf = ({ wishes }: { readonly wishes: readonly Wish[] }) => wishes.map(({ lane, most }) => [lane, most]);
+
+suite('backlog', (t) => {
+  t('claims no more than there is room for, first tries before the others, and of those always some', () => {
+    const backlog = new Backlog();
+    backlog.found([due('a', { later: true, replay: true })]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(64))), [
+      [0, 56],
+      [1, 4],
+      [2, 4],
+    ]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(0))), []);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(10, 0))), [[0, 10]]);
+    backlog.found([due('a', { first: false, later: true })]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(64))), [[1, 32]]);
+  });
+
+  t('an endpoint has a share, and then its turn is over', () => {
+    const backlog = new Backlog();
+    const names = Array.from({ length: 600 }, (_, at) => `e${at}`);
+    backlog.found(names.map((name) => due(name)));
+    const { wishes } = backlog.wishes(() => room(64));
+    assert.deepEqual([wishes.length, new Set(wishes.map(({ most }) => most))], [500, new Set([1])]);
+    backlog.claimed(
+      wishes,
+      wishes.flatMap((wish) => claimedOf(wish, 1)),
+    );
+    const next = backlog.wishes(() => room(64)).wishes.map(({ endpointId }) => endpointId);
+    assert.deepEqual(next.slice(0, 101), [...names.slice(500), 'e0']);
+  });
+
+  t('a lane that gave less than was asked for is empty', () => {
+    const backlog = new Backlog();
+    backlog.found([due('a', { later: true })]);
+    const { wishes } = backlog.wishes(() => room(8));
+    const [first] = wishes;
+    assert.ok(first && backlog.hasFirst('a'));
+    backlog.claimed(wishes, claimedOf(first, first.most - 1));
+    assert.deepEqual([backlog.hasFirst('a'), backlog.size], [false, 0]);
+  });
+
+  t('a half-open endpoint gives one, and nothing more before the next look', () => {
+    const backlog = new Backlog();
+    backlog.found([due('a', { first: false, replay: true, probe: true })]);
+    const asked = backlog.wishes(() => room(8, 4, false));
+    assert.deepEqual([lanesOf(asked), asked.probes], [[[2, 1]], ['a']]);
+    backlog.claimed(asked.wishes, []);
+    assert.equal(backlog.size, 0);
+  });
+
+  t('of one that is closed only what a person asked for is claimed', () => {
+    const backlog = new Backlog();
+    backlog.found([due('a', { asked: true, later: true })]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(8, 4, false))), [[3, 4]]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => null)), []);
+  });
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { webhook } from '#domain/webhook.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { until } from '#test/support/projection-world.ts';
+import { suite } from '#test/support/suite.ts';
+import { short } from './short.ts';
+import { ok, receiver, SenderWorld, status } from './world.ts';
+
+const script = fileURLToPath(new URL('./sender-process.ts', import.meta.url));
+
+suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
+  let world: SenderWorld;
+  const mortals = new Mortals(script, () => [world.webhooks.world.url, world.secretKey]);
+  const child = mortals.child.bind(mortals);
+  const died = mortals.died.bind(mortals);
+
+  t.before(async () => {
+    world = await SenderWorld.open();
+  });
+  t.after(async () => {
+    await mortals.end();
+    await world.close();
+  });
+
+  for (const [point, sent] of [
+    ['claimed', 0],
+    ['answered', 1],
+    ['recorded', 1],
+  ] as const) {
+    t(
+      `killed when it has ${point}: the next sends what was not recorded, with the same id and a higher attempt`,
+      async () => {
+        const server = await receiver();
+        const endpoint = await world.endpoint(server.url);
+        const dying = await child(`sender:${point}`);
+        const [id = ''] = await world.queue(endpoint);
+        await died(dying);
+        assert.equal(server.got.length, sent);
+        const recorded = point === 'recorded';
+        assert.equal((await world.delivery(id)).status, recorded ? 'delivered' : 'pending');
+        const next = world.start(short);
+        const { attempts } = await world.settled(id);
+        assert.deepEqual(
+          attempts.map(({ number }) => number),
+          [recorded ? 1 : 2],
+        );
+        const numbers = server.got.map(({ attempt }) => attempt);
+        assert.deepEqual(numbers, { claimed: [2], answered: [1, 2], recorded: [1] }[point]);
+        assert.equal(new Set(server.got.map(({ id: name }) => name)).size, 1);
+        await next.stop();
+      },
+    );
+  }
+
+  t('killed between the record of a 410 and its fact: a sweep of the next appends it', async () => {
+    const server = await receiver(status(410));
+    const endpoint = await world.endpoint(server.url);
+    const dying = await child('sender:recorded');
+    await world.queue(endpoint);
+    await died(dying);
+    const reason = async () => {
+      const { state } = await world.webhooks.store.load(webhook, endpoint);
+      return state.status === 'none' ? null : (state.disabled?.reason ?? null);
+    };
+    assert.equal(await reason(), null);
+    const next = world.start(short);
+    await until('it to be off', async () => (await reason()) === 'gone');
+    await next.stop();
+  });
+
+  t('stopped with an answer in its hand, it wakes after its lease and records nothing', async () => {
+    const server = await receiver((response, got, count) =>
+      (got.attempt === 1 ? status(500) : ok)(response, got, count),
+    );
+    const endpoint = await world.endpoint(server.url);
+    const sleeper = await child('sender:answered', 'SIGSTOP');
+    const [id = ''] = await world.queue(endpoint);
+    await until('the first attempt', () => server.got.length === 1);
+    const next = world.start(short);
+    const { attempts, deliveredAt } = await world.settled(id);
+    assert.deepEqual(
+      attempts.map(({ number, status: code }) => [number, code]),
+      [[2, 204]],
+    );
+    sleeper.kill('SIGCONT');
+    // It works on: what it does next comes after what it had to record.
+    sleeper.kill('SIGTERM');
+    if (sleeper.exitCode === null) await once(sleeper, 'exit');
+    assert.equal(sleeper.exitCode, 0);
+    const after = await world.delivery(id);
+    assert.deepEqual([after.status, after.attempts, after.deliveredAt], ['delivered', attempts, deliveredAt]);
+    assert.equal(await world.health(endpoint), null);
+    await next.stop();
+  });
+
+  t('stopped with a claim in its hand, it wakes after its lease and sends nothing', async () => {
+    const server = await receiver();
+    const endpoint = await world.endpoint(server.url);
+    const sleeper = await child('sender:claimed', 'SIGSTOP');
+    const [id = ''] = await world.queue(endpoint);
+    await world.reaches(id, ({ queued }) => queued?.attempt === 1, 'the claim');
+    const next = world.start(short);
+    await world.settled(id);
+    assert.deepEqual(
+      server.got.map(({ attempt }) => attempt),
+      [2],
+    );
+    sleeper.kill('SIGCONT');
+    sleeper.kill('SIGTERM');
+    if (sleeper.exitCode === null) await once(sleeper, 'exit');
+    assert.equal(server.got.length, 1);
+    await next.stop();
+  });
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { partitionsOf } from '#projections/webhooks/tables.ts';
+import { keptMs, retain } from '#services/webhooks/retention.ts';
+import { until } from '#test/support/projection-world.ts';
+import { suite } from '#test/support/suite.ts';
+import { SenderWorld } from './world.ts';
+
+const day = 86_400_000;
+const week = 7 * day;
+/** Within a week of its own, long ago. */
+const old = '2026-01-07T12:00:00.000Z';
+
+suite('webhook retention', (t) => {
+  let world: SenderWorld;
+  let endpoint: string;
+  const deps = (now: number) => ({ pool: world.pool, logger: world.webhooks.world.logger, now: () => now });
+  /** The partitions of the old week that a round at this instant drops; those of other weeks are no matter here. */
+  const drops = async (now: number): Promise<readonly string[]> =>
+    (await retain(deps(now))).filter((name) => name.endsWith(`_w${Math.floor(Date.parse(old) / week)}`));
+  const has = async (id: string): Promise<boolean> =>
+    (await world.pool.query('select 1 from ops.webhook_deliveries where id = $1', [id])).rowCount === 1;
+  const ends = async (): Promise<readonly number[]> =>
+    (await partitionsOf(world.pool, 'webhook_deliveries')).map(({ end }) => end);
+  /** A delivery of an old event that is over, made at the given instant. */
+  const over = async (createdAt: number): Promise<string> => {
+    const [id = ''] = await world.queue(endpoint, { eventTime: old });
+    await world.pool.query('delete from ops.webhook_queue where delivery_id = $1', [id]);
+    const made = new Date(createdAt);
+    await world.pool.query("update ops.webhook_deliveries set status = 'delivered', created_at = $2 where id = $1", [
+      id,
+      made,
+    ]);
+    return id;
+  };
+
+  t.before(async () => {
+    world = await SenderWorld.open();
+    endpoint = await world.endpoint('http://127.0.0.1:9/');
+  });
+  t.after(() => world.close());
+
+  t('keeps 30 days after the end of the week, and then drops messages and deliveries together', async () => {
+    const id = await over(Date.parse(old));
+    const end = (Math.floor(Date.parse(old) / week) + 1) * week;
+    assert.ok((await ends()).includes(end));
+    assert.deepEqual(await drops(end + keptMs - 1), []);
+    assert.ok(await has(id));
+    const dropped = await drops(end + keptMs);
+    assert.deepEqual(dropped.map((name) => name.replace(/_w\d+$/, '')).sort(), [
+      'webhook_deliveries',
+      'webhook_messages',
+    ]);
+    assert.ok(!(await has(id)) && !(await ends()).includes(end));
+    // A replay of that time finds room again.
+    assert.ok(await has(await over(Date.parse(old))));
+  });
+
+  t('keeps what is still to be sent, however old', async () => {
+    const [id = ''] = await world.queue(endpoint, { eventTime: old });
+    assert.deepEqual(await drops(Date.now()), []);
+    await world.pool.query('delete from ops.webhook_queue where delivery_id = $1', [id]);
+    await world.pool.query('update ops.webhook_deliveries set created_at = $2 where id = $1', [id, new Date(old)]);
+    assert.equal((await drops(Date.now())).length, 2);
+  });
+
+  t('keeps what a replay made of old events for as long as anything', async () => {
+    const now = Date.now();
+    const id = await over(now - keptMs + 1_000);
+    assert.deepEqual(await drops(now), []);
+    assert.ok(await has(id));
+    assert.equal((await drops(now + 2_000)).length, 2);
+  });
+
+  t('makes room ahead', async () => {
+    const later = Date.now() + 60 * day;
+    await retain(deps(later));
+    for (const at of [later, later + week]) assert.ok((await ends()).includes((Math.floor(at / week) + 1) * week));
+  });
+
+  t('does not wait for whoever reads for long, and comes back', async () => {
+    await over(Date.parse(old));
+    const reader = await world.pool.connect();
+    try {
+      await reader.query('begin');
+      await reader.query('select count(*) from ops.webhook_deliveries');
+      assert.deepEqual(await drops(Date.now()), []);
+    } finally {
+      await reader.query('rollback');
+      reader.release();
+    }
+    assert.equal((await drops(Date.now())).length, 2);
+  });
+
+  t('sees what is put back into the queue while it waits for the tables', async () => {
+    const id = await over(Date.parse(old));
+    const writer = await world.pool.connect();
+    let round: Promise<readonly string[]>;
+    try {
+      await writer.query('begin');
+      // As a resend does it: the delivery, then its place in the queue.
+      await writer.query("update ops.webhook_deliveries set status = 'pending' where id = $1", [id]);
+      round = drops(Date.now());
+      await until('it to wait for the tables', async () => {
+        const sql = "select 1 from pg_locks where not granted and relation = 'ops.webhook_deliveries'::regclass";
+        return (await world.pool.query(sql)).rowCount === 1;
+      });
+      await writer.query(
+        `insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+           leased, attempt, tries, trigger)
+         select id, event_time, message_id, endpoint_id, workspace_id, 0, now(), false, 1, 0, 'resend'
+         from ops.webhook_deliveries where id = $1`,
+        [id],
+      );
+      await writer.query('commit');
+    } finally {
+      writer.release();
+    }
+    assert.deepEqual(await round, []);
+    assert.ok(await has(id));
+  });
+});

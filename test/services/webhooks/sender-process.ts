@@ -1,0 +1,40 @@
+/** A sender alone in a process, to be killed or stopped: `node sender-process.ts <database url> <secret key>`. Says `ready`. */
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { readConfig } from '#runtime/config.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { Exchange } from '#runtime/egress/exchange.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { createLogger } from '#runtime/telemetry.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import { Sender } from '#services/webhooks/sender.ts';
+import { MemoryDataKeys } from '#test/support/domain.ts';
+import { short } from './short.ts';
+
+const [url = '', key = ''] = process.argv.slice(2);
+const pool = openPool({ url, max: 8 });
+const events = await PostgresEventStore.open({ url });
+const exchange = new Exchange(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }), {
+  totalMs: short.webhookExchangeMs,
+});
+const sender = new Sender({
+  databaseUrl: url,
+  pool,
+  store: new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions),
+  secrets: new Secrets(key),
+  exchange,
+  config: { ...readConfig({}), ...short },
+  logger: createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
+});
+const draining = new AbortController();
+process.on('SIGTERM', () => draining.abort());
+// The parent's pipe closes however the parent ends: nothing is left behind.
+process.stdin.on('end', () => draining.abort()).resume();
+process.stdout.write('ready\n');
+await sender.run(draining.signal);
+await exchange.close();
+await events.close();
+await pool.end();
+process.stdin.destroy();

@@ -1,0 +1,41 @@
+/** Processes that die, or stop, at a named point: children of a test that go with it. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+export class Mortals {
+  readonly #script: string;
+  readonly #args: () => readonly string[];
+  readonly #children = new Set<ChildProcess>();
+
+  /** @param script a program that says something once it works, and ends when its standard input does. */
+  constructor(script: string, args: () => readonly string[]) {
+    this.#script = script;
+    this.#args = args;
+  }
+
+  /** Starts one and waits for its first word. `fault` is empty for one that lives on. */
+  async child(fault: string, signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): Promise<ChildProcess> {
+    const made = spawn(process.execPath, [this.#script, ...this.#args()], {
+      env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    this.#children.add(made);
+    await once(made.stdout as NodeJS.ReadableStream, 'data');
+    return made;
+  }
+
+  /** Waits until it died at its point. */
+  async died(one: ChildProcess): Promise<void> {
+    if (one.exitCode === null && one.signalCode === null) await once(one, 'exit');
+    assert.equal(one.signalCode, 'SIGKILL', 'the child did not die at its point');
+  }
+
+  async end(): Promise<void> {
+    for (const one of this.#children) {
+      if (one.exitCode !== null || one.signalCode !== null) continue;
+      one.kill('SIGKILL');
+      await once(one, 'exit');
+    }
+  }
+}
