@@ -19,7 +19,7 @@ export interface Interval {
 
 const maxAgeMs = 1_000;
 /** After this a catch-up may trust that every member knows its interval. Well over `maxAgeMs`. */
-export const settleMs = 5_000;
+export const settleMs = 3_000;
 
 interface Row {
   endpoint_id: string;

@@ -44,14 +44,16 @@ interface Job {
   readonly from_time: Date | null;
   readonly to_time: Date | null;
   readonly types: string[] | null;
-  /** No head taken before its `settle_at` is the last one. */
-  readonly settled: boolean;
+  /** The head it reads to, taken when every member knows its interval; null before. */
+  readonly last_position: string | null;
+  /** Milliseconds until that head may be taken; null before the first step. */
+  readonly settles_in: number | null;
   readonly state: WebhookState | null;
 }
 
 const pageEvents = 500;
 const idleMs = 1_000;
-/** How often an idle catch-up looks whether it is settled, and a replay whether there is room again. */
+/** How often a replay looks whether there is room again. */
 const restMs = 500;
 const defaultReplayRate = 200;
 /** Deliveries of replays that may wait for one endpoint: a replay goes on when they are fewer. */
@@ -155,7 +157,7 @@ export class Jobs {
   async #next(tx: PoolClient): Promise<Job | null> {
     const { rows } = await tx.query<Job>(
       `select j.id, j.kind, j.endpoint_id, j.workspace_id, j.cursor::text, j.from_time, j.to_time, j.types,
-         coalesce(j.settle_at <= clock_timestamp(), false) as settled,
+         j.last_position::text, extract(epoch from j.settle_at - clock_timestamp())::float8 * 1000 as settles_in,
          (select e.state from ops.webhook_endpoints e where e.id = j.endpoint_id) as state
        from ops.webhook_jobs j
        where j.status = 'running' and j.not_before <= clock_timestamp()
@@ -171,7 +173,9 @@ export class Jobs {
 
   async #catchUp(tx: PoolClient, job: Job): Promise<Step> {
     const { eventStore, interest, handover } = this.#deps;
-    const head = (await eventStore.head()) ?? 0n;
+    // Reads to the head of now; and once more, when every member knows, to the head of then. It never runs after the head.
+    const head = job.last_position === null ? ((await eventStore.head()) ?? 0n) : BigInt(job.last_position);
+    const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
     const page = await eventStore.readAll({ after: BigInt(job.cursor ?? '0'), limit: pageEvents });
     interest.outdated();
     await interest.fresh();
@@ -184,8 +188,9 @@ export class Jobs {
     });
     const last = page.at(-1);
     await this.#move(tx, job, last, events.at(-1), 0);
+    if (isLast) await tx.query('update ops.webhook_jobs set last_position = $2 where id = $1', [job.id, head]);
     const atHead = last === undefined || last.position >= head;
-    const next = !atHead ? 0 : job.settled ? null : restMs;
+    const next = !atHead ? 0 : isLast ? null : Math.max(0, job.settles_in ?? settleMs);
     if (planned.length === 0) return { next };
     const { reserved, messages } = Reserved.of(handover, planned);
     try {

@@ -1,4 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
+import { type Move, NotMoved, notMoved } from '#runtime/consume.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
@@ -31,7 +32,7 @@ export interface MintedDelivery {
   readonly leased: boolean;
 }
 
-/** Brought up whenever the function below changes: it is then made anew. */
+/** Brought up whenever a function below changes: both are then made anew. */
 const version = 1;
 
 export const migrateMint = (pool: Pool): Promise<void> =>
@@ -95,6 +96,21 @@ export const migrateMint = (pool: Pool): Promise<void> =>
 
         if waits then perform pg_notify('webhook_queue', ''); end if;
         return query select unnest(minted);
+      end $$;
+
+      create function ops.webhook_mint_and_move_${version}(
+        m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8,
+        lease_ms float8, bodies bytea,
+        m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
+        m_start int4[], m_length int4[],
+        d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
+      ) returns setof uuid language plpgsql set enable_seqscan = off as $$
+      begin
+        if not ops.consume_move(m_group, m_consumed, m_epoch, m_next, m_to) then
+          raise exception 'the lane is not ours, or there already' using errcode = '${notMoved}';
+        end if;
+        return query select * from ops.webhook_mint_${version}(lease_ms, bodies, m_time, m_id, m_workspace, m_type,
+          m_position, m_lane, m_start, m_length, d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased);
       end $$`);
   });
 
@@ -116,15 +132,31 @@ const noPartition = '23514';
  * @param pool of `tx`: where a partition is missing it is made on another connection.
  * @throws Unavailable when somebody dropped a partition meanwhile: the same again will do.
  */
-export const mint = async (
+export const mint = (
   pool: Pool,
   tx: PoolClient,
   messages: readonly Minted[],
   leaseMs: number,
+): Promise<ReadonlySet<string>> => withRoom(pool, messages, () => insert(tx, messages, leaseMs, null));
+
+/** The same, and a consumer's position, in one statement that is durable when it returns. @throws NotMoved */
+export const mintAndMove = async (
+  pool: Pool,
+  messages: readonly Minted[],
+  leaseMs: number,
+  move: Move,
 ): Promise<ReadonlySet<string>> => {
+  try {
+    return await withRoom(pool, messages, () => insert(pool, messages, leaseMs, move));
+  } catch (error) {
+    throw error instanceof DatabaseError && error.code === notMoved ? new NotMoved() : error;
+  }
+};
+
+const withRoom = async <T>(pool: Pool, messages: readonly Minted[], minting: () => Promise<T>): Promise<T> => {
   await ensureRoom(pool, messages);
   try {
-    return await insert(tx, messages, leaseMs);
+    return await minting();
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.code !== noPartition) throw error;
     forgetPartitions(pool);
@@ -132,7 +164,32 @@ export const mint = async (
   }
 };
 
-const insert = async (tx: PoolClient, messages: readonly Minted[], leaseMs: number): Promise<ReadonlySet<string>> => {
+const parameters = {
+  move: ['text', 'text', 'int8', 'int8', 'int8'],
+  mint: [
+    'float8',
+    'bytea',
+    'timestamptz[]',
+    'uuid[]',
+    'uuid[]',
+    'text[]',
+    'int8[]',
+    'text[]',
+    'int4[]',
+    'int4[]',
+  ].concat(['int4[]', 'uuid[]', 'uuid[]', 'uuid[]', 'text[]', 'bool[]']),
+};
+const call = (name: string, types: readonly string[]): string =>
+  `select * from ops.${name}_${version}(${types.map((type, at) => `$${at + 1}::${type}`).join(', ')})`;
+const mintText = call('webhook_mint', parameters.mint);
+const mintAndMoveText = call('webhook_mint_and_move', [...parameters.move, ...parameters.mint]);
+
+const insert = async (
+  db: Pool | PoolClient,
+  messages: readonly Minted[],
+  leaseMs: number,
+  move: Move | null,
+): Promise<ReadonlySet<string>> => {
   const starts: number[] = [];
   let end = 1;
   for (const { body } of messages) {
@@ -140,12 +197,11 @@ const insert = async (tx: PoolClient, messages: readonly Minted[], leaseMs: numb
     end += body.length;
   }
   const deliveries = messages.flatMap((message, at) => message.deliveries.map((one) => ({ ...one, message: at + 1 })));
-  const { rows } = await tx.query<[string]>({
-    name: 'webhook-mint',
-    text: `select * from ops.webhook_mint_${version}($1::float8, $2::bytea, $3::timestamptz[], $4::uuid[], $5::uuid[],
-      $6::text[], $7::int8[], $8::text[], $9::int4[], $10::int4[],
-      $11::int4[], $12::uuid[], $13::uuid[], $14::uuid[], $15::text[], $16::bool[])`,
+  const { rows } = await db.query<[string]>({
+    name: move === null ? 'webhook-mint' : 'webhook-mint-and-move',
+    text: move === null ? mintText : mintAndMoveText,
     values: [
+      ...(move === null ? [] : [move.group, move.lane, move.epoch, move.nextOffset, move.position]),
       leaseMs,
       messages.length === 1 ? messages[0]?.body : Buffer.concat(messages.map(({ body }) => body)),
       plain(messages.map(({ eventTime }) => eventTime)),

@@ -138,6 +138,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
         -- Catch-up: no head taken before this instant is the last one to read to. Null until its first step: that comes
         -- after the commit of the interval, whoever slept before it.
         settle_at timestamptz,
+        -- That last head; null until it was taken.
+        last_position int8,
         -- Replay: of \`created\`, from inclusive, to exclusive; and its filter.
         from_time timestamptz,
         to_time timestamptz,

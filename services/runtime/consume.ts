@@ -38,6 +38,19 @@ export interface Applied {
   rolledBack(): void;
 }
 
+/** What `ops.consume_move` takes, in this order. */
+export interface Move {
+  readonly group: string;
+  readonly lane: Lane;
+  readonly epoch: string;
+  readonly nextOffset: bigint | null;
+  readonly position: bigint | null;
+}
+
+/** SQLSTATE that a statement raises where `ops.consume_move` is false. */
+export const notMoved = 'CM001';
+export class NotMoved extends Error {}
+
 export interface ConsumeMetrics {
   applied(group: string, lane: Lane, events: number, milliseconds: number): void;
   bad(group: string, lane: Lane, action: Verdict['action']): void;
@@ -69,6 +82,12 @@ export interface ConsumeOptions {
   readonly codec: EventCodec;
   /** Effects of these events, on `tx` alone. A verdict rolls them back. Throwing: transient = again, else stop. */
   apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null>;
+  /**
+   * The same where one statement can do it, position included (`ops.consume_move`): it saves the round trips of a
+   * transaction. `nothing`: there is no effect, and the position may be stored later. Null: these need a transaction, and
+   * go to `apply`. Throws `NotMoved` when the position was not where it should be.
+   */
+  readonly atOnce?: (events: readonly DecodedEvent[], move: Move) => Promise<Applied | 'nothing' | null>;
   /** For an event that does not decode. Default: stop. */
   readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
   /**
@@ -116,6 +135,16 @@ export const migrate = async (pool: Pool): Promise<void> =>
         updated_at timestamptz not null default now(),
         primary key (consumer_group, lane)
       ) with (fillfactor = 50);
+      -- False: another owner, or there already. A log that repeats older records takes no position back.
+      create or replace function ops.consume_move(m_group text, m_lane text, m_epoch int8, m_next int8, m_position int8)
+      returns bool language plpgsql as $$
+      begin
+        update ops.consumer_positions p
+        set next_offset = m_next, position = greatest(p.position, m_position), updated_at = now()
+        where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
+          and (p.next_offset, p.position) is distinct from (m_next, m_position);
+        return found;
+      end $$;
       create table if not exists ops.parked_events (
         consumer_group text not null,
         stream text not null,
@@ -291,12 +320,12 @@ class Member implements Consumer {
     const { records, nextOffset, position, next = [] } = batch;
     const ready = held.ahead;
     held.ahead = new Map();
-    const over = new AbortController();
-    void this.#decodeAhead(held.ahead, next.map(asStored), over.signal);
+    const turn = { over: false };
+    void this.#decodeAhead(held.ahead, next.map(asStored), turn);
     try {
       await this.#handle(batch.lane, held, records.map(asStored), nextOffset, position, ready);
     } finally {
-      over.abort();
+      turn.over = true;
     }
   }
 
@@ -304,11 +333,15 @@ class Member implements Consumer {
    * While the database works on one batch this process has nothing to do: it decodes the next one, a few at a time so
    * that an answer of the database is never kept waiting. What fails is left to its own turn.
    */
-  async #decodeAhead(into: Map<string, DecodedEvent>, next: readonly StoredBytes[], over: AbortSignal): Promise<void> {
+  async #decodeAhead(
+    into: Map<string, DecodedEvent>,
+    next: readonly StoredBytes[],
+    turn: { readonly over: boolean },
+  ): Promise<void> {
     const wanted = next.filter((one) => this.#wants(one));
     for (let i = 0; i < wanted.length; i += decodedAtOnce) {
       await setImmediate();
-      if (over.aborted) return;
+      if (turn.over) return;
       try {
         for (const one of wanted.slice(i, i + decodedAtOnce)) into.set(one.id, await this.#options.codec.decode(one));
       } catch {
@@ -468,6 +501,12 @@ class Member implements Consumer {
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<Verdict | null> {
+    const { atOnce } = this.#options;
+    if (atOnce !== undefined && records.length > 0 && left.size === 0 && !held.parks) {
+      faultPoint('consume:before-effect');
+      const done = await this.#atOnce(atOnce, lane, held, decoded, nextOffset, position);
+      if (done) return null;
+    }
     const begin = this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey;
     if (records.length === 0) {
       // Nothing to apply: the position alone.
@@ -500,7 +539,41 @@ class Member implements Consumer {
     }
   }
 
-  /** False when the lane is there already: a commit whose answer was lost. @throws Fenced */
+  /** False when it takes a transaction. If we die before the statement nothing is there, after it effect and position are. */
+  async #atOnce(
+    atOnce: NonNullable<ConsumeOptions['atOnce']>,
+    lane: Lane,
+    held: Held,
+    events: readonly DecodedEvent[],
+    nextOffset: bigint | null,
+    position: bigint | null,
+  ): Promise<boolean> {
+    try {
+      const done = await atOnce(events, { group: this.group, lane, epoch: held.epoch, nextOffset, position });
+      if (done === null) return false;
+      if (done === 'nothing') {
+        this.#passOver(lane, held, nextOffset, position);
+        return true;
+      }
+      faultPoint('consume:after-commit');
+      done.committed();
+    } catch (error) {
+      if (!(error instanceof NotMoved)) throw error;
+      await this.#requireOwn(this.#options.pool, lane, held);
+    }
+    return true;
+  }
+
+  /** The position was not moved: it is there already (a commit whose answer was lost). @throws Fenced */
+  async #requireOwn(db: Pick<PoolClient, 'query'>, lane: Lane, held: Held): Promise<void> {
+    const { rowCount } = await db.query(
+      'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
+      [this.group, lane, held.epoch],
+    );
+    if (rowCount === 0) throw new Fenced(this.group, lane);
+  }
+
+  /** False when the lane is there already. @throws Fenced */
   async #move(
     tx: Pick<PoolClient, 'query'>,
     lane: Lane,
@@ -508,22 +581,13 @@ class Member implements Consumer {
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<boolean> {
-    // A log that repeats older records takes no position back.
-    const moved = await tx.query({
+    const { rows } = await tx.query<{ moved: boolean }>({
       name: 'consume-move',
-      text: `
-        update ops.consumer_positions
-        set next_offset = $4::int8, position = greatest(position, $5::int8), updated_at = now()
-        where consumer_group = $1 and lane = $2 and epoch = $3::int8
-          and (next_offset, position) is distinct from ($4::int8, $5::int8)`,
+      text: 'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8) as moved',
       values: [this.group, lane, held.epoch, nextOffset, position],
     });
-    if (moved.rowCount === 1) return true;
-    const { rowCount } = await tx.query(
-      'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
-      [this.group, lane, held.epoch],
-    );
-    if (rowCount === 0) throw new Fenced(this.group, lane);
+    if (rows[0]?.moved === true) return true;
+    await this.#requireOwn(tx, lane, held);
     return false;
   }
 

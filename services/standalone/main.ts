@@ -38,7 +38,7 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
     SECRET_KEY: env.SECRET_KEY ?? secretKeyOf(dataDir),
     LOG_FILE: env.LOG_FILE ?? path.join(dataDir, 'standalone.log'),
     // The tour's events go to this machine itself, which they may not do unless the configuration names the place.
-    PRIVATE_TARGETS: [env.PRIVATE_TARGETS, receiver.host].filter(Boolean).join(','),
+    PRIVATE_TARGETS: env.PRIVATE_TARGETS === '*' ? '*' : [env.PRIVATE_TARGETS, receiver.host].filter(Boolean).join(','),
     ...(options.port === null ? {} : { PORT: String(options.port) }),
   };
   return runProcess({

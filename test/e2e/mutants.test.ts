@@ -62,7 +62,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     worlds.push(made);
     await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
     await made.dieAtEach(made.role('webhooks-1'), [
-      { name: 'consume:before-commit', role: 'webhooks-1', by: ['race'] },
+      { name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] },
     ]);
     await made.hooks.leave(made.load);
     await made.load.run('race');

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
 import { envelopeIdOf } from '#domain/ids.ts';
 import { publicTypesOf } from '#projections/webhooks/types.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
@@ -136,14 +135,11 @@ const ofArrivals = (endpointId: string, id: string, arrivals: readonly Arrival[]
 };
 
 /** Whether deliveries are still under way: what is queued for an endpoint that is on, and what is read once more. */
-export const hooksAtRest = async (pool: pg.Pool, store: EventStore): Promise<boolean> => {
-  const head = (await store.head()) ?? 0n;
+export const hooksAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const { rows } = await pool.query(
     `select 1 from ops.webhook_queue q join ops.webhook_endpoints e on e.id = q.endpoint_id where e.active
      union all
-     select 1 from ops.webhook_jobs where status = 'running' and (kind <> 'catch_up' or cursor is null or cursor < $1)
-     limit 1`,
-    [head],
+     select 1 from ops.webhook_jobs where status = 'running' limit 1`,
   );
   return rows.length === 0;
 };

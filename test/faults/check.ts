@@ -116,7 +116,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['a consumer is behind'];
       continue;
     }
-    if (checked.hooks.ids.length > 0 && !(await hooksAtRest(checked.pool, checked.store))) {
+    if (checked.hooks.ids.length > 0 && !(await hooksAtRest(checked.pool))) {
       left = ['deliveries are under way'];
       continue;
     }

@@ -26,10 +26,10 @@ export const mutants = {
   },
   'hand-over before the commit': {
     file: 'projections/webhooks/dispatcher.ts',
-    from: 'const minted = await mint(pool, tx, messages, handover.leaseMs);',
-    to: `const minted = await mint(pool, tx, messages, handover.leaseMs);
-      reserved.committed(minted, leaseEnds);
-      await new Promise((resolve) => setTimeout(resolve, 100));`,
+    from: "faultPoint('dispatcher:before-mint');",
+    to: `reserved.committed(new Set(messages.flatMap((one) => one.deliveries.map(({ id }) => id))), leaseEnds);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      faultPoint('dispatcher:before-mint');`,
   },
   'enabled without catching up': {
     file: 'projections/webhooks/endpoints.ts',

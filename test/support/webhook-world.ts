@@ -147,7 +147,7 @@ export class WebhookWorld {
     }));
   }
 
-  /** Waits until the dispatcher, and every catch-up and replay, has come to what is stored now. */
+  /** Waits until the dispatcher has come to what is stored now, every catch-up has read once, and every replay is over. */
   async settled(): Promise<void> {
     const head = (await this.world.store.head()) ?? 0n;
     const { pool } = this.world;
@@ -158,10 +158,9 @@ export class WebhookWorld {
       );
       return rows.length > 0;
     });
-    await until('all jobs at the head', async () => {
+    await until('all jobs', async () => {
       const { rows } = await pool.query(
-        `select 1 from ops.webhook_jobs where status = 'running' and (kind <> 'catch_up' or cursor is null or cursor < $1)`,
-        [head],
+        `select 1 from ops.webhook_jobs where status = 'running' and (kind <> 'catch_up' or settle_at is null)`,
       );
       return rows.length === 0;
     });

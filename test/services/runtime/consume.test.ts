@@ -5,7 +5,15 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
-import { type ConsumeOptions, type Consumer, consume, Fenced, isTransient, type Verdict } from '#runtime/consume.ts';
+import {
+  type ConsumeOptions,
+  type Consumer,
+  consume,
+  Fenced,
+  isTransient,
+  NotMoved,
+  type Verdict,
+} from '#runtime/consume.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
 import { HandLog } from '#test/support/hand-log.ts';
@@ -448,6 +456,51 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(await records(client(1)));
     assert.deepEqual(told, ['rolled back 2', 'committed 2']);
     assert.deepEqual(await seen(group), [0, 1]);
+  });
+
+  /** Moves the position by a statement of its own; says what it was given. */
+  const atOnce =
+    (told: string[]): NonNullable<ConsumeOptions['atOnce']> =>
+    async (events, { group, lane, epoch, nextOffset, position }) => {
+      if (events.some(({ revision }) => revision === 9)) return null;
+      if (events.every(({ revision }) => revision > 1)) return 'nothing';
+      const { rows } = await world.pool.query(
+        'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8) as moved',
+        [group, lane, epoch, nextOffset, position],
+      );
+      if (rows[0].moved !== true) throw new NotMoved();
+      return { committed: () => void told.push(`committed ${events.length}`), rolledBack: () => undefined };
+    };
+
+  t('at once: effect and position in one statement, or in a transaction where that cannot be', async () => {
+    const list = await records(client(9));
+    const told: string[] = [];
+    const one = start({ atOnce: atOnce(told) });
+    await one.assigned();
+    await one.give(list.slice(0, 2));
+    assert.deepEqual(told, ['committed 2']);
+    assert.deepEqual(await stored(one.group), { next: 2, position: String(list[1]?.position) });
+    assert.deepEqual(await seen(one.group), [], 'no transaction was asked');
+    await one.give(list.slice(2, 9));
+    assert.equal((await stored(one.group)).next, 2, 'nothing came of it: its position may wait');
+    assert.equal(one.consumer.status().get('w-0')?.position, list[8]?.position);
+    await one.give(list.slice(9));
+    assert.deepEqual(await stored(one.group), { next: 10, position: String(list[9]?.position) });
+    assert.deepEqual(await seen(one.group), [9]);
+  });
+
+  t('at once: a lost answer is not applied twice, and a former owner is fenced', async () => {
+    const list = await records(client(1));
+    const told: string[] = [];
+    const old = start({ atOnce: atOnce(told) });
+    await old.assigned();
+    await old.give(list);
+    await old.give(list, { nextOffset: 2n });
+    assert.deepEqual(told, ['committed 2']);
+    const now = start({ group: old.group, atOnce: atOnce(told) });
+    await now.assigned();
+    await assert.rejects(old.give(list, { nextOffset: 4n }), Fenced);
+    assert.deepEqual(told, ['committed 2']);
   });
 
   t('out of range: what the log lost is read from the store, of this lane alone', async () => {
