@@ -85,9 +85,10 @@ export interface SubscribeOptions {
   readonly maxBatch?: number;
   /**
    * Least time between the beginnings of two batches that are not full, milliseconds: what comes in quick succession
-   * shares transactions. 0 for a consumer whom somebody waits for. A log that gathers by itself (Kafka) pays no heed.
+   * shares transactions. 0 for a consumer whom somebody waits for; asked before each pause where it is a function. A log
+   * that gathers by itself (Kafka) pays no heed.
    */
-  readonly spacingMs?: number;
+  readonly spacingMs?: number | (() => number);
 }
 
 export interface Log {

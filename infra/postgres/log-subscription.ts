@@ -169,8 +169,10 @@ export class PostgresSubscription implements LogSubscription {
         if (outcome !== 'done') return outcome;
       }
       if (page.length === 0) await tail.changed(version, signal);
-      else if (page.length < pageEvents && spacingMs > 0)
-        await pause(Math.max(0, begun + spacingMs - performance.now()), signal);
+      else if (page.length < pageEvents) {
+        const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs();
+        if (spacing > 0) await pause(Math.max(0, begun + spacing - performance.now()), signal);
+      }
     }
     return null;
   }

@@ -46,6 +46,13 @@ export interface DispatcherDeps {
   readonly replayRate?: number;
 }
 
+/**
+ * While somebody hears what comes, each batch is taken at once. While nobody does, as when others are busy and have no
+ * endpoint, batches are gathered: to look at what is not wanted as soon as it is there costs the database a query each.
+ */
+const heardMs = 1_000;
+const unheardSpacingMs = 40;
+
 export const webhooksGroup = dispatcher.group;
 
 export interface Dispatcher {
@@ -72,6 +79,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
   };
 
+  let heardAt = Number.NEGATIVE_INFINITY;
   const hearing = ({ metadata, position }: DecodedEvent, type: string) =>
     interest.at(metadata.workspaceId, type, position);
 
@@ -80,6 +88,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     if (events.some(({ stream }) => kindOf(stream) === 'webhook')) return null;
     const planned = await plan(events, { subjects, partitions, hearing });
     if (planned.length === 0) return 'nothing';
+    heardAt = performance.now();
     const { reserved, messages } = Reserved.of(handover, planned);
     try {
       const leaseEnds = performance.now() + handover.leaseMs;
@@ -144,7 +153,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     apply,
     atOnce,
     replay: 'never',
-    spacingMs: 0,
+    spacingMs: () => (performance.now() - heardAt < heardMs ? 0 : unheardSpacingMs),
     signal: stop,
     ...(metrics === undefined ? {} : { metrics }),
   });

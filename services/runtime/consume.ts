@@ -102,7 +102,7 @@ export interface ConsumeOptions {
   readonly metrics?: ConsumeMetrics;
   readonly maxBatch?: number;
   /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
-  readonly spacingMs?: number;
+  readonly spacingMs?: number | (() => number);
 }
 
 export interface Consumer {
