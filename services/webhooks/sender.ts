@@ -90,9 +90,10 @@ export class Sender implements Handover {
   reserve(endpointId: string, workspaceId: string, wanted: number): number {
     const endpoint = this.#endpoints.get(endpointId);
     if (this.#draining || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
-    // What is queued was there first.
-    if (this.#backlog.hasFirst(endpointId)) return 0;
-    return this.#places.reserve(endpointId, workspaceId, wanted);
+    // What is queued was there first and moves on: but each that is claimed costs more than one that is handed over, so
+    // a sender that is behind would fall behind further if it only claimed.
+    const most = this.#backlog.hasFirst(endpointId) ? this.#places.room(endpointId, workspaceId).all >> 1 : wanted;
+    return this.#places.reserve(endpointId, workspaceId, Math.min(wanted, most));
   }
 
   giveBack(endpointId: string, workspaceId: string, count: number): void {
