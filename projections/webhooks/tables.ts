@@ -10,6 +10,10 @@ const weekMs = 7 * 86_400_000;
 
 export const migrate = async (pool: Pool): Promise<void> => {
   await withMigrationLock(pool, async (tx) => {
+    // Made in one transaction: where the last one is, all are. NOTE: `create index if not exists` locks its table before
+    // it looks, so a start would wait for, and could deadlock with, those who write already.
+    const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
+    if (made.rowCount !== 0) return;
     await tx.query(`
       create schema if not exists ops;
       -- One row; its lock puts every change of an endpoint in one order, and so the versions become visible in order.

@@ -35,6 +35,8 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
     assert.deepEqual(world.violations, []);
   });
 
+  t('a second sender joins', () => world.role('webhooks-2').begin());
+
   t('any of them dies five times at random, and a publisher and a sender sleep past their leases', async () => {
     const stop = new AbortController();
     const going = Promise.all([

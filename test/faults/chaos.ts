@@ -59,6 +59,7 @@ const say = (what: string): void =>
 /** Every gap once, then kills at random, all under load; then quiet and the comparison. */
 const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: number): Promise<Verdict> => {
   const stop = new AbortController();
+  await world.role('webhooks-2').end();
   const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
   await Promise.all(
     roleNames.map((name) =>
@@ -68,6 +69,7 @@ const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: numb
       ),
     ),
   );
+  await world.role('webhooks-2').begin();
   const steady = roleNames.filter((name) => name !== 'rebuild');
   const senders = steady.filter((name) => name.startsWith('webhooks'));
   const others = steady.filter((name) => !senders.includes(name));

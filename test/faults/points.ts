@@ -28,7 +28,7 @@ export type RoleName = (typeof roleNames)[number];
 
 const at = (role: RoleName, name: string, ...by: readonly ActionName[]): Point => ({ name, role, by });
 
-/** In the order in which each role meets them. */
+/** In the order in which each role meets them. Of those that share a lane only one may be up: the others see no record. */
 export const points: readonly Point[] = [
   at('api', 'fanout:before-targets', 'now'),
   at('api', 'fanout:between-targets', 'now'),
@@ -63,9 +63,9 @@ export const points: readonly Point[] = [
   at('webhooks-1', 'consume:before-commit', 'hear'),
   at('webhooks-1', 'consume:after-commit', 'now'),
   at('webhooks-1', 'sender:answered', 'now'),
-  at('webhooks-2', 'webhook-jobs:before-commit', 'hear'),
-  at('webhooks-2', 'sender:claimed', 'now'),
-  at('webhooks-2', 'sender:recorded', 'now'),
+  at('webhooks-1', 'webhook-jobs:before-commit', 'hear'),
+  at('webhooks-1', 'sender:claimed', 'now'),
+  at('webhooks-1', 'sender:recorded', 'now'),
   at('relay', 'relay:after-send', 'now'),
   at('rebuild', 'rebuild:before-consume', 'now'),
   at('rebuild', 'rebuild:before-switch', 'now'),
