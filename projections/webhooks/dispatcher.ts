@@ -71,17 +71,28 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const jobs = new Jobs({ ...deps, interest, subjects });
   const partitions = log.partitions;
 
-  const wants = (record: StoredBytes): boolean => {
+  const changing = new WeakMap<readonly StoredBytes[], boolean>();
+  /** What comes with a change of an endpoint is judged when that is made. */
+  const changesOne = (batch: readonly StoredBytes[]): boolean => {
+    const known = changing.get(batch) ?? batch.some(({ stream }) => kindOf(stream) === 'webhook');
+    changing.set(batch, known);
+    return known;
+  };
+
+  const wants = (record: StoredBytes, batch: readonly StoredBytes[]): boolean => {
     if (marks.due) marks.see(record.position, occurredAtOf(record.metadata));
     const kind = kindOf(record.stream);
-    if (kind === 'webhook') return true;
+    if (kind === 'webhook' || changesOne(batch)) return true;
     // All of a stream whose events may be heard: what a payload says beyond its event is folded along the way.
     return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
   };
 
   let heardAt = Number.NEGATIVE_INFINITY;
-  const hearing = ({ metadata, position }: DecodedEvent, type: string) =>
-    interest.at(metadata.workspaceId, type, position);
+  const hearingOf =
+    (known: Interest) =>
+    ({ metadata, position }: DecodedEvent, type: string) =>
+      known.at(metadata.workspaceId, type, position);
+  const hearing = hearingOf(interest);
 
   /** Nearly every batch: it changes no endpoint, somebody hears it, and one statement does all. */
   const atOnce = async (events: readonly DecodedEvent[], move: Move): Promise<Applied | 'nothing' | null> => {
@@ -104,13 +115,16 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null> => {
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
     let tests: readonly AskedTest[] = [];
+    let hears = hearing;
     if (own.length > 0) {
       const positionAt = async (instant: number) => ((await positionBefore(pool, instant)) ?? -1n) + 1n;
       const changes = await applyEndpointEvents(tx, own, positionAt);
       if (changes.verdict !== null) return changes.verdict;
       tests = changes.tests;
+      const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];
+      hears = hearingOf(await Interest.within(tx, workspaces));
     }
-    const planned = await plan(events, { subjects, partitions, hearing });
+    const planned = await plan(events, { subjects, partitions, hearing: hears });
     planned.push(...tests.map((test) => messageOf(test, partitions)));
     const changed = (): void => {
       if (own.length === 0) return;

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { matches } from '#schemas/http/webhook-events.ts';
 
 /**
@@ -21,6 +21,9 @@ const maxAgeMs = 1_000;
 /** After this a catch-up may trust that every member knows its interval. Well over `maxAgeMs`. */
 export const settleMs = 3_000;
 
+const columns =
+  'endpoint_id, workspace_id, from_position::text, to_position::text, events, version::text from ops.webhook_intervals';
+
 interface Row {
   endpoint_id: string;
   workspace_id: string;
@@ -31,7 +34,7 @@ interface Row {
 }
 
 export class Interest {
-  readonly #pool: Pool;
+  readonly #pool: Pick<Pool, 'query'>;
   /** Workspace → intervals, by `endpoint from`. */
   readonly #intervals = new Map<string, Map<string, Interval>>();
   /** Workspace → type → those of them that hear it. */
@@ -40,8 +43,20 @@ export class Interest {
   #asOf = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pick<Pool, 'query'>) {
     this.#pool = pool;
+  }
+
+  /** Of these workspaces, as a transaction sees it: with what it has changed itself. */
+  static async within(tx: PoolClient, workspaceIds: readonly string[]): Promise<Interest> {
+    const interest = new Interest(tx);
+    const { rows } = await tx.query<Row>({
+      name: 'webhook-interest-within',
+      text: `select ${columns} where workspace_id = any($1::uuid[])`,
+      values: [workspaceIds],
+    });
+    interest.#take(rows);
+    return interest;
   }
 
   /** Workspaces that have, or had, an endpoint. */
@@ -97,10 +112,14 @@ export class Interest {
     const asOf = performance.now();
     const { rows } = await this.#pool.query<Row>({
       name: 'webhook-interest',
-      text: `select endpoint_id, workspace_id, from_position::text, to_position::text, events, version::text
-             from ops.webhook_intervals where version > $1::int8`,
+      text: `select ${columns} where version > $1::int8`,
       values: [this.#version],
     });
+    this.#take(rows);
+    this.#asOf = asOf;
+  }
+
+  #take(rows: readonly Row[]): void {
     for (const row of rows) {
       const of = this.#intervals.get(row.workspace_id) ?? new Map<string, Interval>();
       this.#intervals.set(row.workspace_id, of);
@@ -115,7 +134,6 @@ export class Interest {
       const version = BigInt(row.version);
       if (version > this.#version) this.#version = version;
     }
-    this.#asOf = asOf;
   }
 }
 

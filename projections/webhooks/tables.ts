@@ -48,6 +48,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
         primary key (endpoint_id, from_position)
       );
       create index if not exists webhook_intervals_version on ops.webhook_intervals (version);
+      create index if not exists webhook_intervals_workspace on ops.webhook_intervals (workspace_id);
 
       -- Envelopes, rendered once: one for all endpoints that hear the event.
       create table if not exists ops.webhook_messages (

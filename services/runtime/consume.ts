@@ -75,8 +75,8 @@ export interface ConsumeOptions {
   readonly kinds?: readonly string[];
   /** Event types to hand over; others are passed over undecoded. Default: all. */
   readonly types?: readonly string[];
-  /** Of these kinds and types, whether to hand it over; asked after `prepare`. Default: all. */
-  readonly wants?: (record: StoredBytes) => boolean;
+  /** Of these kinds and types, whether to hand it over; asked after `prepare`, with its whole batch. Default: all. */
+  readonly wants?: (record: StoredBytes, batch: readonly StoredBytes[]) => boolean;
   /** Before each batch, outside of its transaction: makes sure that `wants` and `apply` know enough. */
   readonly prepare?: () => Promise<void>;
   readonly codec: EventCodec;
@@ -338,7 +338,7 @@ class Member implements Consumer {
     next: readonly StoredBytes[],
     turn: { readonly over: boolean },
   ): Promise<void> {
-    const wanted = next.filter((one) => this.#wants(one));
+    const wanted = next.filter((one) => this.#wants(one, next));
     for (let i = 0; i < wanted.length; i += decodedAtOnce) {
       await setImmediate();
       if (turn.over) return;
@@ -350,11 +350,11 @@ class Member implements Consumer {
     }
   }
 
-  #wants(record: StoredBytes): boolean {
+  #wants(record: StoredBytes, batch: readonly StoredBytes[]): boolean {
     const { stream, type } = record;
     if (this.#kinds !== null && !this.#kinds.has(kindOf(stream))) return false;
     if (this.#types !== null && !this.#types.has(type)) return false;
-    return this.#options.wants?.(record) ?? true;
+    return this.#options.wants?.(record, batch) ?? true;
   }
 
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
@@ -369,7 +369,7 @@ class Member implements Consumer {
     const { prepare, replay, metrics, logger, signal } = this.#options;
     if (prepare !== undefined) await this.#insisting(held, prepare);
     const known = held.position;
-    const wanted = all.filter((one) => this.#wants(one));
+    const wanted = all.filter((one) => this.#wants(one, all));
     const records = replay === 'never' && known !== null ? wanted.filter((one) => one.position > known) : wanted;
     if (all.length > 0 && wanted.length === 0 && held.state === 'running' && this.#options.relaxed !== true) {
       this.#passOver(lane, held, nextOffset, position);

@@ -140,6 +140,26 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t('what comes in one batch with its endpoint is heard from there on, in that batch', async () => {
+    const workspaceId = tenant();
+    await world.append([clientCreated()], workspaceId);
+    const endpointId = await world.register(['client.created'], workspaceId);
+    const [heard] = await world.append([clientCreated()], workspaceId);
+    await world.act(endpointId, { type: 'Update', changes: { active: false } }, { workspaceId });
+    await world.append([clientCreated()], workspaceId);
+    const hand = new HandLog();
+    const running = world.dispatch({ log: hand });
+    const lane = `all-${randomUUID()}`;
+    await hand.handlers.assigned([lane]);
+    const records = await world.records();
+    await hand.handlers.batch({ lane, records, nextOffset: 1n, position: records.at(-1)?.position ?? null });
+    assert.deepEqual(
+      (await world.deliveries(endpointId)).map(({ position, status }) => [position, status]),
+      [[heard?.position, 'pending']],
+    );
+    await running.stop();
+  });
+
   t('a member that did not know yet is made up for, also behind the first catch-up', async () => {
     const workspaceId = tenant();
     const [ahead, behind] = [new HandLog(), new HandLog()];
