@@ -202,7 +202,15 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     assert.equal(left.length, roles.length - 3);
     await until('a relay is active', async () => (await Promise.all(of('relay').map(isActive))).some(Boolean));
     for (const one of left) {
-      await until(`${one.main} is ready`, async () => (await readiness(one)).status === 'ready');
+      const ready = async () => (await readiness(one)).status === 'ready';
+      await until(`${one.main} is ready`, ready).catch(async (error: unknown) => {
+        // Which part is not, and what it said of it.
+        const said = one
+          .output()
+          .split('\n')
+          .filter((line) => /"level":[456]0/.test(line));
+        throw new Error(`${JSON.stringify(await readiness(one))}\n${said.slice(-5).join('\n')}`, { cause: error });
+      });
     }
     const made = await here.post('/clients', { name: 'After the deaths', type: 'brand' });
     const headers = { 'x-consistency-token': made.headers.get('x-consistency-token') ?? '' };
