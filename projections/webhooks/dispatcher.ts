@@ -13,6 +13,7 @@ import {
 } from '#runtime/consume.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { together } from '#runtime/lifecycle.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { kindOf, topics } from '#schemas/topics.ts';
 import { dispatcher } from '../positions.ts';
@@ -22,7 +23,7 @@ import { Interest } from './interest.ts';
 import { Jobs } from './jobs.ts';
 import { Marks, positionBefore } from './marks.ts';
 import { type Minted, mint, mintAndMove } from './mint.ts';
-import { laneOf, occurredAtOf, plan, Reserved, workspaceOf } from './plan.ts';
+import { laneOf, mintReserved, occurredAtOf, plan, workspaceOf } from './plan.ts';
 import { Subjects } from './subjects.ts';
 import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
 
@@ -100,16 +101,10 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     const planned = await plan(events, { subjects, partitions, hearing });
     if (planned.length === 0) return 'nothing';
     heardAt = performance.now();
-    const { reserved, messages } = Reserved.of(handover, planned);
-    try {
-      const leaseEnds = performance.now() + handover.leaseMs;
+    return mintReserved(handover, planned, (messages) => {
       faultPoint('dispatcher:before-mint');
-      const minted = await mintAndMove(pool, messages, handover.leaseMs, move);
-      return { committed: () => reserved.committed(minted, leaseEnds), rolledBack: () => undefined };
-    } catch (error) {
-      reserved.rolledBack();
-      throw error;
-    }
+      return mintAndMove(pool, messages, handover.leaseMs, move);
+    });
   };
 
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null> => {
@@ -133,21 +128,16 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       jobs.wake();
     };
     if (planned.length === 0) return { committed: changed, rolledBack: () => undefined };
-    const { reserved, messages } = Reserved.of(handover, planned);
-    try {
-      const leaseEnds = performance.now() + handover.leaseMs;
-      const minted = await mint(pool, tx, messages, handover.leaseMs);
-      return {
-        committed: () => {
-          reserved.committed(minted, leaseEnds);
-          changed();
-        },
-        rolledBack: () => reserved.rolledBack(),
-      };
-    } catch (error) {
-      reserved.rolledBack();
-      throw error;
-    }
+    const { committed, rolledBack } = await mintReserved(handover, planned, (messages) =>
+      mint(pool, tx, messages, handover.leaseMs),
+    );
+    return {
+      committed: () => {
+        committed();
+        changed();
+      },
+      rolledBack,
+    };
   };
 
   const consumer = consume({
@@ -171,15 +161,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     signal: stop,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const all = [consumer.done, jobs.run(stop)];
-  const done = Promise.all(all).then(
-    () => undefined,
-    async (error: unknown) => {
-      failed.abort();
-      await Promise.allSettled(all);
-      throw error;
-    },
-  );
+  const done = together([consumer.done, jobs.run(stop)], failed);
   return { done, consumer };
 };
 

@@ -13,7 +13,7 @@ import type { Handover } from './handover.ts';
 import { type Interest, settleMs } from './interest.ts';
 import { disorderMs, positionBefore } from './marks.ts';
 import { mint } from './mint.ts';
-import { plan, Reserved, workspaceOf } from './plan.ts';
+import { mintReserved, plan, workspaceOf } from './plan.ts';
 import type { Subjects } from './subjects.ts';
 import { typesOfKind } from './types.ts';
 
@@ -172,7 +172,7 @@ export class Jobs {
   }
 
   async #catchUp(tx: PoolClient, job: Job): Promise<Step> {
-    const { eventStore, interest, handover } = this.#deps;
+    const { pool, eventStore, interest, handover } = this.#deps;
     // Reads to the head of now; and once more, when every member knows, to the head of then. It never runs after the head.
     const head = job.last_position === null ? ((await eventStore.head()) ?? 0n) : BigInt(job.last_position);
     const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
@@ -192,20 +192,12 @@ export class Jobs {
     const atHead = last === undefined || last.position >= head;
     const next = !atHead ? 0 : isLast ? null : Math.max(0, job.settles_in ?? settleMs);
     if (planned.length === 0) return { next };
-    const { reserved, messages } = Reserved.of(handover, planned);
-    try {
-      const leaseEnds = performance.now() + handover.leaseMs;
-      const minted = await mint(this.#deps.pool, tx, messages, handover.leaseMs);
-      await this.#count(tx, job, minted.size);
-      return {
-        next,
-        committed: () => reserved.committed(minted, leaseEnds),
-        rolledBack: () => reserved.rolledBack(),
-      };
-    } catch (error) {
-      reserved.rolledBack();
-      throw error;
-    }
+    const { committed, rolledBack } = await mintReserved(handover, planned, async (messages) => {
+      const made = await mint(pool, tx, messages, handover.leaseMs);
+      await this.#count(tx, job, made.size);
+      return made;
+    });
+    return { next, committed, rolledBack };
   }
 
   async #replay(tx: PoolClient, job: Job): Promise<Step> {

@@ -2,6 +2,7 @@ import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { type Move, NotMoved, notMoved } from '#runtime/consume.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { plainArray } from '#runtime/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
 /**
@@ -114,10 +115,6 @@ export const migrateMint = (pool: Pool): Promise<void> =>
       end $$`);
   });
 
-/** `{a,b}`: what Postgres reads as an array of values without quotes; null stays null. */
-const plain = (values: readonly (string | number | bigint | boolean | null)[]): string => `{${values.join(',')}}`;
-const nullable = (values: readonly (string | null)[]): string => `{${values.map((one) => one ?? 'NULL').join(',')}}`;
-
 /** Makes room for these event times; outside of the transaction that will mint them. */
 const ensureRoom = async (pool: Pool, messages: readonly Minted[]): Promise<void> => {
   const missing = messages.map(({ eventTime }) => Date.parse(eventTime)).filter((one) => !hasPartition(pool, one));
@@ -204,20 +201,20 @@ const insert = async (
       ...(move === null ? [] : [move.group, move.lane, move.epoch, move.nextOffset, move.position]),
       leaseMs,
       messages.length === 1 ? messages[0]?.body : Buffer.concat(messages.map(({ body }) => body)),
-      plain(messages.map(({ eventTime }) => eventTime)),
-      plain(messages.map(({ messageId }) => messageId)),
-      plain(messages.map(({ workspaceId }) => workspaceId)),
-      plain(messages.map(({ type }) => type)),
-      plain(messages.map(({ position }) => position)),
-      plain(messages.map(({ lane }) => lane)),
-      plain(starts),
-      plain(messages.map(({ body }) => body.length)),
-      plain(deliveries.map(({ message }) => message)),
-      plain(deliveries.map(({ id }) => id)),
-      plain(deliveries.map(({ endpointId }) => endpointId)),
-      nullable(deliveries.map(({ replayId }) => replayId)),
-      plain(deliveries.map(({ trigger }) => trigger)),
-      plain(deliveries.map(({ leased }) => leased)),
+      plainArray(messages.map(({ eventTime }) => eventTime)),
+      plainArray(messages.map(({ messageId }) => messageId)),
+      plainArray(messages.map(({ workspaceId }) => workspaceId)),
+      plainArray(messages.map(({ type }) => type)),
+      plainArray(messages.map(({ position }) => position)),
+      plainArray(messages.map(({ lane }) => lane)),
+      plainArray(starts),
+      plainArray(messages.map(({ body }) => body.length)),
+      plainArray(deliveries.map(({ message }) => message)),
+      plainArray(deliveries.map(({ id }) => id)),
+      plainArray(deliveries.map(({ endpointId }) => endpointId)),
+      plainArray(deliveries.map(({ replayId }) => replayId)),
+      plainArray(deliveries.map(({ trigger }) => trigger)),
+      plainArray(deliveries.map(({ leased }) => leased)),
     ],
     rowMode: 'array',
   });

@@ -1,5 +1,6 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Applied } from '#runtime/consume.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { Handover, Leased } from './handover.ts';
 import type { Minted, MintedDelivery } from './mint.ts';
@@ -76,7 +77,7 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
 };
 
 /** Places in the sender of this thread that were asked for, and what became of them. */
-export class Reserved {
+class Reserved {
   readonly #handover: Handover;
   readonly #leases = new Map<string, { readonly message: Minted; readonly delivery: MintedDelivery }>();
 
@@ -131,3 +132,24 @@ export class Reserved {
       this.#handover.giveBack(delivery.endpointId, message.workspaceId, 1);
   }
 }
+
+/**
+ * Mints with the places that the sender has free; they are given back where that fails, or comes to nothing.
+ * @param minting returns the deliveries that were not there before.
+ */
+export const mintReserved = async (
+  handover: Handover,
+  planned: readonly Minted[],
+  minting: (messages: readonly Minted[]) => Promise<ReadonlySet<string>>,
+): Promise<Applied> => {
+  const { reserved, messages } = Reserved.of(handover, planned);
+  const rolledBack = (): void => reserved.rolledBack();
+  try {
+    const leaseEnds = performance.now() + handover.leaseMs;
+    const minted = await minting(messages);
+    return { committed: () => reserved.committed(minted, leaseEnds), rolledBack };
+  } catch (error) {
+    rolledBack();
+    throw error;
+  }
+};

@@ -5,6 +5,7 @@ import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import { type ConsumeMetrics, type Consumer, consume } from '#runtime/consume.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
+import { together } from '#runtime/lifecycle.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
 import { newsTypes, tellPosts } from './news.ts';
@@ -80,14 +81,6 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
       return null;
     },
   });
-  const all = [outcomes.done, archives.done, runSweeper(deps, stop)];
-  const done = Promise.all(all).then(
-    () => undefined,
-    async (error: unknown) => {
-      failed.abort();
-      await Promise.allSettled(all);
-      throw error;
-    },
-  );
+  const done = together([outcomes.done, archives.done, runSweeper(deps, stop)], failed);
   return { done, consumers: [outcomes, archives] };
 };

@@ -163,6 +163,17 @@ const answerReport = async (name: string, id: number, report: SelfReport): Promi
   tellParent({ type: 'report', process: name, id, checks: await report.checks(), metrics: await report.metrics() });
 };
 
+/** Resolves when all have ended. When one fails the others are told to end, and it rejects once they have. */
+export const together = async (parts: readonly Promise<unknown>[], failed: AbortController): Promise<void> => {
+  try {
+    await Promise.all(parts);
+  } catch (error) {
+    failed.abort();
+    await Promise.allSettled(parts);
+    throw error;
+  }
+};
+
 /** Resolves when the signal aborts. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

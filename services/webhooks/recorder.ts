@@ -1,9 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction, isTransient } from '#runtime/consume.ts';
+import { plainArray } from '#runtime/plain-array.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';
-import { type Claimed, type Outcome, plain, record } from './statements.ts';
+import { type Claimed, type Outcome, record } from './statements.ts';
 import type { Attempt, Verdict } from './verdict.ts';
 
 /**
@@ -135,11 +136,11 @@ export class Recorder {
     const unwell = [...found].filter(([, one]) => !isAllWell(one)).sort(([a], [b]) => (a < b ? -1 : 1));
     if (found.size === 0) return [];
     await tx.query(makeSql, [
-      plain(unwell.map(([id]) => id)),
-      plain(unwell.map(([, { seenRevision }]) => seenRevision)),
+      plainArray(unwell.map(([id]) => id)),
+      plainArray(unwell.map(([, { seenRevision }]) => seenRevision)),
     ]);
     const { rows } = await tx.query<Health & { readonly id: string; readonly now: number }>(lockSql, [
-      plain([...found.keys()]),
+      plainArray([...found.keys()]),
     ]);
     const written = rows.flatMap((row) => {
       const findings = found.get(row.id);

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leased } from '#projections/webhooks/handover.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { plainArray } from '#runtime/plain-array.ts';
 import { functions, version } from './functions.sql.ts';
 
 /** The queue, as the sender works on it: each is one call of a function of functions.sql.ts. */
@@ -34,9 +35,6 @@ export const findDue = async (pool: Pool): Promise<readonly Due[]> => {
   });
   return rows;
 };
-
-/** `{a,b}`: what Postgres reads as an array of values that need no quotes. */
-export const plain = (values: readonly (string | number)[]): string => `{${values.join(',')}}`;
 
 /** Lane of a claim that takes forced deliveries of any lane. */
 export const askedLane = 3;
@@ -91,10 +89,10 @@ export const claim = async (
     text: `select * from ops.webhook_claim_${version}($1, $2, $3, $4, $5)`,
     values: [
       leaseMs,
-      plain(wishes.map(({ endpointId }) => endpointId)),
-      plain(wishes.map(({ lane }) => lane)),
-      plain(wishes.map(({ most }) => most)),
-      plain(probes),
+      plainArray(wishes.map(({ endpointId }) => endpointId)),
+      plainArray(wishes.map(({ lane }) => lane)),
+      plainArray(wishes.map(({ most }) => most)),
+      plainArray(probes),
     ],
   });
   const probing = new Set(probes);
@@ -135,9 +133,9 @@ export const giveBack = async (
     name: 'webhook-give-back',
     text: `select ops.webhook_give_back_${version}($1, $2, $3)`,
     values: [
-      plain(deliveries.map(({ deliveryId }) => deliveryId)),
-      plain(deliveries.map(({ attempt }) => attempt)),
-      plain(probes),
+      plainArray(deliveries.map(({ deliveryId }) => deliveryId)),
+      plainArray(deliveries.map(({ attempt }) => attempt)),
+      plainArray(probes),
     ],
   });
 };
@@ -163,16 +161,16 @@ export const record = async (
     name: 'webhook-record',
     text: `select * from ops.webhook_record_${version}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     values: [
-      plain(outcomes.map(({ deliveryId }) => deliveryId)),
-      plain(outcomes.map(({ eventTime }) => eventTime)),
-      plain(outcomes.map(({ attempt }) => attempt)),
-      plain(outcomes.map(({ tries }) => tries)),
-      plain(outcomes.map(({ trigger }) => trigger)),
-      plain(outcomes.map(({ outcome }) => outcome)),
-      plain(outcomes.map(({ waitMs }) => waitMs)),
+      plainArray(outcomes.map(({ deliveryId }) => deliveryId)),
+      plainArray(outcomes.map(({ eventTime }) => eventTime)),
+      plainArray(outcomes.map(({ attempt }) => attempt)),
+      plainArray(outcomes.map(({ tries }) => tries)),
+      plainArray(outcomes.map(({ trigger }) => trigger)),
+      plainArray(outcomes.map(({ outcome }) => outcome)),
+      plainArray(outcomes.map(({ waitMs }) => waitMs)),
       JSON.stringify(outcomes.map(({ entry }) => entry)),
-      plain(well.map(({ endpointId }) => endpointId)),
-      plain(well.map(({ seenRevision }) => seenRevision)),
+      plainArray(well.map(({ endpointId }) => endpointId)),
+      plainArray(well.map(({ seenRevision }) => seenRevision)),
     ],
     rowMode: 'array',
   });

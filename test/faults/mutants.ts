@@ -25,11 +25,11 @@ export const mutants = {
     to: '[]',
   },
   'hand-over before the commit': {
-    file: 'projections/webhooks/dispatcher.ts',
-    from: "faultPoint('dispatcher:before-mint');",
+    file: 'projections/webhooks/plan.ts',
+    from: 'const minted = await minting(messages);',
     to: `reserved.committed(new Set(messages.flatMap((one) => one.deliveries.map(({ id }) => id))), leaseEnds);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      faultPoint('dispatcher:before-mint');`,
+      const minted = await minting(messages);`,
   },
   'enabled without catching up': {
     file: 'projections/webhooks/endpoints.ts',
