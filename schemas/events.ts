@@ -3,6 +3,7 @@ import { accountEvents } from './account.ts';
 import { apikeyEvents } from './apikey.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { inviteEvents } from './invite.ts';
+import { mediaEvents } from './media.ts';
 import { postEvents } from './post.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents } from './target.ts';
@@ -36,6 +37,7 @@ export const eventCatalogue: EventCatalogue = {
   account: first(accountEvents),
   post: first(postEvents),
   target: first(targetEvents),
+  media: first(mediaEvents),
   webhook: first(webhookEvents),
   request: first(requestEvents),
 };

@@ -4,6 +4,7 @@
  * known afterwards is said to be unknown.
  */
 import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -18,6 +19,25 @@ export interface Checkpoint {
   readonly deadline: string | null;
 }
 
+/** A file as its network takes it: the source itself where it fits, else the rendition for this network and use. */
+export interface PublishMedia {
+  /** Of the asset; a failure names it. */
+  readonly mediaId: string;
+  readonly kind: MediaKind;
+  readonly use: MediaUse;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly durationMs: number | null;
+  readonly altText: string | null;
+  /** The file on this machine, to be read only, until the call ends. For networks that take uploads. */
+  file(): Promise<string>;
+  /** An address to read it from, for networks that fetch. @param expiresInMs milliseconds from now. */
+  url(expiresInMs: number): Promise<string>;
+}
+
 export interface PublishRequest {
   readonly targetId: string;
   readonly attempt: number;
@@ -26,6 +46,12 @@ export interface PublishRequest {
   readonly content: string;
   readonly overrides: { readonly [key: string]: Json };
   readonly aiDisclosure: boolean;
+  /** In the order of the post. */
+  readonly media: readonly PublishMedia[];
+  /** The still of a video: the post's own cover, else the poster frame; null where neither is. */
+  readonly cover: PublishMedia | null;
+  /** Milliseconds into the video; null: the network chooses. */
+  readonly coverFrameMs: number | null;
   readonly checkpoints: readonly Checkpoint[];
 }
 

@@ -260,13 +260,53 @@ const variables = {
     5 * 86_400_000,
     'an endpoint without a success for so long is turned off',
   ),
+  blobDir: variable(
+    'BLOB_DIR',
+    optional(text),
+    null as string | null,
+    'folder of the media files where S3_ENDPOINT is not set; none = blobs under DATA_DIR. All processes must see it',
+  ),
+  s3Endpoint: variable(
+    'S3_ENDPOINT',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'S3 for media files, as this process reaches it; none = a folder',
+  ),
+  s3PublicEndpoint: variable(
+    'S3_PUBLIC_ENDPOINT',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'S3 as callers and networks reach it, put into presigned URLs; none = S3_ENDPOINT',
+  ),
+  s3Bucket: variable('S3_BUCKET', text, 'postline', 'bucket of the media files'),
+  s3Region: variable('S3_REGION', text, 'us-east-1', 'region that S3 requests are signed for'),
+  s3AccessKeyId: variable('S3_ACCESS_KEY_ID', optional(text), null as string | null, 'S3 access key'),
+  s3SecretAccessKey: variable('S3_SECRET_ACCESS_KEY', optional(text), null as string | null, 'its secret'),
+  ffmpegPath: variable(
+    'FFMPEG_PATH',
+    optional(text),
+    null as string | null,
+    'ffmpeg; ffprobe is looked for beside it. None = the one on PATH, else the npm package’s',
+  ),
+  mediaConcurrency: variable(
+    'MEDIA_CONCURRENCY',
+    integer(1, 64),
+    2,
+    'media files one process works on at once; the cores of the machine are shared out among all of them',
+  ),
+  mediaTempDir: variable(
+    'MEDIA_TEMP_DIR',
+    optional(text),
+    null as string | null,
+    'folder of files being worked on, needs room for some videos; none = media-work under DATA_DIR',
+  ),
 } as const;
 
 type Variables = typeof variables;
 export type Config = { readonly [K in keyof Variables]: Variables[K] extends Variable<infer T> ? T : never };
 
 /** Values that may hold a password or a key: an error does not show them. */
-const hidden = ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL'];
+const hidden = ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'];
 
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {

@@ -1,0 +1,94 @@
+/**
+ * Where media files lie. Keys are `<workspace>/<asset>/…`, of `[A-Za-z0-9._-]` parts joined by `/`. A key that was
+ * written whole is there whole; a write that breaks off leaves nothing.
+ */
+import type { Readable } from 'node:stream';
+
+export interface BlobInfo {
+  readonly key: string;
+  readonly bytes: number;
+  /** As given when it was written. */
+  readonly contentType: string;
+  /** Changes with the content. */
+  readonly etag: string;
+}
+
+/** Bytes `start` to `end`, both included. */
+export interface BlobRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** `not_found`; `precondition` (copy: the source is not what `etag` says); `unavailable` (again may help); `refused`. */
+export type BlobErrorCode = 'not_found' | 'precondition' | 'unavailable' | 'refused';
+
+export class BlobError extends Error {
+  readonly code: BlobErrorCode;
+  constructor(code: BlobErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'BlobError';
+    this.code = code;
+  }
+}
+
+export interface PresignedPut {
+  readonly url: string;
+  /** Headers that the PUT must carry; another type or length is refused. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface BlobStore {
+  /** Overwrites. @throws BlobError */
+  put(
+    key: string,
+    body: Readable | Uint8Array,
+    options: { readonly contentType: string; readonly bytes: number; readonly signal?: AbortSignal },
+  ): Promise<BlobInfo>;
+  /** Null: there is none. */
+  head(key: string): Promise<BlobInfo | null>;
+  /** @throws BlobError `not_found` */
+  get(
+    key: string,
+    options?: { readonly range?: BlobRange; readonly signal?: AbortSignal },
+  ): Promise<{ readonly info: BlobInfo; readonly body: Readable }>;
+  /** The whole file on this machine, to be read only: the blob itself where it lies on a disk here, else a copy at `to`. */
+  localFile(key: string, to: string, signal?: AbortSignal): Promise<string>;
+  /** Only while the source still has this etag; later writes to it do not reach the copy. @throws BlobError */
+  copy(from: string, to: string, etag: string): Promise<BlobInfo>;
+  /** Nothing when there is none. */
+  delete(key: string): Promise<void>;
+  /** Whoever has the URL may write this key, of this type and length only, until it expires. */
+  presignPut(
+    key: string,
+    options: { readonly contentType: string; readonly bytes: number; readonly expiresAt: Date },
+  ): Promise<PresignedPut>;
+  /**
+   * Whoever has the URL may read this key until it expires. `fileName`: as it is saved (Content-Disposition). Only
+   * pictures, video and PDF are shown in place; everything else is sent as a download.
+   */
+  presignGet(key: string, options: { readonly expiresAt: Date; readonly fileName?: string }): Promise<string>;
+  /** Rejects while the store is away. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+  /** Where presigned URLs lead to our own api (the disk adapter): what the api serves. Null: they lead elsewhere. */
+  readonly served: ServedBlobs | null;
+}
+
+export interface ServedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readable | string | null;
+}
+
+/** Presigned URLs of a store that has no HTTP of its own. Each call checks the signature first; its body is streamed. */
+export interface ServedBlobs {
+  /** Path under the origin that presigned URLs begin with, e.g. `/blobs/`. */
+  readonly prefix: string;
+  handle(request: {
+    readonly method: string;
+    /** Path and query as they arrived. */
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+    readonly body: Readable;
+  }): Promise<ServedAnswer>;
+}

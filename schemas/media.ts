@@ -1,0 +1,194 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
+
+/** A file of the content library: where it came from, what it was found to be, and what was made of it per network. */
+
+export const mediaKinds = ['image', 'video', 'gif', 'document'] as const;
+export const MediaKind = Type.Enum([...mediaKinds]);
+export type MediaKind = (typeof mediaKinds)[number];
+
+/** What a network takes a file for. `cover`: the still shown before a video plays. */
+export const mediaUses = ['feed', 'carousel', 'reel', 'story', 'cover'] as const;
+export const MediaUse = Type.Enum([...mediaUses]);
+export type MediaUse = (typeof mediaUses)[number];
+
+/** One rendition that somebody may ask for. */
+export const MediaNeed = Type.Object({ platform: Platform, use: MediaUse });
+export type MediaNeed = Static<typeof MediaNeed>;
+
+const Text = (maxLength: number) => Type.String({ maxLength });
+const Count = Type.Integer({ minimum: 0 });
+const Pixels = Type.Integer({ minimum: 1 });
+const ContentType = Text(200);
+const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+/** Where a file lies in the blob store: `<workspace>/<asset>/…`. */
+const BlobKey = Type.String({ minLength: 1, maxLength: 500 });
+
+/** `code` is served under /errors/{code}; `message` is for a person. */
+export const MediaFailure = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }), message: Text(500) });
+export type MediaFailure = Static<typeof MediaFailure>;
+
+/** What probing found. Width and height are as shown: rotation, EXIF orientation and pixel aspect applied. */
+export const MediaProbe = Type.Object({
+  kind: MediaKind,
+  /** From the bytes, e.g. `video/mp4`, `video/quicktime`, `image/jpeg`, `application/pdf`. */
+  contentType: ContentType,
+  bytes: Count,
+  width: Nullable(Pixels),
+  height: Nullable(Pixels),
+  durationMs: Nullable(Count),
+  /** Pictures in the file: 1 for a still. Null where nobody counted. */
+  frames: Nullable(Count),
+  image: Nullable(
+    Type.Object({
+      /** `jpeg`, `png`, `webp`, `avif`, `gif`, `tiff`. */
+      format: Text(20),
+      alpha: Type.Boolean(),
+      /** Whether its colours are sRGB without a profile of their own that says otherwise. */
+      srgb: Type.Boolean(),
+      /** Whether its pixels lie in the file as they are to be shown. */
+      upright: Type.Boolean(),
+      /** Whether it carries a place (GPS). */
+      located: Type.Boolean(),
+    }),
+  ),
+  video: Nullable(
+    Type.Object({
+      /** ffprobe's format_name that was taken: `mp4`, `mov`, `webm`, `matroska`, `avi`, `mpegts`, `gif`. */
+      container: Text(40),
+      /** ffprobe's codec_name: `h264`, `hevc`, `vp9`, `vp8`, `av1`, `prores`, `gif`. */
+      codec: Text(40),
+      /** In lower case: `high`, `main`, `constrained baseline`, `main 10`. */
+      profile: Nullable(Text(60)),
+      pixelFormat: Nullable(Text(40)),
+      /** Clockwise degrees that a player turns the pictures by: 0, 90, 180, 270. */
+      rotation: Type.Integer({ minimum: 0, maximum: 270 }),
+      squarePixels: Type.Boolean(),
+      /** Pictures a second, on average. */
+      fps: Nullable(Type.Number({ minimum: 0 })),
+      constantRate: Type.Boolean(),
+      interlaced: Type.Boolean(),
+      /** PQ or HLG transfer, or BT.2020 primaries. */
+      hdr: Type.Boolean(),
+      /** Bits a second of the video stream, measured where the file does not say. */
+      bitrate: Nullable(Count),
+      /** MP4 and MOV: the index comes before the data. */
+      indexFirst: Type.Boolean(),
+      /** MP4 and MOV: an edit list that cuts or delays. */
+      editList: Type.Boolean(),
+      /** Whether it carries a place or device metadata that must not leave. */
+      located: Type.Boolean(),
+    }),
+  ),
+  audio: Nullable(
+    Type.Object({
+      codec: Text(40),
+      profile: Nullable(Text(60)),
+      channels: Count,
+      sampleRate: Count,
+      bitrate: Nullable(Count),
+    }),
+  ),
+  /** IPTC digital source type found in XMP, IPTC or a C2PA manifest, e.g. `trainedAlgorithmicMedia`. */
+  digitalSourceType: Nullable(Text(100)),
+});
+export type MediaProbe = Static<typeof MediaProbe>;
+
+const Size = { width: Pixels, height: Pixels };
+/** `scale`: the picture fills it; `pad`: the whole picture is fitted in and bars fill the rest. */
+const Fit = Type.Enum(['scale', 'pad']);
+
+/** How one file is made of a source, to the last parameter: equal specs are one rendition, whoever needs it. */
+export const RenditionSpec = Type.Union([
+  Type.Object({
+    kind: Type.Literal('video'),
+    /** `remux`: streams are copied into another container; width, height, fps and rates then only repeat the source. */
+    mode: Type.Enum(['encode', 'remux']),
+    ...Size,
+    fit: Fit,
+    /** Null keeps the source's rate. */
+    fps: Nullable(Type.Number({ exclusiveMinimum: 0 })),
+    videoKbps: Type.Integer({ minimum: 1 }),
+    /** Null: no sound. */
+    audio: Nullable(Type.Object({ kbps: Type.Integer({ minimum: 1 }), sampleRate: Count, channels: Count })),
+    /** The file may not be larger. Null: no limit. */
+    maxBytes: Nullable(Count),
+  }),
+  Type.Object({
+    kind: Type.Literal('image'),
+    format: Type.Enum(['jpeg', 'png', 'webp', 'gif']),
+    ...Size,
+    fit: Fit,
+    /** 1–100, at first; lowered step by step until the file is small enough. */
+    quality: Type.Integer({ minimum: 1, maximum: 100 }),
+    maxBytes: Nullable(Count),
+  }),
+  Type.Object({
+    /** A still out of a video. */
+    kind: Type.Literal('frame'),
+    format: Type.Literal('jpeg'),
+    ...Size,
+    fit: Fit,
+    atMs: Count,
+    quality: Type.Integer({ minimum: 1, maximum: 100 }),
+    maxBytes: Nullable(Count),
+  }),
+]);
+export type RenditionSpec = Static<typeof RenditionSpec>;
+
+/** Hash of the spec, 32 hex digits. */
+const RenditionId = Type.String({ pattern: '^[0-9a-f]{32}$' });
+const File = { key: BlobKey, contentType: ContentType, bytes: Count, sha256: Sha256 };
+const Seen = { width: Nullable(Pixels), height: Nullable(Pixels), durationMs: Nullable(Count) };
+
+const described = {
+  name: Type.String({ minLength: 1, maxLength: 255 }),
+  clientId: Nullable(Uuid),
+  folder: Nullable(Text(200)),
+  altText: Nullable(Text(2000)),
+  /** Networks whose renditions are made now. */
+  platforms: Type.Array(Platform),
+};
+
+export const mediaEvents = {
+  /** `contentType` and `bytes` are what the caller claims; the upload URL takes nothing else. */
+  MediaUploadOffered: Type.Object({
+    fileName: Type.String({ minLength: 1, maxLength: 255 }),
+    clientId: Nullable(Uuid),
+    folder: Nullable(Text(200)),
+    contentType: ContentType,
+    bytes: Count,
+    key: BlobKey,
+    expiresAt: Instant,
+  }),
+  MediaRegistered: Type.Object(described),
+  MediaImportRequested: Type.Object({ url: Text(4096), ...described }),
+  /** The file lies where nobody can change it any more. `contentType` and `kind` are from its bytes. */
+  MediaStored: Type.Object({ ...File, kind: MediaKind }),
+  MediaProbed: Type.Object({ probe: MediaProbe }),
+  /** Networks that said what they need since: renditions are then made on demand. */
+  MediaRenditionsRequested: Type.Object({
+    needs: Type.Array(MediaNeed),
+    /** Post or target that needs them. */
+    for: Type.Object({ kind: Type.Enum(['post', 'target']), id: Uuid }),
+  }),
+  /** How each need is met; `null` = the source itself fits. What cannot be met is said by MediaRenditionFailed. */
+  MediaRenditionsPlanned: Type.Object({
+    /** The needs of the asset's own platforms are among them. */
+    initial: Type.Boolean(),
+    needs: Type.Array(Type.Object({ ...MediaNeed.properties, rendition: Nullable(RenditionId) })),
+    renditions: Type.Array(Type.Object({ id: RenditionId, spec: RenditionSpec })),
+  }),
+  /** One for each need, though several may share the file. */
+  MediaRenditionReady: Type.Object({ ...MediaNeed.properties, rendition: RenditionId, ...File, ...Seen }),
+  MediaRenditionFailed: Type.Object({
+    ...MediaNeed.properties,
+    rendition: Nullable(RenditionId),
+    failure: MediaFailure,
+  }),
+  /** It can be published now. `poster`: a still to show it by. */
+  MediaTranscoded: Type.Object({ poster: Nullable(Type.Object({ ...File, ...Size })) }),
+  MediaFailed: Type.Object({ failure: MediaFailure }),
+  MediaQuarantined: Type.Object({ failure: MediaFailure }),
+} as const;
+export type MediaEvent = EventOf<typeof mediaEvents>;

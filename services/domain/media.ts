@@ -1,0 +1,294 @@
+import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
+import { type Decider, Rejection } from './decider.ts';
+
+/**
+ * A file of the content library. Its law: what is said of its end, and of each rendition, is said once; a file that was
+ * refused stays refused; what was planned is what is made, however often somebody dies over it.
+ */
+
+export interface MediaFile {
+  readonly key: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface MediaDetails {
+  readonly name: string;
+  readonly clientId: string | null;
+  readonly folder: string | null;
+  readonly altText: string | null;
+}
+
+export interface MadeFile extends MediaFile {
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly durationMs: number | null;
+}
+
+/** What became of one need so far. `fits`: the source itself does. */
+export type NeedState = MediaNeed &
+  (
+    | { readonly status: 'wanted' | 'fits' }
+    | { readonly status: 'planned'; readonly rendition: string }
+    | { readonly status: 'ready'; readonly rendition: string; readonly file: MadeFile }
+    | { readonly status: 'failed'; readonly failure: MediaFailure }
+  );
+
+export interface Offer extends Omit<MediaDetails, 'name' | 'altText'> {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly key: string;
+  readonly expiresAt: string;
+}
+
+export type Origin =
+  | { readonly kind: 'upload'; readonly offer: Offer }
+  | { readonly kind: 'import'; readonly url: string };
+
+export type MediaState =
+  | { readonly status: 'none' }
+  | { readonly status: 'offered'; readonly offer: Offer }
+  | {
+      readonly status: 'transcoding' | 'transcoded' | 'failed' | 'quarantined';
+      readonly origin: Origin;
+      readonly details: MediaDetails;
+      /** Networks whose renditions were asked for at the start. */
+      readonly platforms: MediaEventData<'MediaRegistered'>['platforms'];
+      readonly stored: (MediaFile & { readonly kind: MediaKind }) | null;
+      readonly probe: MediaProbe | null;
+      /** Whether the needs of `platforms` were planned. */
+      readonly planned: boolean;
+      /** By `needKey`, in the order they came. */
+      readonly needs: ReadonlyMap<string, NeedState>;
+      readonly specs: ReadonlyMap<string, RenditionSpec>;
+      readonly poster: (MediaFile & { readonly width: number; readonly height: number }) | null;
+      readonly failure: MediaFailure | null;
+    };
+export type Asset = Exclude<MediaState, { status: 'none' | 'offered' }>;
+
+type MediaEventData<T extends MediaEvent['type']> = Extract<MediaEvent, { type: T }>['data'];
+
+export type PlannedNeed = MediaNeed &
+  (
+    | { readonly outcome: 'fits' }
+    | { readonly outcome: 'rendition'; readonly id: string; readonly spec: RenditionSpec }
+    | { readonly outcome: 'failed'; readonly failure: MediaFailure }
+  );
+
+export type MediaCommand =
+  | ({ readonly type: 'Offer' } & Offer)
+  | ({ readonly type: 'Register' } & MediaEventData<'MediaRegistered'>)
+  | ({ readonly type: 'RequestImport' } & MediaEventData<'MediaImportRequested'>)
+  | ({ readonly type: 'RecordStored' } & MediaEventData<'MediaStored'>)
+  | { readonly type: 'RecordProbed'; readonly probe: MediaProbe }
+  | ({ readonly type: 'RequestRenditions' } & MediaEventData<'MediaRenditionsRequested'>)
+  /** `initial`: it covers the needs of the asset's own platforms. */
+  | { readonly type: 'Plan'; readonly initial: boolean; readonly needs: readonly PlannedNeed[] }
+  | { readonly type: 'RecordRendition'; readonly rendition: string; readonly file: MadeFile }
+  | { readonly type: 'RecordRenditionFailed'; readonly rendition: string; readonly failure: MediaFailure }
+  | { readonly type: 'RecordTranscoded'; readonly poster: MediaEventData<'MediaTranscoded'>['poster'] }
+  | { readonly type: 'RecordFailed' | 'RecordQuarantined'; readonly failure: MediaFailure };
+
+export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${use}`;
+
+const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';
+/** Whether work on it goes on: nothing more is said of a file that was refused. */
+const isOpen = (state: MediaState): state is Asset =>
+  isAsset(state) && (state.status === 'transcoding' || state.status === 'transcoded');
+
+const needsOf = (state: Asset, ...statuses: readonly NeedState['status'][]): readonly NeedState[] =>
+  [...state.needs.values()].filter(({ status }) => statuses.includes(status));
+
+/** Needs that share a rendition which was planned and is not there yet. */
+const waitingFor = (state: Asset, rendition: string): readonly NeedState[] =>
+  [...state.needs.values()].filter((need) => need.status === 'planned' && need.rendition === rendition);
+
+export type MediaStep = 'store' | 'probe' | 'plan' | 'render' | 'finish';
+
+/** What is to be done next; null when nothing is. Each step ends in an event, so a step that died is found again. */
+export const nextStep = (state: MediaState): MediaStep | null => {
+  if (!isOpen(state)) return null;
+  if (state.stored === null) return 'store';
+  if (state.probe === null) return 'probe';
+  if (!state.planned || needsOf(state, 'wanted').length > 0) return 'plan';
+  if (needsOf(state, 'planned').length > 0) return 'render';
+  return state.status === 'transcoding' ? 'finish' : null;
+};
+
+const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[] => {
+  switch (command.type) {
+    case 'Offer': {
+      const { type: _, ...data } = command;
+      return state.status === 'none' ? [{ type: 'MediaUploadOffered', data }] : [];
+    }
+    case 'Register': {
+      if (state.status === 'none') throw new Rejection('not_found', 'There is no such asset.');
+      const { type: _, ...data } = command;
+      return state.status === 'offered' ? [{ type: 'MediaRegistered', data }] : [];
+    }
+    case 'RequestImport': {
+      const { type: _, ...data } = command;
+      return state.status === 'none' ? [{ type: 'MediaImportRequested', data }] : [];
+    }
+    case 'RecordStored': {
+      const { type: _, ...data } = command;
+      return isOpen(state) && state.stored === null ? [{ type: 'MediaStored', data }] : [];
+    }
+    case 'RecordProbed':
+      if (!isOpen(state) || state.stored === null || state.probe !== null) return [];
+      return [{ type: 'MediaProbed', data: { probe: command.probe } }];
+    case 'RequestRenditions': {
+      if (!isOpen(state)) return [];
+      const needs = command.needs.filter((need) => !state.needs.has(needKey(need)));
+      return needs.length === 0 ? [] : [{ type: 'MediaRenditionsRequested', data: { needs, for: command.for } }];
+    }
+    case 'Plan':
+      return isOpen(state) && state.probe !== null ? plan(state, command) : [];
+    case 'RecordRendition': {
+      const { rendition, file } = command;
+      if (!isOpen(state)) return [];
+      return waitingFor(state, rendition).map(({ platform, use }) => ({
+        type: 'MediaRenditionReady',
+        data: { platform, use, rendition, ...file },
+      }));
+    }
+    case 'RecordRenditionFailed': {
+      const { rendition, failure } = command;
+      if (!isOpen(state)) return [];
+      return waitingFor(state, rendition).map(({ platform, use }) => ({
+        type: 'MediaRenditionFailed',
+        data: { platform, use, rendition, failure },
+      }));
+    }
+    case 'RecordTranscoded':
+      if (state.status !== 'transcoding' || nextStep(state) !== 'finish') return [];
+      return [{ type: 'MediaTranscoded', data: { poster: command.poster } }];
+    case 'RecordFailed':
+    case 'RecordQuarantined':
+      if (state.status !== 'transcoding') return [];
+      return [
+        {
+          type: command.type === 'RecordFailed' ? 'MediaFailed' : 'MediaQuarantined',
+          data: { failure: command.failure },
+        },
+      ];
+  }
+};
+
+const plan = (state: Asset, { initial, needs }: Extract<MediaCommand, { type: 'Plan' }>): readonly MediaEvent[] => {
+  const open = needs.filter((need) => (state.needs.get(needKey(need))?.status ?? 'wanted') === 'wanted');
+  if (open.length === 0 && (state.planned || !initial)) return [];
+  const met = open.flatMap((need) => (need.outcome === 'failed' ? [] : [need]));
+  const specs = new Map(met.flatMap((need) => (need.outcome === 'rendition' ? [[need.id, need.spec] as const] : [])));
+  return [
+    {
+      type: 'MediaRenditionsPlanned',
+      data: {
+        initial,
+        needs: met.map((need) => ({
+          platform: need.platform,
+          use: need.use,
+          rendition: need.outcome === 'rendition' ? need.id : null,
+        })),
+        renditions: [...specs].map(([id, spec]) => ({ id, spec })),
+      },
+    },
+    ...open.flatMap((need): MediaEvent[] =>
+      need.outcome !== 'failed'
+        ? []
+        : [
+            {
+              type: 'MediaRenditionFailed',
+              data: { platform: need.platform, use: need.use, rendition: null, failure: need.failure },
+            },
+          ],
+    ),
+  ];
+};
+
+const born = (origin: Origin, data: MediaEventData<'MediaRegistered'>): Asset => {
+  const { platforms, name, clientId, folder, altText } = data;
+  return {
+    status: 'transcoding',
+    origin,
+    details: { name, clientId, folder, altText },
+    platforms,
+    stored: null,
+    probe: null,
+    planned: false,
+    needs: new Map(),
+    specs: new Map(),
+    poster: null,
+    failure: null,
+  };
+};
+
+const withNeeds = (state: Asset, changed: readonly NeedState[]): Asset => {
+  const needs = new Map(state.needs);
+  for (const need of changed) needs.set(needKey(need), need);
+  return { ...state, needs };
+};
+
+const evolve = (state: MediaState, event: MediaEvent): MediaState => {
+  switch (event.type) {
+    case 'MediaUploadOffered':
+      return { status: 'offered', offer: event.data };
+    case 'MediaRegistered':
+      return state.status === 'offered' ? born({ kind: 'upload', offer: state.offer }, event.data) : state;
+    case 'MediaImportRequested':
+      return born({ kind: 'import', url: event.data.url }, event.data);
+    default:
+      return isAsset(state) ? evolveAsset(state, event) : state;
+  }
+};
+
+const evolveAsset = (
+  state: Asset,
+  event: Exclude<MediaEvent, { type: 'MediaUploadOffered' | 'MediaRegistered' | 'MediaImportRequested' }>,
+): Asset => {
+  switch (event.type) {
+    case 'MediaStored':
+      return { ...state, stored: event.data };
+    case 'MediaProbed':
+      return { ...state, probe: event.data.probe };
+    case 'MediaRenditionsRequested': {
+      const news = event.data.needs.filter((need) => !state.needs.has(needKey(need)));
+      return withNeeds(
+        state,
+        news.map(({ platform, use }) => ({ platform, use, status: 'wanted' })),
+      );
+    }
+    case 'MediaRenditionsPlanned': {
+      const { initial, needs, renditions } = event.data;
+      const planned = needs.map(
+        ({ platform, use, rendition }): NeedState =>
+          rendition === null ? { platform, use, status: 'fits' } : { platform, use, status: 'planned', rendition },
+      );
+      const specs = new Map([...state.specs, ...renditions.map(({ id, spec }) => [id, spec] as const)]);
+      return { ...withNeeds(state, planned), specs, planned: state.planned || initial };
+    }
+    case 'MediaRenditionReady': {
+      const { platform, use, rendition, ...file } = event.data;
+      return withNeeds(state, [{ platform, use, status: 'ready', rendition, file }]);
+    }
+    case 'MediaRenditionFailed': {
+      const { platform, use, failure } = event.data;
+      return withNeeds(state, [{ platform, use, status: 'failed', failure }]);
+    }
+    case 'MediaTranscoded':
+      return { ...state, status: 'transcoded', poster: event.data.poster };
+    case 'MediaFailed':
+      return { ...state, status: 'failed', failure: event.data.failure };
+    case 'MediaQuarantined':
+      return { ...state, status: 'quarantined', failure: event.data.failure };
+  }
+};
+
+export const media: Decider<MediaState, MediaCommand, MediaEvent> = {
+  kind: 'media',
+  initial: { status: 'none' },
+  decide,
+  evolve,
+};
