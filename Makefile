@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-webhooks chaos contracts admin types lint clean
+.PHONY: help run test bench bench-webhooks bench-media test-media chaos contracts admin types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,12 @@ bench: ## measure, beside the bare clients and the peers; QUICK=1 for a short fo
 
 bench-webhooks: ## measure webhooks from the event to the receiver; ARGS="one paced" for parts
 	@npm run bench-webhooks --silent -- $(ARGS)
+
+bench-media: ## measure renditions, uploads and memory beside bare ffmpeg and a bare stream
+	@npm run bench-media --silent -- $(ARGS)
+
+test-media: ## make renditions of many real sources for every network and check each; ARGS="--help"
+	@npm run test-media --silent -- $(ARGS)
 
 chaos: ## kill processes at random at least 200 times and compare what is left
 	@npm run chaos --silent -- $(ARGS)

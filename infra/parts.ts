@@ -1,7 +1,9 @@
 /** Chooses the adapter behind each port by what the configuration names. The one place that knows them all. */
 import type pg from 'pg';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log, LogWriter } from '#contracts/ports/log.ts';
+import { type BlobConfig, openBlobs } from './blob/index.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import { openPostgresLog } from './postgres/log.ts';
@@ -10,19 +12,24 @@ import { openPool } from './postgres/pool.ts';
 export interface PartsOptions {
   /** Of the process, as it shows in Postgres and Kafka. */
   readonly name: string;
-  readonly config: {
+  readonly config: BlobConfig & {
     readonly databaseUrl: string | null;
     readonly eventStoreUrl: string | null;
     readonly kafkaBrokers: readonly string[];
     readonly kafkaPrefix: string;
     readonly partitions: number;
     readonly poolSize: number;
+    readonly baseUrl: string | null;
+    readonly host: string;
+    readonly port: number;
   };
-  /** Wraps the data keys of clients. */
+  /** Wraps the data keys of clients, signs URLs of media files. */
   readonly secrets: {
     readonly current: string;
-    subKey(purpose: 'wrapping', version?: string): Buffer;
+    subKey(purpose: 'wrapping' | 'blob-urls', version?: string): Buffer;
   };
+  /** REST root of the api, with `/v1`, for who knows it better than the configuration does: the api itself, once it listens. */
+  readonly baseUrl?: () => string;
 }
 
 export interface Parts {
@@ -31,13 +38,14 @@ export interface Parts {
   readonly store: EventStore;
   readonly log: Log;
   readonly dataKeys: PostgresDataKeys;
+  readonly blobs: BlobStore;
   /** What a relay writes to; null where the event table is the log. */
   openLogWriter(): Promise<LogWriter | null>;
   close(): Promise<void>;
 }
 
 /** @throws when the parts named do not go together, or one refuses to start. */
-export const openParts = async ({ name, config, secrets }: PartsOptions): Promise<Parts> => {
+export const openParts = async ({ name, config, secrets, baseUrl }: PartsOptions): Promise<Parts> => {
   const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
   if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
   const hasKafka = kafkaBrokers.length > 0;
@@ -63,12 +71,22 @@ export const openParts = async ({ name, config, secrets }: PartsOptions): Promis
       ? await (await import('./kafka/log.ts')).openKafkaLog(kafka)
       : await openPostgresLog({ url, partitions, ...(postgres === null ? {} : { store: postgres.store }) });
     closers.push(() => log.close());
+    const blobs = await openBlobs(config, secrets, () => (baseUrl?.() ?? configuredUrl(config)).replace(/\/v1$/, ''));
+    closers.push(() => blobs.close());
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
-    return { databaseUrl: url, pool, store, log, dataKeys, openLogWriter, close };
+    return { databaseUrl: url, pool, store, log, dataKeys, blobs, openLogWriter, close };
   } catch (error) {
     await close();
     throw error;
   }
+};
+
+/** Where the api is, as far as a process knows that is another one. */
+const configuredUrl = ({ baseUrl, host, port }: PartsOptions['config']): string => {
+  if (baseUrl !== null) return baseUrl;
+  if (port === 0)
+    throw new Error('URLs of media files need BASE_URL, or PORT: the api chose a port that nobody was told');
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/v1`;
 };
 
 // The clients of Kafka and EventStoreDB are loaded where they are used: else every thread of standalone would hold them.

@@ -157,6 +157,18 @@ const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<Readonly
 export const groupOf = async (knex: Knex, workspaceId: string, clientId: string): Promise<readonly AccountRow[]> =>
   (await groupsByClient(knex, clientId))?.filter((row) => row.workspace_id === workspaceId) ?? [];
 
+/** Networks with a connected account: of the client, or of the whole workspace. */
+export const livePlatforms = async (
+  knex: Knex,
+  workspaceId: string,
+  clientId: string | null,
+): Promise<readonly Platform[]> => {
+  const query = knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' });
+  if (clientId !== null) query.where({ client_id: clientId });
+  const rows: { platform: Platform }[] = await query.distinct('platform').orderBy('platform');
+  return rows.map(({ platform }) => platform);
+};
+
 export interface AccountFilters {
   readonly clientId?: string;
   readonly platforms?: readonly Platform[];

@@ -3,6 +3,7 @@ import { accounts } from './accounts.ts';
 import { apiKeys } from './apikeys.ts';
 import { clients } from './clients.ts';
 import { invites } from './invites.ts';
+import { media } from './media.ts';
 import type { Model } from './model.ts';
 import { posts } from './posts.ts';
 import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
@@ -32,6 +33,7 @@ export const projections: readonly Projection[] = [
     recounts: [clientAccounts],
   },
   { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
 ];
 

@@ -63,10 +63,14 @@ export interface BlobStore {
     options: { readonly contentType: string; readonly bytes: number; readonly expiresAt: Date },
   ): Promise<PresignedPut>;
   /**
-   * Whoever has the URL may read this key until it expires. `fileName`: as it is saved (Content-Disposition). Only
-   * pictures, video and PDF are shown in place; everything else is sent as a download.
+   * Whoever has the URL may read this key until it expires. `contentType`: as it was written with, so that nobody has to
+   * look it up. `fileName`: as it is saved (Content-Disposition). Only pictures, video and PDF are shown in place;
+   * everything else is sent as a download.
    */
-  presignGet(key: string, options: { readonly expiresAt: Date; readonly fileName?: string }): Promise<string>;
+  presignGet(
+    key: string,
+    options: { readonly contentType: string; readonly expiresAt: Date; readonly fileName?: string },
+  ): Promise<string>;
   /** Rejects while the store is away. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -80,10 +84,27 @@ export interface ServedAnswer {
   readonly body: Readable | string | null;
 }
 
+/**
+ * `url_invalid`: not signed by us for this, altered, or expired; `mismatch`: of another type or length than the URL was made
+ * for, or broken off; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
+ */
+export type ServedRefusalCode = 'url_invalid' | 'mismatch' | 'method' | 'not_found';
+
+/** What a caller asked for and does not get; the message is theirs to read. */
+export class ServedRefusal extends Error {
+  readonly code: ServedRefusalCode;
+  constructor(code: ServedRefusalCode, message: string) {
+    super(message);
+    this.name = 'ServedRefusal';
+    this.code = code;
+  }
+}
+
 /** Presigned URLs of a store that has no HTTP of its own. Each call checks the signature first; its body is streamed. */
 export interface ServedBlobs {
   /** Path under the origin that presigned URLs begin with, e.g. `/blobs/`. */
   readonly prefix: string;
+  /** @throws ServedRefusal, BlobError */
   handle(request: {
     readonly method: string;
     /** Path and query as they arrived. */

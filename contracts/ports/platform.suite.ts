@@ -9,6 +9,7 @@ import type {
   Checkpoint,
   Json,
   PlatformAdapter,
+  PublishMedia,
   PublishOutcome,
   PublishRequest,
   PublishSteps,
@@ -39,6 +40,8 @@ export interface Harness {
   account(platform: Platform): PublishRequest['account'];
   /** Overrides without which the platform publishes nothing. */
   overrides(platform: Platform): { readonly [key: string]: Json };
+  /** Files without which the platform publishes nothing; none where it takes text alone. */
+  media(platform: Platform): Promise<readonly PublishMedia[]>;
 }
 
 /** The part of the runner's `t` that the suite uses. */
@@ -107,7 +110,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   });
   t.after(() => harness?.close());
 
-  const request = (platform: Platform, over: Partial<PublishRequest> = {}): PublishRequest => ({
+  const request = async (platform: Platform, over: Partial<PublishRequest> = {}): Promise<PublishRequest> => ({
     targetId: randomUUID(),
     attempt: 1,
     platform,
@@ -115,6 +118,9 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
     content: 'Good morning',
     overrides: harness.overrides(platform),
     aiDisclosure: false,
+    media: await harness.media(platform),
+    cover: null,
+    coverFrameMs: null,
     checkpoints: [],
     ...over,
   });
@@ -150,7 +156,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'publishes once: every step appended before the next, the boundary last and once',
     each(async (platform) => {
-      const asked = request(platform);
+      const asked = await request(platform);
       const { outcome, steps } = await attempt(asked);
       const { externalId, permalink, publishedAt } = kind(outcome, 'published');
       assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
@@ -167,7 +173,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a worker that is stopped before the boundary calls nothing',
     each(async (platform) => {
-      const asked = request(platform);
+      const asked = await request(platform);
       await assert.rejects(
         attempt(asked, (steps) => steps.worker.abort(new Error('lease lost'))),
         /lease lost/,
@@ -179,7 +185,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a lost claim at the boundary or at a step before it calls nothing',
     each(async (platform) => {
-      const asked = request(platform);
+      const asked = await request(platform);
       const lost = (step: 'boundary' | 'checkpoint') =>
         attempt(asked, (steps) => {
           steps.refuse = step;
@@ -197,7 +203,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a worker dead between the boundary append and the call: nothing there, and the next attempt makes one post',
     each(async (platform) => {
-      const asked = request(platform);
+      const asked = await request(platform);
       const { outcome, steps } = await attempt(asked, (one) => {
         one.dieAtBoundary = true;
       });
@@ -216,7 +222,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'accepted and never answered: unknown by the deadline, then present',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('timeout_after') });
+      const asked = await request(platform, { content: harness.scripted('timeout_after') });
       const { outcome, steps } = await attempt(asked);
       kind(outcome, 'unknown');
       const took = performance.now() - steps.boundaryAt;
@@ -230,7 +236,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'an error after accepting: unknown, then present to another worker',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('error_after') });
+      const asked = await request(platform, { content: harness.scripted('error_after') });
       const { outcome, steps } = await attempt(asked);
       kind(outcome, 'unknown');
       const other = await harness.open();
@@ -242,7 +248,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'never accepted, never answered: unknown, never present',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('timeout_before') });
+      const asked = await request(platform, { content: harness.scripted('timeout_before') });
       const { outcome, steps } = await attempt(asked);
       kind(outcome, 'unknown');
       const seen = await adapter.reconcile(next(asked, steps), steps.crossed);
@@ -254,7 +260,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a second crossing after one that made a post: nothing new where absence is proof',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('error_after') });
+      const asked = await request(platform, { content: harness.scripted('error_after') });
       const first = await attempt(asked);
       const [made] = await harness.posts(asked.targetId);
       const second = await attempt(next(asked, first.steps));
@@ -283,7 +289,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
         ['down', 'deferred', 'platform_down', 'platform'],
       ] as const;
       for (const [fault, wanted, category, actor] of table) {
-        const asked = request(platform, { content: harness.scripted(fault) });
+        const asked = await request(platform, { content: harness.scripted(fault) });
         const { outcome, steps } = await attempt(asked);
         const { failure } = kind(outcome, wanted);
         assert.equal(failure.category, category);
@@ -297,7 +303,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a rate limit names its time, and the next attempt goes out',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('rate_limit', 2000) });
+      const asked = await request(platform, { content: harness.scripted('rate_limit', 2000) });
       const { outcome, steps } = await attempt(asked);
       const { retryAt, failure } = kind(outcome, 'rate_limited');
       assert.equal(failure.category, 'rate_limited');
@@ -310,7 +316,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'accepted later than answered: unknown, not there, then present',
     each(async (platform) => {
-      const asked = request(platform, { content: harness.scripted('late', 700) });
+      const asked = await request(platform, { content: harness.scripted('late', 700) });
       const { outcome, steps } = await attempt(asked);
       kind(outcome, 'unknown');
       const look = () => adapter.reconcile(next(asked, steps), steps.crossed);

@@ -3,6 +3,7 @@ import type { DecodedEvent } from '#runtime/codec.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';
+import { media } from './render/media.ts';
 import { post } from './render/post.ts';
 import type { Source } from './render/rule.ts';
 import { target } from './render/target.ts';
@@ -33,7 +34,9 @@ interface Kind {
 }
 
 // The codec has checked each event's data against the schema that the type of its rule is derived from.
-const publishers = { workspace, client, account, post, target, webhook } as unknown as Readonly<Record<string, Kind>>;
+const publishers = { workspace, client, account, post, target, media, webhook } as unknown as Readonly<
+  Record<string, Kind>
+>;
 
 const tables: readonly (readonly [kind: string, rules: Rules])[] = [
   ...Object.entries(publishers).map(([kind, { rules }]) => [kind, rules] as const),

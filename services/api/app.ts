@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import Koa from 'koa';
+import { blobs } from './blobs.ts';
 import type { Deps } from './deps.ts';
 import { invitePages } from './invite-page.ts';
 import { Keyring } from './keyring.ts';
@@ -44,6 +45,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(correlation(deps));
   app.use(showAllowance(allowance));
   app.use(problems(deps));
+  app.use(blobs(deps));
   app.use(router.routes());
   app.use(invitePages(deps, allowance));
   app.use(unmatched);

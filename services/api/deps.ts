@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { DomainStore, Positions } from '#runtime/domain-store.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
@@ -43,6 +44,7 @@ export interface Deps {
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
   /** Where we may be told to send to. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
+  readonly blobs: BlobStore;
   readonly sandboxProfile: SandboxProfile;
   /** Runs before everything else: /livez, /readyz and /metrics. */
   readonly first?: readonly Middleware[];

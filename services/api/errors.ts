@@ -1,3 +1,4 @@
+import { mediaFailures } from '#domain/media-failures.ts';
 import { failureCodes } from '#domain/platforms/codes.ts';
 import { publishFailures } from '#domain/publish-failures.ts';
 
@@ -76,6 +77,12 @@ const refusals = {
     title: 'The member’s role does not allow it',
     about: 'The token carries the scope, but the role of its member does not, or the operation is kept for Owners.',
   },
+  upload_url_invalid: {
+    status: 403,
+    title: 'The presigned address is not valid',
+    about:
+      'It has expired, was changed, or is for another method. Ask for a fresh one: POST /media/presign with the same Idempotency-Key for an upload, GET /media/{id} for a file.',
+  },
   first_party_only: {
     status: 403,
     title: 'Only the console may do this',
@@ -105,12 +112,18 @@ const refusals = {
   unsupported_media_type: {
     status: 415,
     title: 'The body is in the wrong form',
-    about: 'Send `Content-Type: application/json`, in UTF-8, without Content-Encoding.',
+    about:
+      'Send `Content-Type: application/json`, in UTF-8, without Content-Encoding. A presigned upload takes exactly the type that was given to POST /media/presign.',
   },
   malformed_request: {
     status: 400,
     title: 'The request is not HTTP',
     about: 'The request could not be read: a broken line or header, headers over 16 KiB, or a sender that is too slow.',
+  },
+  upload_mismatch: {
+    status: 400,
+    title: 'The upload is not what was announced',
+    about: 'The body has another length than was given to POST /media/presign, or it broke off. Nothing was kept.',
   },
   post_not_draft: {
     status: 409,
@@ -281,11 +294,11 @@ export const categoryOf = (status: number): Category => {
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(refusals, code);
 
-/** A page of the catalogue. `status` is null for what a target fails with: no answer carries it as its code. */
+/** A page of the catalogue. `status` is null for what a target or an asset fails with: no answer carries it as its code. */
 export interface ErrorPage {
   readonly code: string;
   readonly status: number | null;
-  readonly category: Category | 'target';
+  readonly category: Category | 'media' | 'target';
   readonly title: string;
   readonly about: string;
 }
@@ -295,8 +308,16 @@ const aboutFailures: Readonly<Record<string, string>> = {
   ...failureCodes,
 };
 
+const ofMedia: readonly ErrorPage[] = Object.entries(mediaFailures).map(([code, about]) => ({
+  code,
+  status: null,
+  category: 'media',
+  title: 'A media asset, or one of its renditions, failed',
+  about,
+}));
+
 const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
-  .filter(([code]) => !isErrorCode(code))
+  .filter(([code]) => !isErrorCode(code) && !Object.hasOwn(mediaFailures, code))
   .map(([code, about]) => ({
     code,
     status: null,
@@ -309,4 +330,5 @@ const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
 export const errorPages: readonly ErrorPage[] = [
   ...Object.entries(errors).map(([code, entry]) => ({ code, category: categoryOf(entry.status), ...entry })),
   ...ofTarget,
+  ...ofMedia,
 ];

@@ -5,7 +5,8 @@ import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
-import { startApi } from './start.ts';
+import { openDoor } from './server.ts';
+import { baseUrlOf, startApi } from './start.ts';
 
 await runProcess({
   name: 'api',
@@ -13,12 +14,14 @@ await runProcess({
   ops: false,
   async main({ config, logger, readiness, report, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
-    const parts = await openParts({ name: 'api', config, secrets });
+    const door = await openDoor(config);
+    onClose(door.close);
+    const parts = await openParts({ name: 'api', config, secrets, baseUrl: () => baseUrlOf(config, door) });
     onClose(parts.close);
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
     await migrateWebhooks(parts.pool);
-    const api = await startApi({ parts, config, secrets, logger, readiness, report, sandboxProfile });
+    const api = await startApi({ parts, door, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });
     await aborted(signal);

@@ -10,20 +10,25 @@ import { getAccount } from './operations/getAccount.ts';
 import { getAgency } from './operations/getAgency.ts';
 import { getClient } from './operations/getClient.ts';
 import { getError } from './operations/getError.ts';
+import { getMedia } from './operations/getMedia.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
 import { getWebhook } from './operations/getWebhook.ts';
 import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
 import { getWebhookReplay } from './operations/getWebhookReplay.ts';
+import { importMedia } from './operations/importMedia.ts';
 import { listAccounts } from './operations/listAccounts.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
+import { listMedia } from './operations/listMedia.ts';
 import { listPosts } from './operations/listPosts.ts';
 import { listPostTargets } from './operations/listPostTargets.ts';
 import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
 import { listWebhooks } from './operations/listWebhooks.ts';
+import { presignMedia } from './operations/presignMedia.ts';
 import { publishPost } from './operations/publishPost.ts';
+import { registerMedia } from './operations/registerMedia.ts';
 import { registerWebhook } from './operations/registerWebhook.ts';
 import { replayWebhook } from './operations/replayWebhook.ts';
 import { reschedulePostTarget } from './operations/reschedulePostTarget.ts';
@@ -56,6 +61,11 @@ export const operations: readonly Operation[] = [
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  listMedia,
+  presignMedia,
+  registerMedia,
+  importMedia,
+  getMedia,
   listWebhooks,
   registerWebhook,
   getWebhook,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createApp } from './app.ts';
 import type { Deps } from './deps.ts';
@@ -45,26 +45,83 @@ const refuse = (deps: Deps, socket: Socket): void => {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 };
 
+/** Milliseconds for a whole request; one for a file may take longer, as long as bytes go on coming or going. */
+const requestMs = 60 * seconds;
+const idleMs = 60 * seconds;
+/** What is still sent when the answer is out is read on for so long, or the sender would not come to read the answer. */
+const lingerMs = 5 * seconds;
+
+/** In the place of Node's own limit for whole requests, which knows no exceptions. */
+const limit = (server: Server, deps: Deps, request: IncomingMessage, response: ServerResponse): void => {
+  const { socket } = request;
+  if (deps.blobs.served !== null && request.url?.startsWith(deps.blobs.served.prefix)) {
+    socket.setTimeout(idleMs);
+    // Then it is we who are busy: the disk may take its time.
+    if (request.method === 'PUT') request.once('end', () => socket.setTimeout(0));
+    const cut = () => (request.complete ? undefined : socket.destroy());
+    response.once('finish', () => {
+      if (!request.complete) setTimeout(cut, lingerMs).unref();
+    });
+    return;
+  }
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  if (length === '0' && encoding === undefined) return;
+  const late = setTimeout(() => {
+    if (!request.complete) server.emit('clientError', new Error('the request took too long'), socket);
+  }, requestMs);
+  late.unref();
+  request.once('close', () => clearTimeout(late));
+};
+
+/** A server that listens: callers can reach it, and wait until there is something that answers them. */
+export interface Door {
+  readonly port: number;
+  /** `http://host:port` */
+  readonly origin: string;
+  open(deps: Deps): ApiServer;
+  /** Without having been opened. */
+  close(): Promise<void>;
+}
+
+/** @param at port 0 = any free one. */
+export const openDoor = async (at: { readonly host: string; readonly port: number }): Promise<Door> => {
+  // Slow senders: headers within 15 s.
+  const limits = { headersTimeout: 15 * seconds, requestTimeout: 0, keepAliveTimeout: 65 * seconds };
+  const server = createServer({ ...limits, connectionsCheckingInterval: 5 * seconds });
+  const waiting: Parameters<RequestListener>[] = [];
+  const wait: RequestListener = (...exchange) => void waiting.push(exchange);
+  server.on('request', wait);
+  const port = await listen(server, at.port, at.host);
+  const stop = (graceMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      server.close(() => {
+        clearTimeout(cut);
+        resolve();
+      });
+      server.closeIdleConnections();
+    });
+  return {
+    port,
+    origin: `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${port}`,
+    open: (deps) => {
+      const answer = createApp(deps).callback();
+      const serve: RequestListener = (request, response) => {
+        limit(server, deps, request, response);
+        void answer(request, response);
+      };
+      server.off('request', wait);
+      server.on('request', serve);
+      server.on('clientError', (_error, socket) => refuse(deps, socket as Socket));
+      for (const exchange of waiting.splice(0)) serve(...exchange);
+      return { port, stop: (graceMs = 10 * seconds) => stop(graceMs) };
+    },
+    close: () => stop(0),
+  };
+};
+
 /** @param at port 0 = any free one. */
 export const startServer = async (
   deps: Deps,
   at: { readonly host: string; readonly port: number },
-): Promise<ApiServer> => {
-  // Slow senders: headers within 15 s, the whole request within a minute.
-  const limits = { headersTimeout: 15 * seconds, requestTimeout: 60 * seconds, keepAliveTimeout: 65 * seconds };
-  const server = createServer({ ...limits, connectionsCheckingInterval: 5 * seconds }, createApp(deps).callback());
-  server.on('clientError', (_error, socket) => refuse(deps, socket as Socket));
-  const port = await listen(server, at.port, at.host);
-  return {
-    port,
-    stop: (graceMs = 10 * seconds) =>
-      new Promise((resolve) => {
-        const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-        server.close(() => {
-          clearTimeout(cut);
-          resolve();
-        });
-        server.closeIdleConnections();
-      }),
-  };
-};
+): Promise<ApiServer> => (await openDoor(at)).open(deps);

@@ -1,6 +1,7 @@
 import knexFactory from 'knex';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { projections } from '#projections/index.ts';
@@ -15,7 +16,7 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { type Logger, opsAnswer, type Readiness, type SelfReport } from '#runtime/telemetry.ts';
 import type { Deps, SandboxProfile } from './deps.ts';
-import { startServer } from './server.ts';
+import type { Door } from './server.ts';
 
 /** The api over parts that somebody has opened: its own process, or standalone. */
 
@@ -25,10 +26,13 @@ export interface ApiParts {
   readonly store: EventStore;
   readonly log: Log;
   readonly dataKeys: DataKeys;
+  readonly blobs: BlobStore;
 }
 
 export interface ApiOptions {
   readonly parts: ApiParts;
+  /** Where it serves. */
+  readonly door: Door;
   readonly config: Config;
   readonly secrets: Secrets;
   readonly logger: Logger;
@@ -58,8 +62,11 @@ const ops =
     ctx.body = answer.body;
   };
 
+/** REST root as callers see it, with `/v1`. */
+export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
+
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { parts, config, secrets, logger, readiness, report, sandboxProfile } = options;
+  const { parts, door, config, secrets, logger, readiness, report, sandboxProfile } = options;
   const { databaseUrl, pool, log } = parts;
   // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
   const now = new Date().toISOString();
@@ -76,7 +83,6 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   });
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
-  let origin = '';
   const deps: Deps = {
     store: new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions),
     pool,
@@ -84,8 +90,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     secrets,
     logger,
     clock: Date.now,
-    baseUrl: () => config.baseUrl ?? `${origin}/v1`,
-    consoleUrl: () => config.consoleUrl ?? origin,
+    baseUrl: () => baseUrlOf(config, door),
+    consoleUrl: () => config.consoleUrl ?? door.origin,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
@@ -93,13 +99,13 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       privateTargets: config.privateTargets,
       ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
     }),
+    blobs: parts.blobs,
     sandboxProfile,
     first: [ops(report)],
   };
   readiness.add('store', async () => parts.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
-  const server = await startServer(deps, { host: config.host, port: config.port });
-  origin = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`;
+  const server = door.open(deps);
   return {
     port: server.port,
     baseUrl: deps.baseUrl(),

@@ -1,7 +1,8 @@
 import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { contentFor } from './content.ts';
-import { type GateError, gate } from './platforms/index.ts';
+import { capabilities, coverOf, type GateError, type GateInput, type GateMedia, gate } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Reads a composed body: what is wrong with it in itself, and what the networks of its targets would refuse. */
@@ -10,6 +11,26 @@ export interface Issue {
   /** JSON Pointer into the request body. */
   readonly path: string;
   readonly message: string;
+}
+
+/** A file as a post is judged by it. */
+export interface PostAsset {
+  /** Null: of the whole workspace. */
+  readonly clientId: string | null;
+  readonly kind: MediaKind;
+  readonly status: string;
+  readonly publishable: boolean;
+  readonly probe: MediaProbe | null;
+  readonly altText: string | null;
+}
+/** By id: every file the body names that is known in its workspace. */
+export type PostAssets = ReadonlyMap<string, PostAsset>;
+
+export interface MediaIssues {
+  /** Unknown ids, a cover that is no image, a cover frame after the end of its video. */
+  readonly invalid: readonly Issue[];
+  readonly notPublishable: readonly Issue[];
+  readonly notInClient: readonly Issue[];
 }
 
 /** Holds for drafts too: the body contradicts itself. */
@@ -43,15 +64,10 @@ export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   const refuse = (present: boolean, path: string): void => {
     if (present) issues.push({ path, message: notYet });
   };
-  refuse(body.mediaIds.length > 0, '/mediaIds');
   refuse(body.thread !== null, '/thread');
-  refuse(body.coverMediaId !== null, '/coverMediaId');
-  refuse(body.coverFrameMs !== null, '/coverFrameMs');
-  refuse(body.mediaAltTexts !== null && Object.keys(body.mediaAltTexts).length > 0, '/mediaAltTexts');
   refuse(body.campaignId !== null, '/campaignId');
   refuse(body.aiDisclosure, '/aiDisclosure');
   for (const [index, variant] of body.variants.entries()) {
-    refuse((variant.mediaIdsOverride ?? []).length > 0, `/variants/${index}/mediaIdsOverride`);
     const { firstComment } = variant.overrides;
     refuse(
       firstComment !== undefined && firstComment !== null && firstComment !== '',
@@ -74,10 +90,14 @@ export const emptyIssues = (body: PostBody, destinations: readonly Destination[]
 };
 
 /** One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once. */
-export const gateIssues = (body: PostBody, destinations: readonly Destination[]): readonly Issue[] => {
+export const gateIssues = (
+  body: PostBody,
+  destinations: readonly Destination[],
+  assets: PostAssets,
+): readonly Issue[] => {
   const answers = new Map<Platform, GateError | undefined>();
   return destinations.flatMap(({ accountId, platform }) => {
-    if (!answers.has(platform)) answers.set(platform, gate({ platform, ...contentFor(body, platform) })[0]);
+    if (!answers.has(platform)) answers.set(platform, gate({ platform, ...inputOf(body, platform, assets) })[0]);
     const error = answers.get(platform);
     if (error === undefined) return [];
     return [{ path: pointer(body, platform, error.path), message: `account ${accountId}: ${error.message}` }];
@@ -88,8 +108,86 @@ export const gateIssues = (body: PostBody, destinations: readonly Destination[])
 const pointer = (body: PostBody, platform: string, path: string): string => {
   const index = body.variants.findIndex((one) => one.platform === platform);
   const variant = body.variants[index];
-  if (variant === undefined) return path;
+  if (variant === undefined || path === '/coverMediaId') return path;
   if (path === '/content') return variant.contentOverride === null ? path : `/variants/${index}/contentOverride`;
   if (path === '/mediaIds') return variant.mediaIdsOverride === null ? path : `/variants/${index}/mediaIdsOverride`;
   return `/variants/${index}${path}`;
+};
+
+const inputOf = (body: PostBody, platform: Platform, assets: PostAssets): Omit<GateInput, 'platform'> => {
+  const { content, overrides, mediaIds } = contentFor(body, platform);
+  const known = (id: string): readonly GateMedia[] => {
+    const asset = assets.get(id);
+    return asset === undefined ? [] : [{ id, kind: asset.kind, probe: asset.probe }];
+  };
+  const [cover = null] = body.coverMediaId === null ? [] : known(body.coverMediaId);
+  return { content, overrides, media: mediaIds.flatMap(known), cover };
+};
+
+/** One place where a body names a file, and whom the file goes to from there. */
+interface Mention {
+  readonly path: string;
+  readonly id: string;
+  readonly goesTo: (destination: Destination) => boolean;
+}
+
+const mentionsOf = (body: PostBody): readonly Mention[] => {
+  const threaded = ({ platform }: Destination): boolean => body.thread !== null && capabilities(platform).thread;
+  const each = (path: string, ids: readonly string[], goesTo: Mention['goesTo']): readonly Mention[] =>
+    ids.map((id, index) => ({ path: `${path}/${index}`, id, goesTo }));
+  const overridden = new Set(
+    body.variants.flatMap(({ platform, mediaIdsOverride }) => (mediaIdsOverride === null ? [] : [platform])),
+  );
+  return [
+    ...each('/mediaIds', body.mediaIds, (one) => !overridden.has(one.platform) && !threaded(one)),
+    ...body.variants.flatMap(({ platform, mediaIdsOverride }, index) =>
+      each(
+        `/variants/${index}/mediaIdsOverride`,
+        mediaIdsOverride ?? [],
+        (one) => one.platform === platform && !threaded(one),
+      ),
+    ),
+    ...(body.thread?.segments ?? []).flatMap(({ mediaIds }, index) =>
+      each(`/thread/segments/${index}/mediaIds`, mediaIds, threaded),
+    ),
+    ...(body.coverMediaId === null
+      ? []
+      : [{ path: '/coverMediaId', id: body.coverMediaId, goesTo: ({ platform }: Destination) => coverOf(platform) }]),
+  ];
+};
+
+/** What is wrong with the files that a body names, apart from what networks say of them. Each place is named once. */
+export const mediaIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): MediaIssues => {
+  const invalid: Issue[] = [];
+  const notPublishable: Issue[] = [];
+  const notInClient: Issue[] = [];
+  for (const { path, id, goesTo } of mentionsOf(body)) {
+    const asset = assets.get(id);
+    if (asset === undefined) {
+      invalid.push({ path, message: 'is not known' });
+      continue;
+    }
+    if (path === '/coverMediaId' && asset.kind !== 'image') invalid.push({ path, message: 'must be an image' });
+    if (!asset.publishable) notPublishable.push({ path, message: `is ${asset.status}` });
+    const { clientId } = asset;
+    if (clientId !== null && destinations.some((one) => goesTo(one) && one.clientId !== clientId)) {
+      notInClient.push({ path, message: 'belongs to another client than the post goes to' });
+    }
+  }
+  return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
+};
+
+/** A frame at or after the end of a video that goes out alone: of several, no network lets a frame be chosen. */
+const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
+  const { coverFrameMs } = body;
+  if (coverFrameMs === null) return [];
+  const lengths = destinations.flatMap(({ platform }) => {
+    const [id, ...more] = contentFor(body, platform).mediaIds;
+    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+  });
+  const shortest = Math.min(...lengths);
+  return coverFrameMs < shortest
+    ? []
+    : [{ path: '/coverFrameMs', message: `must lie before the end of the video, which has ${shortest} ms` }];
 };

@@ -1,4 +1,6 @@
+import type { MediaFailure } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
+import { mediaFailure } from './media-failures.ts';
 
 /** Failures that are found without a network, beside those a network tells; served under /errors/{code}. */
 
@@ -68,6 +70,23 @@ export const outcomeUnreadable = failure(
   false,
   'service',
 );
+
+/** A file is at fault. Their codes are served with those of media. */
+const aboutMedia = (
+  mediaId: string,
+  { code, message }: MediaFailure,
+  retryable: boolean,
+  actor: Failure['actor'],
+): Failure => ({ ...failure('media', code, message, retryable, actor), mediaId });
+
+/** Its rendition was not made within the time that is waited for one. */
+export const mediaNotReady = (mediaId: string): Failure =>
+  aboutMedia(mediaId, mediaFailure('media_not_ready'), true, 'service');
+export const mediaMissing = (mediaId: string): Failure =>
+  aboutMedia(mediaId, mediaFailure('media_missing'), false, 'user');
+/** What the network needs cannot be made of it: why, in the words of the rendition. */
+export const renditionMissing = (mediaId: string, why: MediaFailure): Failure =>
+  aboutMedia(mediaId, why, false, 'user');
 
 export const publishFailures: readonly Failure[] = [
   reauthRequired,

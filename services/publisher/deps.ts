@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
 import type { Histogram, Registry } from 'prom-client';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { Config } from '#runtime/config.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Files } from './files.ts';
 
 export type PublisherConfig = Pick<
   Config,
@@ -23,6 +25,10 @@ export interface PublisherDeps {
   readonly pool: Pool;
   /** The adapter of an account's network; null where there is none yet. */
   readonly adapterOf: (network: 'live' | 'sandbox', platform: Platform) => PlatformAdapter | null;
+  /** Where the files of posts lie. */
+  readonly blobs: BlobStore;
+  /** Folder of files that an adapter needs on this machine while it is called. */
+  readonly workDir: string;
   readonly config: PublisherConfig;
   readonly logger: Logger;
   readonly registry?: Registry;
@@ -37,9 +43,12 @@ export interface PublisherDeps {
   readonly aheadMs?: number;
   /** Milliseconds an adapter may take before the boundary. Default 15 min. */
   readonly preparationLimitMs?: number;
+  /** How long after its time a target waits for its renditions, milliseconds. Default 30 min. */
+  readonly mediaLimitMs?: number;
 }
 
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool'>> {
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
+  readonly files: Files;
 }

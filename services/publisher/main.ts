@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
@@ -19,6 +20,7 @@ await runProcess({
       // Each line is held across the append of its boundary, so a burst needs many.
       database: { url: parts.databaseUrl, connections: 48 },
       faultPoint,
+      ffmpegPath: config.ffmpegPath,
       ...(config.boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs: config.boundaryDeadlineMs }),
       ...(config.settleWindowMs === null ? {} : { settleWindowMs: config.settleWindowMs }),
     });
@@ -30,6 +32,8 @@ await runProcess({
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('database', async () => parts.pool.query('select 1').then(() => null));
     ready();
-    await runPublisher({ store, pool: parts.pool, adapterOf, config, logger, registry, readiness }, signal);
+    const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
+    const { pool, blobs } = parts;
+    await runPublisher({ store, pool, blobs, workDir, adapterOf, config, logger, registry, readiness }, signal);
   },
 });

@@ -9,6 +9,7 @@ import { Claim, ClaimLost } from './claim.ts';
 import type { PublisherDeps, Tools } from './deps.ts';
 import { type DueRow, findDue } from './due.ts';
 import { FairQueue } from './fair-queue.ts';
+import { Files } from './files.ts';
 import { type Conditions, Subjects } from './subject.ts';
 import { pause, until } from './time.ts';
 import { type Rest, Work } from './work.ts';
@@ -62,7 +63,9 @@ class Publisher {
       pollMs: 100,
       aheadMs: 3_000,
       preparationLimitMs: 15 * 60_000,
+      mediaLimitMs: 30 * 60_000,
       ...deps,
+      files: new Files(deps.blobs, deps.workDir),
       lateness: registry === undefined ? null : latenessIn(registry),
     };
     this.#capacity = config.publishConcurrency * 2;
@@ -101,6 +104,7 @@ class Publisher {
       while (this.#underWay.size > 0) await Promise.all(this.#underWay);
     } finally {
       await this.#leases.close();
+      await this.#tools.files.close();
     }
   }
 

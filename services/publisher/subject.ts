@@ -2,12 +2,15 @@ import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
 import { contentFor } from '#domain/content.ts';
+import { media } from '#domain/media.ts';
 import { effectiveOverrides, publishCheck } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { disconnected, reauthRequired } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import type { PostBody } from '#schemas/post.ts';
 import type { Failure } from '#schemas/target.ts';
+import type { Assets, TargetFiles } from './media.ts';
 
 /** What a target is about, folded from the streams: its content, its account, its client. */
 
@@ -18,6 +21,8 @@ export interface Content {
   readonly overrides: Readonly<Record<string, unknown>>;
   readonly mediaIds: readonly string[];
   readonly aiDisclosure: boolean;
+  /** The whole of the post, where it brings files to this network: what they are needed for depends on all of it. */
+  readonly body: PostBody | null;
 }
 
 /** Conditions on other streams; they hold as of this reading and are read anew for each claim. */
@@ -66,6 +71,13 @@ export class Subjects {
     };
   }
 
+  /** Read for each claim: what is made of a file meanwhile is in its stream. */
+  async media(content: Content): Promise<Assets> {
+    const ids = new Set([...content.mediaIds, ...(content.body?.coverMediaId ? [content.body.coverMediaId] : [])]);
+    const all = await Promise.all([...ids].map(async (id) => [id, await this.#store.load(media, id)] as const));
+    return new Map(all);
+  }
+
   async #shared<T>(stream: string, load: () => Promise<T>): Promise<{ readonly asOf: number; readonly value: T }> {
     const now = performance.now();
     const known = this.#recent.get(stream);
@@ -88,7 +100,8 @@ export class Subjects {
     if (state.status !== 'live')
       throw new Error(`post ${target.postId} has no plan at revision ${target.postRevision}`);
     const { content, overrides, mediaIds } = contentFor(state.body, target.platform);
-    return { text: content, overrides, mediaIds, aiDisclosure: state.body.aiDisclosure };
+    const body = mediaIds.length === 0 ? null : state.body;
+    return { text: content, overrides, mediaIds, aiDisclosure: state.body.aiDisclosure, body };
   }
 }
 
@@ -98,15 +111,20 @@ export const accountFailure = (state: AccountState): Failure | null => {
   return state.status === 'reauth_required' ? reauthRequired : disconnected;
 };
 
-export const contentFailure = (target: LiveTarget, content: Content): Failure | null =>
+export const contentFailure = (target: LiveTarget, content: Content, files: TargetFiles): Failure | null =>
   publishCheck({
     platform: target.platform,
     content: content.text,
     overrides: content.overrides,
-    mediaIds: content.mediaIds,
+    media: files.gate,
   });
 
-export const requestOf = (target: LiveTarget, content: Content, itsAccount: AccountState): PublishRequest => ({
+export const requestOf = (
+  target: LiveTarget,
+  content: Content,
+  itsAccount: AccountState,
+  files: Pick<PublishRequest, 'media' | 'cover'>,
+): PublishRequest => ({
   targetId: target.targetId,
   attempt: target.attempts,
   platform: target.platform,
@@ -121,6 +139,9 @@ export const requestOf = (target: LiveTarget, content: Content, itsAccount: Acco
     readonly [key: string]: Json;
   },
   aiDisclosure: content.aiDisclosure,
+  media: files.media,
+  cover: files.cover,
+  coverFrameMs: content.body?.coverFrameMs ?? null,
   checkpoints: target.checkpoints.map(({ attempt, step, data, deadline }) => ({
     attempt,
     step,

@@ -1,6 +1,14 @@
 import type { PlatformAdapter, PublishOutcome, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
-import { adapterFailed, interrupted, noAdapter, outcomeUnknown, outcomeUnreadable } from '#domain/publish-failures.ts';
+import { media } from '#domain/media.ts';
+import {
+  adapterFailed,
+  interrupted,
+  mediaNotReady,
+  noAdapter,
+  outcomeUnknown,
+  outcomeUnreadable,
+} from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetState } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
 import { execute } from '#runtime/execute.ts';
@@ -9,6 +17,7 @@ import type { Failure } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanInstant, cleanPresent, cleanText } from './clean.ts';
 import type { Tools } from './deps.ts';
+import { noFiles, type Standing, standingOf, type TargetFiles } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
 import {
@@ -24,6 +33,8 @@ import { pause, within } from './time.ts';
 
 /** Conditions older than this are read anew at the claim, milliseconds. */
 const conditionsAgeMs = 2_000;
+/** Rest of a target whose files are still being made, milliseconds. */
+const mediaRestMs = 500;
 /** Workers that may die one after the other in an attempt that never reaches its boundary. */
 const mostTakeovers = 10;
 /** A call that ignores its signal is left to itself this long after its deadline, milliseconds. */
@@ -66,7 +77,7 @@ export class Work {
           continue;
         case 'pending':
           if (!this.#isDue(state.dueAt)) return null;
-          await this.#start(state);
+          if ((await this.#start(state)) === 'waits') return mediaRestMs;
           continue;
         case 'publishing':
           if (!this.#mine) await this.#takeOver(state);
@@ -97,21 +108,45 @@ export class Work {
     return this.#conditions;
   }
 
-  async #start(target: In<'pending'>): Promise<void> {
+  /** `waits`: for files that are still being made; nothing is claimed before they are there. */
+  async #start(target: In<'pending'>): Promise<'waits' | 'went on'> {
     const { account: itsAccount, client } = await this.#fresh(target);
     if (client.state.status !== 'live') {
       await this.#claim.record({ type: 'Cancel', reason: 'client_archived', postRevision: null });
-      return;
+      return 'went on';
     }
-    const failure = accountFailure(itsAccount.state);
+    const standing = await this.#standing(target);
+    const failure = accountFailure(itsAccount.state) ?? (await this.#mediaFailure(target, standing));
     if (failure !== null) {
       await this.#claim.record({ type: 'RefuseAtClaim', failure });
-      return;
+      return 'went on';
     }
+    if (standing.kind === 'waiting') return 'waits';
     faultPoint('publisher:before-claim');
     await this.#claim.record({ type: 'Start', now: this.#claim.now() });
     this.#mine = true;
     faultPoint('publisher:after-claim');
+    return 'went on';
+  }
+
+  /** How its files stand; of a post without any nothing is read. */
+  async #standing(target: LiveTarget): Promise<Standing> {
+    const content = await this.#subjects.content(target);
+    if (content.body === null) return noFiles;
+    const assets = await this.#subjects.media(content);
+    return standingOf({ ...content, body: content.body }, target.platform, this.#claim.context().workspaceId, assets);
+  }
+
+  /** Asks for what nobody has asked for yet, and waits for it for a while: the asset's decider takes each need once. */
+  async #mediaFailure(target: In<'pending'>, standing: Standing): Promise<Failure | null> {
+    if (standing.kind !== 'waiting') return standing.kind === 'failed' ? standing.failure : null;
+    const { now, mediaLimitMs, store } = this.#tools;
+    if (now() > Date.parse(target.dueAt) + mediaLimitMs) return mediaNotReady(standing.mediaId);
+    for (const { loaded, mediaId, needs } of standing.missing) {
+      const asked = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.targetId } } as const;
+      await execute(store, media, mediaId, asked, this.#claim.context(), { loaded });
+    }
+    return null;
   }
 
   /** Begins with an append, so that whatever the worker before us still wants to write loses. */
@@ -132,8 +167,17 @@ export class Work {
   }
 
   async #publish(target: In<'publishing'>): Promise<void> {
-    const [conditions, content] = await Promise.all([this.#fresh(target), this.#subjects.content(target)]);
-    const refusal = contentFailure(target, content);
+    const [conditions, content, standing] = await Promise.all([
+      this.#fresh(target),
+      this.#subjects.content(target),
+      this.#standing(target),
+    ]);
+    if (standing.kind !== 'ready') {
+      // They were there at the claim, and what was made of a file is not taken back: the store was put back.
+      const failure = standing.kind === 'failed' ? standing.failure : mediaNotReady(standing.mediaId);
+      return this.#end(target, { kind: 'failed', failure }, null);
+    }
+    const refusal = contentFailure(target, content, standing.files);
     if (refusal !== null) return this.#end(target, { kind: 'failed', failure: refusal }, null);
     const adapter = this.#adapterOf(target, conditions);
     if (adapter === null) return this.#end(target, { kind: 'failed', failure: noAdapter }, null);
@@ -143,7 +187,7 @@ export class Work {
     if (target.takeover === 0) {
       this.#tools.lateness?.observe(Math.max(0, this.#tools.now() - Date.parse(target.dueAt)) / 1_000);
     }
-    const outcome = await this.#call(adapter, target, conditions, content, steps);
+    const outcome = await this.#call(adapter, target, conditions, content, standing.files, steps);
     if (outcome === null) return;
     faultPoint('publisher:after-call');
     await this.#end(target, outcome, steps);
@@ -155,12 +199,16 @@ export class Work {
     target: In<'publishing'>,
     conditions: Conditions,
     content: Content,
+    files: TargetFiles,
     steps: Steps,
   ): Promise<PublishOutcome | null> {
-    const request = requestOf(target, content, conditions.account.state);
+    const lent = this.#tools.files.lend(files, steps.signal);
+    const request = requestOf(target, content, conditions.account.state, lent);
     const ended = new AbortController();
     try {
       const call = adapter.publish(request, steps);
+      // When the call itself has ended, not when we have stopped waiting for it.
+      void call.then(lent.close, lent.close);
       const outcome = await Promise.race([call, this.#limit(steps, ended.signal)]);
       const { crossed } = steps;
       if (outcome.kind === 'unknown' && !crossed) return { kind: 'deferred', failure: outcome.failure };
@@ -279,7 +327,11 @@ export class Work {
   }
 
   async #reconcile(target: In<'publishing'> | In<'outcome_unknown'>) {
-    const [conditions, content] = await Promise.all([this.#fresh(target), this.#subjects.content(target)]);
+    const [conditions, content, standing] = await Promise.all([
+      this.#fresh(target),
+      this.#subjects.content(target),
+      this.#standing(target),
+    ]);
     const adapter = this.#adapterOf(target, conditions);
     const { boundary } = target;
     if (adapter === null || boundary === null) {
@@ -287,7 +339,9 @@ export class Work {
     }
     const { settleWindowMs } = timesOf(adapter, target.platform, this.#tools.config);
     const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
-    const request = requestOf(target, content, conditions.account.state);
+    const files = standing.kind === 'ready' ? standing.files : noFiles.files;
+    const lent = this.#tools.files.lend(files, this.#claim.lease.signal);
+    const request = requestOf(target, content, conditions.account.state, lent);
     const crossed = request.checkpoints.findLast((one) => one.step === 'boundary' && one.attempt === boundary.attempt);
     const askedAt = this.#tools.now();
     const undecided = (): ReconcileOutcome => ({ kind: 'undecided' });
@@ -296,10 +350,13 @@ export class Work {
         ? undecided()
         : await within(
             reconcileLimitMs,
-            adapter.reconcile(request, crossed).catch((error: unknown) => {
-              this.#tools.logger.error({ err: error, targetId: target.targetId }, 'a reconcile ended with an error');
-              return undecided();
-            }),
+            adapter
+              .reconcile(request, crossed)
+              .catch((error: unknown) => {
+                this.#tools.logger.error({ err: error, targetId: target.targetId }, 'a reconcile ended with an error');
+                return undecided();
+              })
+              .finally(lent.close),
             undecided,
           );
     return { ...verdictOf(said, askedAt, provable), provable };

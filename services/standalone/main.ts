@@ -9,7 +9,8 @@ import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
-import { startApi } from '#services/api/start.ts';
+import { openDoor } from '#services/api/server.ts';
+import { baseUrlOf, startApi } from '#services/api/start.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -76,16 +77,29 @@ const run: (
 ) => {
   const databaseUrl = config.databaseUrl ?? (await embedded(screen, dataDir, onClose));
   const secrets = new Secrets(config.secretKey ?? '');
-  const parts = await openParts({ name: 'api', config: { ...config, databaseUrl }, secrets });
+  // Before the threads, which must know where it is: networks fetch media files from it.
+  const door = await openDoor(config);
+  onClose(door.close);
+  const baseUrl = baseUrlOf(config, door);
+  const parts = await openParts({ name: 'api', config: { ...config, databaseUrl }, secrets, baseUrl: () => baseUrl });
   onClose(parts.close);
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
   screen.step('Starting the projections, the publisher and the webhooks');
-  const threads = startThreads({ ...own, DATABASE_URL: databaseUrl }, report);
+  const threads = startThreads({ ...own, DATABASE_URL: databaseUrl, PORT: String(door.port) }, report);
   onClose(threads.stop);
   await threads.ready;
-  const api = await startApi({ parts, config, secrets, logger, readiness, report: threads.report, sandboxProfile });
+  const api = await startApi({
+    parts,
+    door,
+    config,
+    secrets,
+    logger,
+    readiness,
+    report: threads.report,
+    sandboxProfile,
+  });
   onClose(api.stop);
   ready({ port: api.port, baseUrl: api.baseUrl });
   const first = await firstStart({ store: api.store, pool: parts.pool, log: parts.log, readiness: threads.report });

@@ -20,6 +20,8 @@ export interface Receiver {
   readonly host: string;
   /** What came since the secret was told, in order of arrival. */
   readonly received: readonly Received[];
+  /** From here on a GET of this path is answered with the file: what somebody else's server holds. */
+  serve(path: string, file: Uint8Array, contentType: string): void;
   /** From here on events are expected, signed with this secret. */
   expect(secret: string): void;
   close(): Promise<void>;
@@ -53,8 +55,14 @@ export const serviceHolds = (request: IncomingMessage, body: string, secret: str
 
 export const startReceiver = async (): Promise<Receiver> => {
   const received: Received[] = [];
+  const files = new Map<string, { readonly file: Uint8Array; readonly contentType: string }>();
   let secret: string | null = null;
   const server = createServer(async (request, response) => {
+    const asked = request.method === 'GET' ? files.get(request.url ?? '') : undefined;
+    if (asked !== undefined) {
+      const headers = { 'content-type': asked.contentType, 'content-length': asked.file.length };
+      return void response.writeHead(200, headers).end(asked.file);
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString('utf8');
@@ -70,6 +78,7 @@ export const startReceiver = async (): Promise<Receiver> => {
   return {
     host: `127.0.0.1:${port}`,
     received,
+    serve: (path, file, contentType) => void files.set(path, { file, contentType }),
     expect: (told) => {
       secret = told;
       received.length = 0;

@@ -11,6 +11,7 @@ import type { Check, MetricsJson, SelfReport } from '#runtime/telemetry.ts';
 const layout: Readonly<Record<string, readonly string[]>> = {
   projections: ['../../projections/main.ts', '../outcomes/main.ts', '../webhooks/main.ts'],
   publisher: ['../publisher/main.ts'],
+  media: ['../media/main.ts'],
 };
 
 export interface Threads {

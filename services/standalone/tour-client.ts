@@ -25,6 +25,12 @@ export class TourClient {
     await this.#call(path, { method: 'DELETE' });
   }
 
+  /** To a presigned URL: no token of ours goes with it. */
+  async upload(url: string, headers: Readonly<Record<string, string>>, file: Buffer): Promise<void> {
+    const answer = await fetch(url, { method: 'PUT', headers, body: new Uint8Array(file), signal: this.#signal });
+    if (!answer.ok) throw new Error(`the upload was answered with ${answer.status}: ${await answer.text()}`);
+  }
+
   /** The form of the invite page, as a browser without script sends it. */
   async connect(url: string, platform: string, username: string, timezone: string): Promise<void> {
     const page = await fetch(url, { signal: this.#signal });

@@ -4,10 +4,11 @@ import { platforms } from '#schemas/common.ts';
 import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import { TourClient } from './tour-client.ts';
+import { prepareMedia } from './tour-media.ts';
 
 /**
- * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, one post, ten targets
- * in the end, and every event of the post at the webhook. One account's network limits the first try, one accepts and
+ * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo, one
+ * post, ten targets in the end, and every event of the post at the webhook. One account's network limits the first try, one accepts and
  * does not answer; one lives in another zone.
  */
 
@@ -30,10 +31,13 @@ const farPlatform = 'pinterest';
 const short = 'Winter menu is here ❄️☕ Maple cortado, spiced oat flat white, and a very good hot chocolate.';
 const link = 'https://northwind.example/winter';
 
-const variants = [
+/** Three networks get the clip, all others the photo. */
+const variantsWith = (clip: string) => [
   { platform: 'x', contentOverride: `${short} ${link}` },
   { platform: 'bluesky', contentOverride: short, overrides: { link } },
-  { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
+  { platform: 'instagram', mediaIdsOverride: [clip] },
+  { platform: 'youtube', mediaIdsOverride: [clip] },
+  { platform: 'tiktok', mediaIdsOverride: [clip], overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
   { platform: 'pinterest', overrides: { boardId: '918273645', title: 'Winter menu', link } },
 ];
 
@@ -81,10 +85,10 @@ export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptio
 
   const endpoint = await http.post<{ id: string; url: string; secret: string }>('/webhooks', {
     url: `http://${receiver.host}/events`,
-    events: ['post.*', 'target.*'],
+    events: ['post.*', 'target.*', 'media.*'],
   });
   receiver.expect(endpoint.secret);
-  screen.event('webhook registered', `post.* and target.* to ${endpoint.url}`);
+  screen.event('webhook registered', `post.*, target.* and media.* to ${endpoint.url}`);
 
   const client = await http.post<{ id: string; name: string }>('/clients', {
     name: 'Northwind Coffee',
@@ -107,6 +111,8 @@ export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptio
   const accounts = await connected(http, client.id);
   screen.event('accounts connected', accounts.map((one) => one.platform).join(', '));
 
+  const { photo, clip } = await prepareMedia(http, { clientId: client.id, receiver, screen, signal });
+
   await earlyInTheMinute(signal);
   const content = readFileSync(new URL('../../test/fixtures/tour-post.txt', import.meta.url), 'utf8').trim();
   const scheduledLocal = wallClock(homeZone);
@@ -114,7 +120,9 @@ export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptio
     clientId: client.id,
     content,
     targets: { mode: 'group', clientId: client.id },
-    variants,
+    mediaIds: [photo],
+    mediaAltTexts: { [photo]: 'A cup of espresso with a spoon on a wooden table' },
+    variants: variantsWith(clip),
     schedule: { type: 'at', scheduledLocal },
   };
   const post = await http.post<Post>('/posts', body);

@@ -6,7 +6,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { platforms } from '#schemas/common.ts';
 import { type Answer, Connection, closedLoop, wire } from './load.ts';
 import { type BenchRow, percentile, printRows, spread } from './row.ts';
 import { caughtUp, type Standalone, startStandalone } from './standalone.ts';
@@ -60,11 +59,12 @@ const copyRows = async (pool: pg.Pool): Promise<void> => {
     updated_at: older,
     scheduled_at: "one.scheduled_at + n * interval '1 minute'",
   });
-  await copy(
-    'read.post_targets_v1',
-    `(select * from read.post_targets_v1 order by id limit ${platforms.length}) one, bench_posts b`,
-    { id: 'gen_random_uuid()', post_id: 'b.id', due_at: later, next_action_at: later },
-  );
+  await copy('read.post_targets_v1', `(select * from read.post_targets_v1 order by id limit 10) one, bench_posts b`, {
+    id: 'gen_random_uuid()',
+    post_id: 'b.id',
+    due_at: later,
+    next_action_at: later,
+  });
   await pool.query('vacuum analyze read.posts_v1');
   await pool.query('vacuum analyze read.post_targets_v1');
 };

@@ -28,6 +28,8 @@ await runPublisher(
   {
     store: parts.store,
     pool: parts.pool,
+    blobs: parts.blobs,
+    workDir: parts.workDir,
     adapterOf: () => watched,
     config: readConfig(processEnv()),
     logger: createLogger('bench', 'warn'),

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { capabilities } from '#domain/platforms/index.ts';
 import { openParts } from '#infra/parts.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
@@ -123,12 +124,21 @@ const listening = async (child: ChildProcess): Promise<number> => {
   return port.promise;
 };
 
+/** Ten accounts on the networks that take text alone: files have a bench of their own. */
+const textNetworks = platforms.filter((platform) => capabilities(platform).textOnly);
+const tenAccounts = Array.from({ length: 10 }, (_, at) => ({
+  platform: textNetworks[at % textNetworks.length] ?? 'x',
+  username: `bench-${Math.floor(at / textNetworks.length)}`,
+}));
+
 /** The client and its ten accounts, as a caller makes them. */
 const connectAccounts = async (port: number, key: string): Promise<string> => {
   const http = new TourClient(`http://127.0.0.1:${port}/v1`, key, new AbortController().signal);
   const client = await http.post<{ id: string }>('/clients', { name: 'Bench', type: 'brand', defaultPostMode: 'now' });
-  const invite = await http.post<{ url: string }>(`/clients/${client.id}/connect-invites`, { platforms });
-  for (const platform of platforms) await http.connect(invite.url, platform, 'bench', '');
+  const invite = await http.post<{ url: string }>(`/clients/${client.id}/connect-invites`, {
+    platforms: textNetworks,
+  });
+  for (const { platform, username } of tenAccounts) await http.connect(invite.url, platform, username, '');
   return client.id;
 };
 

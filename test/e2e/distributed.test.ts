@@ -10,8 +10,8 @@ import { type Receiver, startReceiver } from '#services/standalone/receiver.ts';
 import { type EventStoreServer, eventStoreServer } from '#test/support/eventstoredb/server-handle.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Broker, kafkaBroker, kafkaMissing } from '#test/support/kafka.ts';
-import { compose, prepare, published, targetsOf } from '#test/support/main-job.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
+import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start, until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -23,6 +23,7 @@ const mains = {
   outcomes: 'services/outcomes/main.ts',
   publisher: 'services/publisher/main.ts',
   webhooks: 'services/webhooks/main.ts',
+  media: 'services/media/main.ts',
   api: 'services/api/main.ts',
 } as const;
 type Role = keyof typeof mains;
@@ -36,6 +37,7 @@ const roles: readonly Role[] = [
   'publisher',
   'webhooks',
   'webhooks',
+  'media',
   'api',
   'api',
 ];
@@ -84,6 +86,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
       KAFKA_TOPIC_PREFIX: `e2e-${randomBytes(4).toString('hex')}-`,
       SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`,
       PORT: '0',
+      DATA_DIR: dataFolder().dataDir,
       DATABASE_POOL: '4',
       LEASE_TTL_MS: '2000',
       PRIVATE_TARGETS: receiver.host,
@@ -154,8 +157,9 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     assert.equal(hook.status, 200, hook.text);
     receiver.expect(String(hook.data.secret));
     const { clientId } = await prepare(here);
+    const mediaId = await upload(here);
     const dueAt = new Date(Date.now() + 3_000).toISOString();
-    const post = await compose(here, clientId, { type: 'at', scheduledAt: dueAt });
+    const post = await compose(here, clientId, { type: 'at', scheduledAt: dueAt }, {}, mediaId);
     assert.equal(targetsOf(post).length, platforms.length);
     const [projector] = of('projections');
     await projector?.kill();

@@ -85,6 +85,28 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     assert.match(await hooked('enabled without catching up'), /was never minted/);
   });
 
+  /** A file is uploaded while the one worker dies over its rendition. */
+  const worked = async (mutant: MutantName | null): Promise<string> => {
+    const env = mutant === null ? {} : mutated(mutant);
+    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
+    worlds.push(made);
+    await made.begin(['api', 'projections', 'outcomes']);
+    await made.dieAtEach(made.role('media'), [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
+    const open = await untilQuiet(made.checked, 60_000);
+    const { violations } = await check(made.checked);
+    await made.close();
+    worlds.splice(worlds.indexOf(made), 1);
+    return [...open, ...violations, ...made.violations].join('\n');
+  };
+
+  t('a rendition is there when its stream says so, whoever died over it', async () => {
+    assert.equal(await worked(null), '');
+  });
+
+  t('rendition recorded before its file is there: a death in between leaves a name without a file', async () => {
+    assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
+  });
+
   t('recount without lock: two partitions at once make a count that no replay makes', async () => {
     assert.equal(await projected({}), '[]');
     assert.match(await projected(mutated('recount without lock')), /"account_count":1/);

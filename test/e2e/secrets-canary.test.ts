@@ -4,8 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
 import { rotateApiKey } from '#runtime/provision.ts';
 import { mintSession } from '#runtime/sessions.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { callerOf, startWorld, type World } from '#test/support/http.ts';
 import { compose, prepare } from '#test/support/main-job.ts';
 import { testServer } from '#test/support/postgres.ts';
@@ -86,9 +88,13 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
         body: JSON.stringify({ platforms: ['x'], recipientEmail: email }),
       });
     }
+    const { id: mediaId } = await readyAsset(world.store, testTwinIdOf(workspaceId), 'video');
     await compose(
       callerOf(() => `${world.origin()}/v1`, testKey.secret),
       clientId,
+      { type: 'now' },
+      {},
+      mediaId,
     );
     // Endpoints: each secret is shown by the call that makes it, and by its repeat.
     const keyed = async (of: string, path: string, body: object, idempotencyKey = random()): Promise<Response> =>

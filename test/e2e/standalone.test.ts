@@ -6,7 +6,7 @@ import { livePostmaster } from '#infra/postgres/embedded.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
 import { locate } from '#infra/postgres/server-files.ts';
 import { callerOf } from '#test/support/http.ts';
-import { compose, prepare, published, targetsOf } from '#test/support/main-job.ts';
+import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, run, type StartOptions, start, until } from '#test/support/processes.ts';
@@ -190,7 +190,7 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
     // Work in flight: a post whose targets are being published when the signal comes.
     const http = callerOf(() => baseUrl(one), testKey);
     const { clientId } = await prepare(http, { name: 'In flight', usernames: {} });
-    const post = await compose(http, clientId);
+    const post = await compose(http, clientId, { type: 'now' }, {}, await upload(http));
     one.signal('SIGINT');
     one.signal('SIGINT');
     const { code, ms } = await one.exited();

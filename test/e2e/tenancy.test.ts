@@ -10,9 +10,11 @@ import { execute } from '#runtime/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import type { Operation } from '#services/api/operation.ts';
 import { operations } from '#services/api/operations.ts';
+import { readyAsset } from '#test/support/assets.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { compose, targetsOf } from '#test/support/main-job.ts';
 import { suite } from '#test/support/suite.ts';
+import { presignBody, uploaded } from '#test/support/uploads.ts';
 import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
 
 interface Tenant {
@@ -65,6 +67,9 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
   const tested = await http.post(`/webhooks/${webhook.data.id}/test`);
   await http.post(`/webhooks/${webhook.data.id}/test`);
   const replay = await http.post(`/webhooks/${webhook.data.id}/replays`, { from: '2026-01-31T08:00:00Z' });
+  const asset = await readyAsset(world.store, id, 'image', { name, clientId });
+  const imported = await http.post('/media/import-url', { url: 'https://cdn.agency.example/a.jpg', folder: name });
+  const offer = await uploaded(http);
   await world.settled();
   await world.settled('dispatcher');
   const ids = {
@@ -77,6 +82,9 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
     webhook: webhook.data.id,
     delivery: tested.data.id,
     replay: replay.data.id,
+    asset: asset.id,
+    imported: imported.data.id,
+    upload: String(offer.data.assetId),
     workspace: id,
   };
   return { name, id, http, ids };
@@ -200,6 +208,12 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     for (const { asking, other } of pairs()) {
       const answer = await asking.http.get(`/clients?search=${encodeURIComponent(other.name)}`);
       assert.deepEqual(answer.rows, [], `${asking.name} finds ${other.name}`);
+      for (const filter of ['search', 'folder']) {
+        const assets = await asking.http.get(`/media?${filter}=${encodeURIComponent(other.name)}`);
+        assert.deepEqual(assets.rows, [], `${asking.name} finds media of ${other.name}`);
+        const own = await asking.http.get(`/media?${filter}=${encodeURIComponent(asking.name)}`);
+        assert.equal(own.rows.length, 1, `${asking.name} finds its own`);
+      }
     }
   });
 
@@ -246,6 +260,14 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         clientId: own.ids.client,
         targets: { mode: 'accounts', accountIds: [own.ids.account, other('account')] },
       }),
+      ...['asset', 'imported', 'upload'].flatMap((what) =>
+        [{ saveDraft: false }, { saveDraft: true }].map((draft) => (own: Tenant, other: (of: string) => string) => ({
+          ...draft,
+          clientId: own.ids.client,
+          targets: { mode: 'group', clientId: own.ids.client },
+          mediaIds: [other(what)],
+        })),
+      ),
     ];
     const before = await storedBy();
     for (const { asking, other } of pairs()) {
@@ -258,6 +280,18 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         const plain = (one: Answered) =>
           Object.values(other.ids).reduce((text, id) => text.replaceAll(id, '<id>'), words(one, nowhere));
         assert.equal(plain(foreign), plain(unknown), `body ${at}: ${asking.name} names what is ${other.name}’s`);
+      }
+      const register = (assetId: string) => asking.http.post('/media', { assetId });
+      const imports = (clientId: string) =>
+        asking.http.post('/media/import-url', { url: 'https://cdn.agency.example/a.jpg', clientId });
+      const presign = (clientId: string) => asking.http.post('/media/presign', { ...presignBody(), clientId });
+      for (const [send, id] of [
+        ...[other.ids.asset, other.ids.upload].map((one) => [register, one ?? ''] as const),
+        ...[imports, presign].map((one) => [one, other.ids.client ?? ''] as const),
+      ]) {
+        const [foreign, unknown] = [await send(id), await send(nowhere)];
+        assert.equal(unknown.status, 422, unknown.text);
+        assert.equal(words(foreign, id), words(unknown, nowhere), `${asking.name} names what is ${other.name}’s`);
       }
     }
     assert.deepEqual(await storedBy(), before);
@@ -281,6 +315,9 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         body: { shiftMinutes: 5 },
       }),
       cancelPostTarget: ({ ids }) => ({ path: `/post-targets/${ids.target}/cancel`, body: {} }),
+      presignMedia: () => ({ path: '/media/presign', body: presignBody() }),
+      registerMedia: ({ ids }) => ({ path: '/media', body: { assetId: ids.upload } }),
+      importMedia: () => ({ path: '/media/import-url', body: { url: 'https://cdn.agency.example/a.jpg' } }),
       registerWebhook: () => ({ path: '/webhooks', body: { url: 'https://hooks.agency.example/in', events: ['*'] } }),
       testWebhook: ({ ids }) => ({ path: `/webhooks/${ids.webhook}/test`, body: {} }),
       rotateWebhookSecret: ({ ids }) => ({ path: `/webhooks/${ids.webhook}/rotate-secret`, body: {} }),
@@ -311,7 +348,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         const again = await tenant.http.post(path, body, { key });
         assert.equal(again.headers.get('idempotent-replayed'), 'true', `${id} of ${tenant.name}`);
       }
-      const ids = answers.map(({ data }) => data.id ?? data.inviteId);
+      const ids = answers.map(({ data }) => data.id ?? data.inviteId ?? data.assetId);
       assert.equal(new Set(ids).size, tenants.length, id);
     }
   });

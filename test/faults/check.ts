@@ -14,6 +14,7 @@ import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { foldEvents } from '#runtime/domain-store.ts';
 import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
+import { checkMedia, mediaAtRest } from './check-media.ts';
 import type { Hooks } from './hooks.ts';
 
 /** What must hold when all is quiet, whatever was done to our processes before. */
@@ -24,6 +25,8 @@ export interface Checked {
   readonly codec: EventCodec;
   readonly sandbox: SandboxNetwork;
   readonly hooks: Pick<Hooks, 'ids' | 'arrivals'>;
+  /** Folder of the blobs. */
+  readonly blobRoot: string;
 }
 
 export interface Verdict {
@@ -120,6 +123,10 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['deliveries are under way'];
       continue;
     }
+    if (!(await mediaAtRest(checked.pool))) {
+      left = ['media files are worked on'];
+      continue;
+    }
     left = await openTargets(checked);
     if (left.length === 0) return [];
   }
@@ -192,6 +199,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   }
   violations.push(...names(ofKind('client')));
   violations.push(...(await relayed(checked.pool)));
+  violations.push(...(await checkMedia(streams, checked.blobRoot)));
 
   const { violations: ofHooks, ...hooks } = await checkHooks(checked, streams);
   violations.push(...ofHooks);

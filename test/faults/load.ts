@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import sharp from 'sharp';
+import { capabilities } from '#domain/platforms/index.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Random } from '#test/support/seed.ts';
 
@@ -53,6 +55,8 @@ export const actionNames = [
   'rename',
   'connect',
   'hear',
+  'upload',
+  'filled',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
@@ -74,6 +78,12 @@ const directives = [
 ];
 const contained = ['instagram', 'threads', 'youtube', 'tiktok', 'facebook'];
 
+const required: Readonly<Record<string, Json>> = {
+  tiktok: { privacyLevel: 'PUBLIC_TO_EVERYONE' },
+  pinterest: { boardId: '918273645' },
+  youtube: { title: 'Hello' },
+};
+
 /** A call whose outcome is still not known after this long is a violation, milliseconds. */
 const patienceMs = 90_000;
 const hourMs = 3_600_000;
@@ -85,7 +95,12 @@ export interface LoadOptions {
   readonly random: Random;
   /** In every name, so that two loads share nothing. */
   readonly tag: string;
+  /** An asset for the networks that take no text alone. */
+  readonly clipId: string;
 }
+
+/** Networks that take no text alone. */
+const visual = platforms.filter((platform) => !capabilities(platform).textOnly);
 
 export class Load {
   readonly told: Told[] = [];
@@ -237,9 +252,51 @@ export class Load {
     // An address that is never called: nothing that happens here is of the team. It is caught up all the same.
     hear: async () =>
       void (await this.#keyed('/webhooks', { url: `https://1.1.1.1/${this.#name('hook')}`, events: ['team.*'] })),
+    // No network that is connected takes it as it is.
+    upload: async () => void (await this.#asset(['instagram'])),
+    filled: async () => {
+      const mediaId = await this.#asset(['x']);
+      const accounts = this.#accounts.filter(({ platform }) => platform === 'instagram');
+      const body = { clientId: this.#clientId, ...this.#body({ type: 'now' }, accounts, this.#text(''), mediaId) };
+      const made = await this.#keyed('/posts', body);
+      if (made !== null) this.#remember(made);
+    },
     connect: async () =>
       void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
   };
+
+  /** Uploaded, registered, and waited for until it can be published. */
+  async #asset(own: readonly string[]): Promise<string> {
+    const { random } = this.#options;
+    const background = { r: random.int(0, 255), g: random.int(0, 255), b: random.int(0, 255) };
+    const file = await sharp({ create: { width: 400, height: 400, channels: 3, background } })
+      .png()
+      .toBuffer();
+    const wanted = { fileName: `${this.#name('photo')}.png`, contentType: 'image/png', bytes: file.length };
+    const { status, data, code } = await this.call('POST', '/media/presign', wanted, randomUUID());
+    if (status !== 200) throw new Error(`no place for a file: ${status} ${code}`);
+    const url = new URL(String(data.url));
+    await this.#untilKnown('the upload', async (origin, signal) => {
+      // It names the address that the api is shown under.
+      const to = `${origin}${url.pathname}${url.search}`;
+      const answer = await fetch(to, { method: 'PUT', body: file, headers: { 'content-type': 'image/png' }, signal });
+      await answer.text();
+      if (answer.status >= 500) return null;
+      if (answer.status >= 300) throw new Error(`a file was not taken: ${answer.status}`);
+      return true;
+    });
+    const made = await this.#keyed('/media', { assetId: data.assetId, platforms: own }, false);
+    if (made === null) throw new Error('a file was not registered');
+    const assetId = String(data.assetId);
+    await this.#untilKnown(`the asset ${assetId}`, async () => {
+      const seen = await this.get(`/media/${assetId}`);
+      const { status, failure } = seen.data;
+      if (status === 'failed' || status === 'quarantined')
+        throw new Error(`it is ${status}: ${JSON.stringify(failure)}`);
+      return seen.data.publishable === true ? true : null;
+    });
+    return assetId;
+  }
 
   async #client(name: string): Promise<string> {
     const made = await this.#keyed('/clients', { name, type: 'brand' }, false);
@@ -288,14 +345,15 @@ export class Load {
     return made;
   }
 
-  #body(schedule: Json, accounts: readonly Account[], content: string) {
+  #body(schedule: Json, accounts: readonly Account[], content: string, mediaId = this.#options.clipId) {
     return {
       content,
       targets: { mode: 'selection', accountIds: accounts.map((one) => one.id) },
-      variants: [
-        { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
-        { platform: 'pinterest', overrides: { boardId: '918273645' } },
-      ],
+      variants: visual.map((platform) => ({
+        platform,
+        mediaIdsOverride: [mediaId],
+        ...(required[platform] === undefined ? {} : { overrides: required[platform] }),
+      })),
       schedule,
     };
   }

@@ -36,6 +36,16 @@ export const mutants = {
     from: 'await this.#open(id, from, after, event);',
     to: 'await this.#open(id, position, after, event);',
   },
+  'rendition recorded before its file is there': {
+    file: 'services/media/render.ts',
+    from: 'const file = await held.put(made.id, made);',
+    to: `const { contentType, bytes, sha256 } = made;
+      const key = held.workspaceId + '/' + held.id + '/' + made.id + '-' + sha256.slice(0, 8) + '.jpg';
+      const file = { key, contentType, bytes, sha256 };
+      await held.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });
+      faultPoint('media:after-rendition');
+      await held.put(made.id, made);`,
+  },
 } as const satisfies Readonly<Record<string, Mutant>>;
 export type MutantName = keyof typeof mutants;
 export const mutantNames = Object.keys(mutants) as readonly MutantName[];

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { testTwinIdOf } from '#domain/ids.ts';
 import { openParts, type Parts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -15,6 +16,8 @@ import { migrateLeases } from '#runtime/leases.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { scopes } from '#schemas/apikey.ts';
+import { migrateMedia } from '#services/media/tables.ts';
+import { readyClip } from '#test/support/clip.ts';
 import { Process, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Checked } from './check.ts';
@@ -193,6 +196,7 @@ const mains: Readonly<Record<RoleName, string>> = {
   'publisher-2': 'services/publisher/main.ts',
   'webhooks-1': 'services/webhooks/main.ts',
   'webhooks-2': 'services/webhooks/main.ts',
+  media: 'services/media/main.ts',
   relay: 'test/faults/relay-process.ts',
   rebuild: 'test/faults/rebuild-process.ts',
 };
@@ -210,6 +214,14 @@ export interface WorldOptions {
   readonly onProgress?: (what: string) => void;
 }
 
+type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
+  readonly onProgress: (what: string) => void;
+  /** An asset that can be published everywhere. */
+  readonly clipId: string;
+  readonly dir: string;
+  readonly dataDir: string;
+};
+
 export class FaultWorld {
   readonly parts: Parts;
   readonly codec: EventCodec;
@@ -221,6 +233,7 @@ export class FaultWorld {
   /** What the load asks with. */
   readonly token: string;
   readonly #dir: string;
+  readonly #dataDir: string;
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #files = 0;
@@ -229,9 +242,12 @@ export class FaultWorld {
     const { databaseUrl, random, standalone, env: more, onProgress = () => undefined } = options;
     const secretKey = newSecretKey();
     const hooks = await Hooks.open(random);
+    const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
+    const dataDir = standalone?.dataDir ?? path.join(dir, 'data');
     const env: Record<string, string> = {
       ...environment(databaseUrl, secretKey),
       PRIVATE_TARGETS: hooks.host,
+      DATA_DIR: dataDir,
       ...more,
     };
     const secrets = new Secrets(secretKey);
@@ -241,6 +257,7 @@ export class FaultWorld {
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
     await migrateLeases(parts.pool);
+    await migrateMedia(parts.pool);
     const codec = new EventCodec(parts.dataKeys);
     const operator: Operator = {
       store: new DomainStore(parts.store, codec, parts.log.partitions),
@@ -252,7 +269,20 @@ export class FaultWorld {
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
     const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
     const { secret } = await createApiKey(operator, key);
-    const world = new FaultWorld(parts, codec, sandbox, hooks, random, secret, onProgress);
+    // Of the key's own workspace: what a test key writes lies beside what the others do.
+    const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), parts.blobs);
+    const world = new FaultWorld({
+      parts,
+      codec,
+      sandbox,
+      hooks,
+      random,
+      token: secret,
+      onProgress,
+      clipId,
+      dir,
+      dataDir,
+    });
     const add = (name: string, options: RoleOptions): void =>
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
@@ -266,25 +296,19 @@ export class FaultWorld {
     return world;
   }
 
-  private constructor(
-    parts: Parts,
-    codec: EventCodec,
-    sandbox: SandboxNetwork,
-    hooks: Hooks,
-    random: Random,
-    token: string,
-    onProgress: (what: string) => void,
-  ) {
-    this.#onProgress = onProgress;
-    this.token = token;
-    this.parts = parts;
-    this.codec = codec;
-    this.sandbox = sandbox;
-    this.hooks = hooks;
-    this.random = random;
-    this.#dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
-    const tag = random.int(0, 2 ** 31).toString(36);
-    this.load = new Load({ origin: () => this.origin(), token, random, tag });
+  private constructor(made: Made) {
+    this.#onProgress = made.onProgress;
+    this.token = made.token;
+    this.parts = made.parts;
+    this.codec = made.codec;
+    this.sandbox = made.sandbox;
+    this.hooks = made.hooks;
+    this.random = made.random;
+    this.#dir = made.dir;
+    this.#dataDir = made.dataDir;
+    const tag = made.random.int(0, 2 ** 31).toString(36);
+    const { token, random, clipId } = made;
+    this.load = new Load({ origin: () => this.origin(), token, random, tag, clipId });
   }
 
   role(name: string): Role {
@@ -323,7 +347,13 @@ export class FaultWorld {
 
   /** What `check` looks at. */
   get checked(): Checked {
-    return { ...this.parts, codec: this.codec, sandbox: this.sandbox, hooks: this.hooks };
+    return {
+      ...this.parts,
+      codec: this.codec,
+      sandbox: this.sandbox,
+      hooks: this.hooks,
+      blobRoot: path.join(this.#dataDir, 'blobs'),
+    };
   }
 
   get kills(): number {

@@ -95,7 +95,7 @@ const composeSchema = {
 };
 
 /** As Compose fills in `${NAME:-default}` where nothing is set. */
-const filled = (text: string) => text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
+const filled = (text: string) => text.replaceAll(/\$\{[A-Z0-9_]+:-([^}]*)\}/g, '$1');
 const compose = parse(filled(read('infra/compose.yaml')), { merge: true }) as Compose;
 const services = Object.entries(compose.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
@@ -133,6 +133,7 @@ suite('compose file', (t) => {
     for (const name of ['eventstore', 'kafka', 'postgres', 'clickhouse', 's3']) ok(names.includes(name), name);
     deepEqual(ours.map(([, { command }]) => command?.[0]).sort(), [
       'api',
+      'media',
       'outcomes',
       'projections',
       'publisher',
@@ -163,7 +164,8 @@ suite('compose file', (t) => {
     }
     for (const [name, { command, depends_on: needs = {} }] of ours) {
       if (command?.[0] === 'secret-key') continue;
-      for (const part of ['keys', 'postgres', 'eventstore', 'kafka']) ok(part in needs, `${name} waits for ${part}`);
+      for (const part of ['keys', 'postgres', 'eventstore', 'kafka', 's3'])
+        ok(part in needs, `${name} waits for ${part}`);
     }
   });
 
@@ -226,6 +228,18 @@ suite('compose file', (t) => {
       ]);
     }
   });
+
+  t('sends files to the S3 server inside, and callers to its published port', () => {
+    const { environment: gateway = {}, ports = [] } = compose.services.s3 ?? {};
+    for (const [name, { environment = {} }] of ours) {
+      if (environment.DATABASE_URL === undefined) continue;
+      const config = readConfig(environment);
+      const inside = new URL(config.s3Endpoint ?? '');
+      deepEqual([inside.hostname, `:${inside.port}`], ['s3', gateway.VGW_PORT], name);
+      deepEqual([config.s3AccessKeyId, config.s3SecretAccessKey], [gateway.ROOT_ACCESS_KEY, gateway.ROOT_SECRET_KEY]);
+      deepEqual(ports, [`${new URL(config.s3PublicEndpoint ?? '').host}${gateway.VGW_PORT}`], name);
+    }
+  });
 });
 
 suite('image', (t) => {
@@ -251,13 +265,19 @@ suite('image', (t) => {
       ok(install.includes(` node_modules/${name} `), name);
     }
     const { optionalDependencies } = JSON.parse(read('package.json'));
-    for (const name of Object.keys(optionalDependencies)) ok(install.includes(` node_modules/${name} `), name);
+    for (const name of Object.keys(optionalDependencies)) {
+      const [scope = ''] = name.split('/');
+      ok(
+        [name, scope].some((one) => install.includes(` node_modules/${one} `)),
+        name,
+      );
+    }
   });
 
   t('has a role for every process, and a process for every role', () => {
     const mains = globSync(['services/*/main.ts', 'projections/main.ts'], { cwd: root });
     deepEqual(roles.map(([, main]) => main).sort(), mains.sort());
-    for (const name of ['api', 'relay', 'projections', 'outcomes', 'publisher', 'webhooks', 'standalone']) {
+    for (const name of ['api', 'relay', 'projections', 'outcomes', 'publisher', 'webhooks', 'media', 'standalone']) {
       ok(
         roles.some(([role]) => role === name),
         name,

@@ -5,6 +5,7 @@ import { Pool } from 'pg';
 import { findKeys } from '#projections/apikeys.ts';
 import { getClient, listClients } from '#projections/clients.ts';
 import { projectionOf } from '#projections/index.ts';
+import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
@@ -59,6 +60,16 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
        from generate_series(1, ${many}) n`,
       [big],
     );
+    await pool.query(
+      `insert into read.media_v1 (id, workspace_id, revision, created_at, updated_at, client_id, folder, kind, name,
+         status, needs, platforms, registered_at)
+       select gen_random_uuid(), $1, 0, '2026-01-01'::timestamptz + n * interval '1 second', now(),
+         case when n % 50 = 0 then $2::uuid end, case when n % 40 = 0 then 'Winter' end,
+         case when n % 30 = 0 then 'video' else 'image' end, 'm' || n, 'transcoded', '[]', '{}',
+         case when n % 3 > 0 then now() end
+       from generate_series(1, ${many}) n`,
+      [big, bigClient],
+    );
     await pool.query('analyze');
   });
   t.after(async () => {
@@ -92,6 +103,10 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       await indexed('posts of a client', () => listPosts(knex, big, { clientId: bigClient }, page));
       await indexed('drafts', () => listPosts(knex, big, { statuses: ['draft'] }, page));
       await indexed('clients', () => listClients(knex, big, {}, page));
+      await indexed('media', () => listMedia(knex, big, {}, page));
+      await indexed('media of a client', () => listMedia(knex, big, { clientId: bigClient }, page));
+      await indexed('media of a kind', () => listMedia(knex, big, { kind: 'video' }, page));
+      await indexed('media of a folder', () => listMedia(knex, big, { folder: 'Winter' }, page));
     }
     const due = { scheduledAt: new Date(Date.UTC(2026, 1, 1) + 55_000_000).toISOString(), id: randomUUID() };
     for (const after of [null, due]) {
@@ -111,6 +126,16 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
     await indexed('target', () => getTarget(knex, big, rows[0].id));
+    const assets = await pool.query('select id from read.media limit 20');
+    await indexed('asset', () => getMedia(knex, big, assets.rows[0].id));
+    const { text: byIds } = await planOf(() =>
+      mediaByIds(
+        knex,
+        big,
+        assets.rows.map(({ id }) => id),
+      ),
+    );
+    assert.doesNotMatch(byIds, /Seq Scan/);
     const noting = watched(pool, ({ text: sql, values: bindings }) => statements.push({ sql, bindings }));
     await indexed('post', () => getPost(noting, big, rows[0].post_id));
   });
@@ -174,6 +199,10 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await getPost(pool, other, rows[0].post_id), null);
     assert.equal(await getTarget(knex, other, rows[0].id), null);
     assert.equal(await getClient(knex, other, bigClient), null);
+    const assets = await pool.query('select id from read.media where registered_at is not null limit 1');
+    assert.equal(await getMedia(knex, other, assets.rows[0].id), null);
+    assert.equal((await mediaByIds(knex, other, [assets.rows[0].id])).size, 0);
+    assert.equal((await listMedia(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
     assert.equal((await listPosts(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
     assert.equal((await listTargets(knex, other, {}, { after: null, limit: 5 })).rows.length, 0);
   });

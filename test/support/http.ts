@@ -8,11 +8,15 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import knexFor from 'knex';
 import { pino } from 'pino';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
+import { DiskBlobs } from '#infra/blob/disk.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
@@ -165,6 +169,10 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const clock = { shiftMs: 0 };
   const now = () => Date.now() + clock.shiftMs;
   let origin = '';
+  const root = await mkdtemp(join(tmpdir(), 'postline-blobs-'));
+  closers.push(() => rm(root, { recursive: true, force: true }));
+  const blobs = new DiskBlobs({ root, secrets, origin: () => origin, clock: now });
+  closers.push(() => blobs.close());
   const deps: Deps = {
     store,
     pool,
@@ -183,6 +191,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
       // One public address for every name: what it refuses is looked at where the guard is tested.
       resolve: async () => ['93.184.215.14'],
     }),
+    blobs,
     sandboxProfile,
     ...options.deps,
   };

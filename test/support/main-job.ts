@@ -1,8 +1,10 @@
 /** The main job over HTTP, as a caller does it, each exchange held against the contract. */
 import assert from 'node:assert/strict';
 import { platforms } from '#schemas/common.ts';
+import { clip } from './clip.ts';
 import type { Answered, Caller } from './http.ts';
 import { until } from './processes.ts';
+import { uploaded } from './uploads.ts';
 
 /** Accounts whose sandbox misbehaves once, by name. */
 export const unlucky: Readonly<Record<string, string>> = {
@@ -52,12 +54,33 @@ export const prepare = async (
 
 const short = 'Winter menu is here ❄️☕ Maple cortado, and a very good hot chocolate.';
 
-/** One post to every account of the client. */
+/** A clip that every network takes, uploaded and worked on until it can be published. Answers its id. */
+export const upload = async (http: Caller, within = 60_000): Promise<string> => {
+  const body = await clip();
+  const offer = ok(await uploaded(http, { fileName: 'menu.mp4', contentType: 'video/mp4', body }));
+  const id = String(offer.data.assetId);
+  ok(await http.post('/media', { assetId: id }));
+  await until(
+    `asset ${id} publishable`,
+    async () => {
+      const answered = await http.get(`/media/${id}`).catch(() => null);
+      return answered?.data.publishable === true ? answered : null;
+    },
+    within,
+  );
+  return id;
+};
+
+/**
+ * One post to every account of the client. Accounts on networks that take no text alone need a file.
+ * @param mediaId of what goes to those; null: there are none
+ */
 export const compose = async (
   http: Caller,
   clientId: string,
   schedule: Readonly<Record<string, unknown>> = { type: 'now' },
   more: Readonly<Record<string, unknown>> = {},
+  mediaId: string | null = null,
 ): Promise<Answered> =>
   ok(
     await http.post('/posts', {
@@ -65,10 +88,11 @@ export const compose = async (
       content: short,
       targets: { mode: 'group', clientId },
       variants: [
+        { platform: 'instagram', overrides: {} },
         { platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE' } },
         { platform: 'pinterest', overrides: { boardId: '918273645', title: 'Winter menu' } },
         { platform: 'youtube', overrides: { title: 'Winter menu' } },
-      ],
+      ].map((variant) => (mediaId === null ? variant : { ...variant, mediaIdsOverride: [mediaId] })),
       schedule,
       ...more,
     }),

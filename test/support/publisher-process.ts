@@ -12,6 +12,8 @@ await runPublisher(
   {
     store: parts.store,
     pool: parts.pool,
+    blobs: parts.blobs,
+    workDir: parts.workDir,
     adapterOf: () => parts.sandbox,
     config: quick,
     logger: (await import('#runtime/telemetry.ts')).createLogger('child', process.env.LOG_LEVEL ?? 'silent'),

@@ -3,13 +3,18 @@
  * network. Publishers and outcomes are started by the test, as many as it wants.
  */
 import { createHash, randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { accountIdOf, targetIdOf } from '#domain/ids.ts';
+import { capabilities } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
+import { DiskBlobs } from '#infra/blob/disk.ts';
 import { SandboxNetwork, type SandboxOptions } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
@@ -23,13 +28,16 @@ import { type CommandContext, DomainStore, uuidv7 } from '#runtime/domain-store.
 import { execute } from '#runtime/execute.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { migrateLeases } from '#runtime/leases.ts';
+import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Variant } from '#schemas/post.ts';
+import type { PostBody, Variant } from '#schemas/post.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, startOutcomes } from '#services/outcomes/outcomes.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
+import type { ReadyAsset } from './assets.ts';
+import { readyClip } from './clip.ts';
 import { planned, postBody } from './samples.ts';
 
 export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
@@ -79,12 +87,18 @@ export const openPublishing = async (url: string, network: Partial<SandboxOption
   pool.on('error', () => undefined);
   const sandbox = new SandboxNetwork({ database: { url }, ...quickNetwork, ...network });
   await sandbox.migrate();
+  // One folder for all processes of a database.
+  const folder = path.join(tmpdir(), `postline-publishing-${new URL(url).pathname.slice(1)}`);
+  const secrets = new Secrets(`v1:${Buffer.alloc(32, 7).toString('base64')}`);
+  const blobs = new DiskBlobs({ root: path.join(folder, 'blobs'), secrets, origin: () => 'http://media.invalid' });
+  const workDir = path.join(folder, 'work');
   const close = async () => {
     await sandbox.close();
+    await blobs.close();
     await pool.end();
     await eventStore.close();
   };
-  return { eventStore, codec, store, pool, sandbox, close };
+  return { eventStore, codec, store, pool, sandbox, blobs, folder, workDir, close };
 };
 
 export class PublishingWorld {
@@ -94,11 +108,17 @@ export class PublishingWorld {
   readonly store: DomainStore;
   readonly pool: pg.Pool;
   readonly sandbox: SandboxNetwork;
+  readonly blobs: DiskBlobs;
+  readonly codec: EventCodec;
+  readonly logger = logger;
+  /** Of this database alone: blobs, and files being worked on. */
+  readonly folder: string;
   readonly #parts: Awaited<ReturnType<typeof openPublishing>>;
   readonly #running = new Set<Running>();
   readonly #projecting = new AbortController();
-  readonly #log: Awaited<ReturnType<typeof openPostgresLog>>;
+  readonly log: Awaited<ReturnType<typeof openPostgresLog>>;
   readonly #consumers: readonly Consumer[];
+  #clip: Promise<ReadyAsset> | null = null;
 
   static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
     const parts = await openPublishing(url, network);
@@ -119,13 +139,16 @@ export class PublishingWorld {
     this.store = parts.store;
     this.pool = parts.pool;
     this.sandbox = parts.sandbox;
-    this.#log = log;
+    this.blobs = parts.blobs;
+    this.codec = parts.codec;
+    this.folder = parts.folder;
+    this.log = log;
     this.#consumers = projections
       .filter(({ name }) => name !== 'workspaces')
       .map((projection) => {
         const projector = new Projector(projection, 1);
         return consume({
-          log: this.#log,
+          log: this.log,
           pool: this.pool,
           group: groupOf(projection.name, 1),
           topics: projection.topics,
@@ -142,28 +165,31 @@ export class PublishingWorld {
     for (const one of [...this.#running]) await one.stop();
     this.#projecting.abort();
     await Promise.all(this.#consumers.map(({ done }) => done));
-    await this.#log.close();
+    await this.log.close();
     await this.#parts.close();
+    rmSync(this.#parts.folder, { recursive: true, force: true });
   }
 
   publisher(config: Partial<PublisherConfig> = {}, deps: Partial<PublisherDeps> = {}): Running {
     const given = {
       store: this.store,
       pool: this.pool,
+      blobs: this.blobs,
+      workDir: this.#parts.workDir,
       adapterOf: () => this.sandbox,
       config: { ...quick, ...config },
       logger,
       pollMs: 25,
       ...deps,
     };
-    return this.#run((signal) => runPublisher(given, signal));
+    return this.run((signal) => runPublisher(given, signal));
   }
 
   outcomes(sweepIntervalMs = 300): Running & { readonly outcomes: Outcomes } {
     const controller = new AbortController();
     const outcomes = startOutcomes(
       {
-        log: this.#log,
+        log: this.log,
         eventStore: this.eventStore,
         store: this.store,
         codec: this.#parts.codec,
@@ -173,7 +199,7 @@ export class PublishingWorld {
       },
       controller.signal,
     );
-    return { ...this.#run((signal) => this.#untilStopped(signal, controller, outcomes)), outcomes };
+    return { ...this.run((signal) => this.#untilStopped(signal, controller, outcomes)), outcomes };
   }
 
   async #untilStopped(signal: AbortSignal, controller: AbortController, outcomes: Outcomes): Promise<void> {
@@ -181,7 +207,8 @@ export class PublishingWorld {
     await outcomes.done;
   }
 
-  #run(main: (signal: AbortSignal) => Promise<void>): Running {
+  /** Ends with the world, if nobody ends it before. */
+  run(main: (signal: AbortSignal) => Promise<void>): Running {
     const controller = new AbortController();
     const done = main(controller.signal);
     done.catch(() => undefined);
@@ -264,10 +291,15 @@ export class PublishingWorld {
       /** Milliseconds; or by the account's place. */
       readonly dueAt?: number | ((at: number) => number);
       readonly variants?: readonly Variant[];
+      /** Members of the body that are otherwise. */
+      readonly body?: Partial<PostBody>;
       readonly fan?: boolean;
     } = {},
   ): Promise<{ readonly postId: string; readonly targetIds: readonly string[] }> {
     const { text = 'hello', dueAt = Date.now(), variants = [], fan = true } = options;
+    // A network that takes no text alone gets the clip with it.
+    const bare = accounts.some(({ platform }) => !capabilities(platform).textOnly);
+    const mediaIds = bare ? [(await this.clip()).id] : [];
     const postId = randomUUID();
     const clientId = accounts[0]?.clientId ?? randomUUID();
     const targets = accounts.map(({ id: accountId, ...one }, at) =>
@@ -282,6 +314,8 @@ export class PublishingWorld {
       content: text,
       targetSelection: { mode: 'accounts', clientId, accountIds: accounts.map(({ id }) => id), platforms: null },
       variants: [...variants],
+      mediaIds,
+      ...options.body,
     });
     const context = this.context();
     const loaded = await execute(
@@ -300,6 +334,12 @@ export class PublishingWorld {
     );
     if (fan) await fanOut(this.store, postId, context, { loaded });
     return { postId, targetIds: targets.map(({ targetId }) => targetId) };
+  }
+
+  /** A clip that can be published everywhere; the same one each time. */
+  clip(): Promise<ReadyAsset> {
+    this.#clip ??= readyClip(this.store, this.workspaceId, this.blobs);
+    return this.#clip;
   }
 
   async target(id: string): Promise<TargetState> {

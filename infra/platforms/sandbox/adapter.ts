@@ -18,6 +18,7 @@ import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { contentHash, recordKey } from './ids.ts';
+import { type GivenMedia, type Looked, Looker } from './media.ts';
 import {
   type Container,
   type CreateCall,
@@ -40,6 +41,8 @@ export interface SandboxOptions {
   readonly pollMs?: number;
   /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
   readonly processingLimitMs?: number;
+  /** For its own look into files. Default: the ffmpeg on PATH, else the npm package's. */
+  readonly ffmpegPath?: string | null;
   /** Called at each named gap, where a test may have the process die. */
   readonly faultPoint?: (name: SandboxGap) => void;
 }
@@ -63,6 +66,8 @@ const member = (data: Json, key: string): string | null => {
   return typeof value === 'string' ? value : null;
 };
 
+const nothing: Looked = { given: [], refusal: null };
+
 const published = ({ externalId, permalink, visibleAt }: CreatedPost) => ({
   externalId,
   permalink,
@@ -74,9 +79,11 @@ export class SandboxNetwork implements PlatformAdapter {
   readonly #network: Network;
   readonly #options: SandboxOptions;
   readonly #ownPool: pg.Pool | null;
+  readonly #looker: Looker;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
+    this.#looker = new Looker(options.ffmpegPath ?? null);
     this.boundaryDeadlineMs = options.boundaryDeadlineMs ?? 3000;
     const { database } = options;
     const pool =
@@ -128,13 +135,14 @@ export class SandboxNetwork implements PlatformAdapter {
   async publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome> {
     const faults = faultsOf(request.content, request.account.username);
     try {
-      const prepared = await this.#prepare(request, steps, faults);
+      const looked = request.media.length === 0 ? nothing : await this.#looker.look(request, steps.signal);
+      const prepared = await this.#prepare(request, steps, faults, looked);
       if ('kind' in prepared) return prepared;
-      const script = await scriptOf(this.#network, request, faults, prepared.admitted);
+      const script = await scriptOf(this.#network, request, faults, looked, prepared.admitted);
       const line = await this.#network.open();
       try {
         steps.signal.throwIfAborted();
-        return await this.#cross(request, steps, script, prepared.key, line);
+        return await this.#cross(request, steps, script, prepared.key, looked.given, line);
       } catch (error) {
         // Without a claim there is no call, and nobody else closes the line.
         line.close();
@@ -152,6 +160,7 @@ export class SandboxNetwork implements PlatformAdapter {
     request: PublishRequest,
     steps: PublishSteps,
     faults: readonly Fault[],
+    looked: Looked,
   ): Promise<PublishOutcome | { readonly key: string; readonly admitted: boolean }> {
     const { handle } = rulesOf(request.platform).publish;
     if (await firing(this.#network, request, faults, 'down'))
@@ -168,7 +177,7 @@ export class SandboxNetwork implements PlatformAdapter {
     if (known !== null && 'kind' in known) return known;
     let container = known;
     if (container === null) {
-      const refusal = await refusalOf(this.#network, request, faults);
+      const refusal = await refusalOf(this.#network, request, faults, looked);
       if (refusal !== null) return refusal;
       steps.signal.throwIfAborted();
       // Dying before the checkpoint leaves a container nobody knows: invisible, and gone after a day.
@@ -208,6 +217,7 @@ export class SandboxNetwork implements PlatformAdapter {
     steps: PublishSteps,
     script: Script,
     key: string,
+    media: readonly GivenMedia[],
     line: Line,
   ): Promise<PublishOutcome> {
     const signal = await steps.boundary({ key, contentHash: contentHash(request.content) });
@@ -218,7 +228,7 @@ export class SandboxNetwork implements PlatformAdapter {
       line.close();
       return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
     }
-    const reply = this.#call({ ...request, key, callStartedAt: new Date() }, script, line, signal);
+    const reply = this.#call({ ...request, media, key, callStartedAt: new Date() }, script, line, signal);
     // The deadline lets go of the call; it may still have its effect, as on any network.
     const silence = untilAborted(signal).then(
       () => ({ kind: 'unknown', failure: unknown(said.timeout_after) }) as const,

@@ -61,6 +61,13 @@ export const refused = (platform: Platform, name: Refusal): Failure => ({
   mediaId: null,
 });
 
+/** One of the files is at fault. */
+export const mediaRefused = (platform: Platform, mediaId: string, said: string): Failure => ({
+  ...refused(platform, 'reject'),
+  platformMessage: said,
+  mediaId,
+});
+
 const plain = (
   category: Failure['category'],
   code: FailureCode,

@@ -7,6 +7,7 @@ import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
 import { contentHash, handleId, postIds } from './ids.ts';
+import type { GivenMedia } from './media.ts';
 import { schema } from './schema.ts';
 
 /** The call did not get through; whether it had an effect depends on when it was made. */
@@ -21,6 +22,7 @@ export interface CreateCall {
   readonly account: { readonly id: string; readonly externalId: string; readonly username: string | null };
   readonly content: string;
   readonly overrides: { readonly [key: string]: unknown };
+  readonly media: readonly GivenMedia[];
   /** Container, session or record key; for a network without one the caller's own mark, which makes nothing unique. */
   readonly key: string;
   readonly callStartedAt: Date;
@@ -49,6 +51,8 @@ export interface LedgerRow {
   readonly contentHash: string;
   readonly content: string;
   readonly overrides: { readonly [key: string]: unknown };
+  /** What it was made of, its cover last. */
+  readonly media: readonly GivenMedia[];
   /** By the caller's clock, right before the call. */
   readonly callStartedAt: Date;
   /** By the network's clock. */
@@ -71,15 +75,15 @@ export interface LedgerFilter {
 }
 
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
-  content_hash as "contentHash", content, overrides, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
+  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
   visible_at as "visibleAt", post_id as "postId", permalink, duplicate_of as "duplicateOf", refusal`;
 
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, outcome, visible_at, post_id, permalink, duplicate_of)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'created', clock_timestamp() + $11 * interval '1 millisecond',
-  replace($12, '#', n), replace($13, '#', n),
+  overrides, call_started_at, media, outcome, visible_at, post_id, permalink, duplicate_of)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'created', clock_timestamp() + $12 * interval '1 millisecond',
+  replace($13, '#', n), replace($14, '#', n),
   (select post_id from sandbox.ledger where target_id = $3 and outcome = 'created' order by seq limit 1)
 from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
@@ -87,15 +91,15 @@ returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const repeat = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'repeated', visible_at, post_id, permalink
+  overrides, call_started_at, media, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'repeated', visible_at, post_id, permalink
 from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const refuse = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'refused', $11)`;
+  overrides, call_started_at, media, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'refused', $12)`;
 
 /** One open line to the network: a create sent on it leaves at once, it waits for no other. */
 export interface Line {
@@ -117,6 +121,7 @@ const values = (call: CreateCall) => [
   call.content.replaceAll('\0', '\ufffd'),
   JSON.stringify(call.overrides),
   call.callStartedAt,
+  call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
 ];
 
 export class Network {
@@ -153,7 +158,10 @@ export class Network {
   }
 
   /** Makes an invisible container that is ready to publish after `processingMs`. */
-  async openContainer(call: Omit<CreateCall, 'key' | 'callStartedAt'>, processingMs: number): Promise<Container> {
+  async openContainer(
+    call: Omit<CreateCall, 'key' | 'callStartedAt' | 'media'>,
+    processingMs: number,
+  ): Promise<Container> {
     const id = handleId(call.platform);
     const hash = contentHash(call.content);
     await this.#query(

@@ -2,7 +2,8 @@
  * The network's own memory. `ledger` has one row for every create call the network saw, and is never changed: a row
  * says whether the call made a post (`created`), was the repeat of a keyed one (`repeated`), or was refused.
  * `visible_at` may lie ahead: accepted later than answered. A keyed create is unique by its key; any other second
- * create of a target makes a second post, and its row names the first one in `duplicate_of`.
+ * create of a target makes a second post, and its row names the first one in `duplicate_of`. `media` is what the network
+ * found the files to be that it was given.
  */
 export const schema = `
 begin;
@@ -39,6 +40,13 @@ create table if not exists sandbox.ledger (
   duplicate_of    text,
   refusal         text
 );
+do $$ begin
+  -- Asked first: adding a column locks the table, also where there is nothing to add.
+  if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'media') then
+    alter table sandbox.ledger add column media json;
+  end if;
+end $$;
 create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';
 create index if not exists ledger_by_target on sandbox.ledger (target_id, seq);
 create index if not exists ledger_by_key on sandbox.ledger (platform, client_key) where outcome = 'created';

@@ -3,6 +3,7 @@ import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.t
 import { publishCheck } from '#domain/platforms/index.ts';
 import { refused } from './answers.ts';
 import type { Fault, FaultName } from './faults.ts';
+import type { Looked } from './media.ts';
 import type { Network } from './network.ts';
 
 const answers = ['timeout_before', 'timeout_after', 'error_before', 'error_after', 'late'] as const;
@@ -44,6 +45,7 @@ export async function refusalOf(
   network: Network,
   request: PublishRequest,
   faults: readonly Fault[],
+  { refusal }: Looked,
 ): Promise<PublishOutcome | null> {
   for (const name of refusals) {
     const fault = await firing(network, request, faults, name);
@@ -54,7 +56,8 @@ export async function refusalOf(
     return { kind: 'rate_limited', retryAt, failure };
   }
   const { platform, content, overrides } = request;
-  const failure = publishCheck({ platform, content, overrides, mediaIds: [] });
+  const media = request.media.map(({ mediaId, kind }) => ({ id: mediaId, kind, probe: null }));
+  const failure = publishCheck({ platform, content, overrides, media }) ?? refusal;
   return failure === null ? null : { kind: 'failed', failure };
 }
 
@@ -63,9 +66,10 @@ export async function scriptOf(
   network: Network,
   request: PublishRequest,
   faults: readonly Fault[],
+  looked: Looked,
   admitted: boolean,
 ): Promise<Script> {
-  const refusal = admitted ? null : await refusalOf(network, request, faults);
+  const refusal = admitted ? null : await refusalOf(network, request, faults, looked);
   const hang = await firing(network, request, faults, 'hang');
   const rest = { refusal, hangMs: hang === null ? 0 : (hang.durationMs ?? 5000) };
   for (const name of refusal === null ? answers : []) {

@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { MediaUse } from '#schemas/media.ts';
 import { example, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
 /** What is published of an uploaded or imported asset and of its renditions per network. No file’s address is. */
 
 const asset = { assetId: Uuid, ...perhapsClient };
 const exampleAsset = { assetId: example.assetId, clientId: example.clientId };
-const variant = { ...asset, platform: Platform };
-const exampleVariant = { ...exampleAsset, platform: 'instagram' as const };
+const variant = { ...asset, platform: Platform, use: MediaUse };
+const exampleVariant = { ...exampleAsset, platform: 'instagram' as const, use: 'feed' as const };
 const Bytes = Type.Integer({ minimum: 0 });
 const Pixels = Nullable(Type.Integer({ minimum: 1 }));
 const ContentType = Type.String({ maxLength: 200 });
@@ -30,17 +31,17 @@ export const mediaPublic = {
     { assetId: example.assetId, status: 'transcoded' },
   ),
   'media.failed': publicEvent(
-    'An asset could not be processed; publicEvent once.',
+    'An asset could not be processed; told once.',
     Type.Object({ ...asset, status: Type.Literal('failed'), failure: Problem }),
     { ...exampleAsset, status: 'failed', failure: { code: 'media_unreadable', message: 'The video has no picture.' } },
   ),
   'media.quarantined': publicEvent(
-    'An asset is not what it claims to be, is hostile, or is over the limits; publicEvent once.',
+    'An asset is not what it claims to be, is hostile, or is over the limits; told once.',
     Type.Object({ ...asset, status: Type.Literal('quarantined'), failure: Problem }),
     { ...exampleAsset, status: 'quarantined', failure: { code: 'media_type_mismatch', message: 'It is no image.' } },
   ),
   'media.variant.ready': publicEvent(
-    'A rendition for one network was produced; publicEvent once.',
+    'A rendition for one network was produced; told once.',
     Type.Object({
       ...variant,
       contentType: ContentType,
@@ -52,7 +53,7 @@ export const mediaPublic = {
     { ...exampleVariant, contentType: 'image/jpeg', bytes: 301_772, width: 1080, height: 1350, durationMs: null },
   ),
   'media.variant.failed': publicEvent(
-    'A rendition for one network could not be produced; publicEvent once.',
+    'A rendition for one network could not be produced; told once.',
     Type.Object({ ...variant, failure: Problem }),
     { ...exampleVariant, failure: { code: 'media_aspect_ratio', message: 'It is wider than the network shows.' } },
   ),

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { BlobError } from '#contracts/ports/blob-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
@@ -32,6 +33,7 @@ const isAway = (error: unknown): boolean => {
   if (error instanceof Unavailable) return true;
   // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
   if (error instanceof EventStoreError) return awayStoreCodes.has(error.code);
+  if (error instanceof BlobError) return error.code === 'unavailable';
   if (error instanceof AggregateError) return error.errors.some(isAway);
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;

@@ -35,6 +35,8 @@ export const createPost = operation({
     'account_not_in_client',
     'account_disconnected',
     'no_targets',
+    'media_not_publishable',
+    'media_not_in_client',
   ],
   example: postExample,
   handle: async (call) => {

@@ -53,6 +53,8 @@ export const publishPost = operation({
     'account_not_in_client',
     'account_disconnected',
     'no_targets',
+    'media_not_publishable',
+    'media_not_in_client',
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {

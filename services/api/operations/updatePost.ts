@@ -23,7 +23,7 @@ export const updatePost = operation({
   params: IdParams,
   body: PostReplace,
   answer: Post,
-  codes: ['validation_failed', 'post_not_draft', 'client_archived'],
+  codes: ['validation_failed', 'post_not_draft', 'client_archived', 'media_not_in_client'],
   example: draftExample,
   handle: async (call) => {
     const { id } = call.params;

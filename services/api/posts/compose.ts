@@ -4,6 +4,7 @@ import { planOf } from '#domain/scheduling.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 import { ownClient, select } from './destinations.ts';
+import { assetsOf, requireDraftMedia, requireMedia } from './media.ts';
 
 /** The gates between a composed body and the post's stream. */
 
@@ -24,16 +25,20 @@ type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'
 export const checkDraft = async (call: Asking, clientId: string, body: PostBody): Promise<void> => {
   refuse(bodyIssues(body, clientId));
   await ownClient(call, clientId);
+  requireDraftMedia(body, clientId, await assetsOf(call, body));
   refuseTooLarge(body);
 };
 
-/** Every gate of a post that goes out; all or nothing. */
+/** Every gate of a post that goes out; all or nothing. Media are looked at before the networks' rules: those need to know them. */
 export const planPost = async (
   call: Asking,
   post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
 ): Promise<Plan> => {
   const { id, clientId, body, planNumber } = post;
   refuse([...bodyIssues(body, clientId), ...unsupportedIssues(body)]);
+  // Asked for side by side; what is wrong with the accounts is said first.
+  const asked = assetsOf(call, body);
+  asked.catch(() => undefined);
   await call.behind(['workspace']);
   const { clients, destinations } = await select(call, clientId, body);
   if (call.principal.role === 'creator' || clients.some((one) => one.approvalRequired)) {
@@ -51,7 +56,9 @@ export const planPost = async (
     now: call.now,
   });
   refuse(emptyIssues(body, destinations));
-  refuse(gateIssues(body, destinations));
+  const assets = await asked;
+  requireMedia(body, destinations, assets);
+  refuse(gateIssues(body, destinations, assets));
   refuseTooLarge({ body, plan });
   return plan;
 };

@@ -12,8 +12,8 @@ export const bluesky: PlatformRules = {
     note: '300 graphemes and 3,000 UTF-8 bytes; links count in full.',
   },
   media: [
-    { kinds: ['image', 'gif'], min: 0, max: 10, enforcedFrom: 'media' },
-    { kinds: ['video'], min: 0, max: 1, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
   ],
   capabilities: {
     thread: false,

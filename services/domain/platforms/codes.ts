@@ -2,6 +2,9 @@
 export const failureCodes = {
   text_too_long: 'The text is over the limit of the network it was to go to.',
   too_many_media: 'The post has more media than any shape of post of that network takes.',
+  too_few_media: 'The network takes no such post without media, or only with more.',
+  media_mixed: 'The network does not take these kinds of media in one post.',
+  media_aspects_differ: 'The network takes several images in one post only of one ratio of width to height.',
   override_type: 'An override key of the network has a value of another type.',
   override_enum: 'An override key of the network has a value it does not know.',
   override_length: 'An override key of the network has a value that is too long.',

@@ -8,9 +8,12 @@ export const facebook: PlatformRules = {
     limits: [{ unit: 'code_points', limit: 63_206 }],
     note: 'Message of 63,206 characters.',
   },
+  // Photos and a video do not go together; ten photos are practice, not documentation.
   media: [
-    { kinds: ['image', 'gif'], min: 0, max: 10, enforcedFrom: 'media' },
-    { kinds: ['video'], min: 0, max: 1, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
+    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
   ],
   capabilities: {
     thread: false,

@@ -1,6 +1,7 @@
 /** The network's own rules held against one target, before it is scheduled and again when it is published. */
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
+import { type GateMedia, mediaErrors } from './gate-media.ts';
 import { checkOverride, isSet, type Overrides, overrideRules } from './overrides.ts';
 import type { TextUnit } from './rules.ts';
 import { rulesOf } from './table.ts';
@@ -11,11 +12,16 @@ export interface GateInput {
   /** The text of this target: the variant's contentOverride, else the post's content. */
   readonly content: string;
   readonly overrides: Overrides;
-  readonly mediaIds: readonly string[];
+  /** In the order of the post. */
+  readonly media: readonly GateMedia[];
+  /** The post's own cover, where it has one. */
+  readonly cover?: GateMedia | null;
 }
 
 export interface GateError {
-  /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`. */
+  /** Of the file that is wrong; null where it is no single one. */
+  readonly mediaId: string | null;
+  /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`; `/coverMediaId`. */
   readonly path: string;
   readonly message: string;
   readonly code: string;
@@ -43,44 +49,37 @@ function textErrors({ platform, content, overrides }: GateInput): GateError[] {
     .parts.filter(({ used, limit }) => used > limit)
     .map(({ used, limit, unit }) => ({
       path,
+      mediaId: null,
       code: 'text_too_long',
       message: `${name} takes at most ${limit} ${words[unit]}; the text has ${used}`,
     }));
 }
+
+const about = (key: string, code: string, message: string): GateError => ({
+  path: `/overrides/${key}`,
+  code,
+  message,
+  mediaId: null,
+});
 
 function overrideErrors({ platform, overrides }: GateInput): GateError[] {
   const errors: GateError[] = [];
   for (const [key, rule] of Object.entries(overrideRules(platform))) {
     if (!isSet(overrides, key)) continue;
     const problem = checkOverride(platform, rule, overrides[key], overrides);
-    if (problem !== null)
-      errors.push({ path: `/overrides/${key}`, code: problem.code, message: `${key} ${problem.message}` });
+    if (problem !== null) errors.push(about(key, problem.code, `${key} ${problem.message}`));
   }
   for (const { when, path, code, message } of rulesOf(platform).banned) {
     if (Object.entries(when).every(([key, value]) => overrides[key] === value)) {
-      errors.push({ path: `/overrides/${path}`, code, message });
+      errors.push(about(path, code, message));
     }
   }
   return errors;
 }
 
-function mediaErrors({ platform, mediaIds }: GateInput): GateError[] {
-  const { name, media } = rulesOf(platform);
-  const most = Math.max(...media.map(({ max }) => max));
-  return mediaIds.length <= most
-    ? []
-    : [
-        {
-          path: '/mediaIds',
-          code: 'too_many_media',
-          message: `${name} takes at most ${most} media; there are ${mediaIds.length}`,
-        },
-      ];
-}
-
 /**
- * What refuses a target before it is scheduled: text over the network's limit, more media than any shape of post
- * takes, a known override of wrong type, enum or length. A missing required override is never refused here: that
+ * What refuses a target before it is scheduled: text over the network's limit, media that it does not take or
+ * that cannot be made to fit, a known override of wrong type, enum or length. A missing required override is never refused here: that
  * target fails when it is published (spec 7.2).
  */
 export function gate(input: GateInput): GateError[] {
@@ -98,7 +97,7 @@ export function youtubeTitle(content: string, overrides: Overrides): string | nu
   return title === '' || [...title].length > 100 || /[<>]/.test(title) ? null : title;
 }
 
-const invalid = (code: string, message: string): Failure => ({
+const invalid = (code: string, message: string, mediaId: string | null = null): Failure => ({
   category: 'invalid_content',
   code,
   message,
@@ -106,7 +105,7 @@ const invalid = (code: string, message: string): Failure => ({
   platformMessage: null,
   retryable: false,
   actor: 'user',
-  mediaId: null,
+  mediaId,
 });
 
 const missing: Readonly<Record<string, string>> = {
@@ -133,5 +132,5 @@ export function publishCheck(input: GateInput): Failure | null {
     return invalid('youtube_description_invalid', 'YouTube takes no < or > in a description');
   }
   const [error] = gate(input);
-  return error === undefined ? null : invalid(error.code, error.message);
+  return error === undefined ? null : invalid(error.code, error.message, error.mediaId);
 }

@@ -1,6 +1,18 @@
 /** The ten networks: rules as data, and the pure functions that read them. */
 export { type FailureCode, failureCodes } from './codes.ts';
 export { type GateError, type GateInput, gate, publishCheck, youtubeTitle } from './gate.ts';
+export type { GateMedia } from './gate-media.ts';
+export {
+  coverOf,
+  isStill,
+  type Misfit,
+  mediaRules,
+  misfits,
+  posterFits,
+  takesCover,
+  useOf,
+  useRules,
+} from './media/index.ts';
 export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export type * from './rules.ts';

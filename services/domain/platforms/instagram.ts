@@ -12,7 +12,13 @@ export const instagram: PlatformRules = {
     ],
     note: 'Caption of 2,200 characters with at most 30 hashtags and 20 mentions.',
   },
-  media: [{ kinds: ['image', 'video'], min: 1, max: 10, enforcedFrom: 'media' }],
+  media: [
+    { use: 'feed', kinds: ['image'], min: 1, max: 1 },
+    { use: 'carousel', kinds: ['image', 'video'], min: 2, max: 10 },
+    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
+    // Several would be as many stories, each a post of its own.
+    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
+  ],
   capabilities: {
     thread: false,
     firstComment: true,

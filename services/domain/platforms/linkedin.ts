@@ -9,9 +9,9 @@ export const linkedin: PlatformRules = {
     note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',
   },
   media: [
-    { kinds: ['image', 'gif'], min: 0, max: 20, enforcedFrom: 'media' },
-    { kinds: ['video'], min: 0, max: 1, enforcedFrom: 'media' },
-    { kinds: ['document'], min: 0, max: 1, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['image', 'gif'], min: 0, max: 20 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 1 },
   ],
   capabilities: {
     thread: false,

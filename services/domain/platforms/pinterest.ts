@@ -8,9 +8,10 @@ export const pinterest: PlatformRules = {
     limits: [{ unit: 'code_points', limit: 800 }],
     note: 'The text is the description: 800 characters.',
   },
+  // "Images must have the same width/height ratios."
   media: [
-    { kinds: ['image'], min: 1, max: 5, enforcedFrom: 'media' },
-    { kinds: ['video'], min: 1, max: 1, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['image'], min: 1, max: 5, sameAspect: true },
+    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
   ],
   capabilities: {
     thread: false,

@@ -3,6 +3,7 @@
  * that show a caller what is left to write. Every figure names in its file the page it was read from.
  */
 import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
 /** How a network counts. One text may be under several limits at once (Bluesky: graphemes and bytes). */
 export type TextUnit =
@@ -30,15 +31,15 @@ export interface TextRules {
   readonly note: string;
 }
 
-export type MediaKind = 'image' | 'video' | 'gif' | 'document';
-
-/** One of the shapes a post may have; a post fits the rules when it fits one row. */
+/** One of the shapes the media of a post may have; a post fits when it fits one row of its use. */
 export interface MediaRule {
+  readonly use: MediaUse;
+  /** As the network shows them: a gif that is published as a video counts as one. */
   readonly kinds: readonly MediaKind[];
   readonly min: number;
   readonly max: number;
-  /** Kinds and minimum counts are held against a post only once media can be attached to one. */
-  readonly enforcedFrom: 'media';
+  /** Refused together unless their ratios are equal. */
+  readonly sameAspect?: boolean;
 }
 
 export interface Capabilities {

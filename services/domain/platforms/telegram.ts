@@ -12,7 +12,11 @@ export const telegram: PlatformRules = {
     ],
     note: '4,096 UTF-16 units after the markup of parseMode is taken out; the raw text at most 32 KiB.',
   },
-  media: [{ kinds: ['image', 'video', 'gif', 'document'], min: 0, max: 10, enforcedFrom: 'media' }],
+  // "sendMediaGroup": photos and videos together, documents only with documents.
+  media: [
+    { use: 'feed', kinds: ['image', 'video'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 10 },
+  ],
   capabilities: {
     thread: false,
     firstComment: true,

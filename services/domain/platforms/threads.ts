@@ -11,7 +11,7 @@ export const threads: PlatformRules = {
     ],
     note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
   },
-  media: [{ kinds: ['image', 'video'], min: 0, max: 20, enforcedFrom: 'media' }],
+  media: [{ use: 'feed', kinds: ['image', 'video'], min: 0, max: 20 }],
   capabilities: {
     thread: true,
     firstComment: true,

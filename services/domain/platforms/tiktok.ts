@@ -9,8 +9,8 @@ export const tiktok: PlatformRules = {
     note: 'Caption of 2,200 UTF-16 units.',
   },
   media: [
-    { kinds: ['video'], min: 1, max: 1, enforcedFrom: 'media' },
-    { kinds: ['image'], min: 1, max: 35, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
+    { use: 'feed', kinds: ['image'], min: 1, max: 35 },
   ],
   capabilities: {
     thread: false,

@@ -10,9 +10,9 @@ export const x: PlatformRules = {
   },
   // docs.x.com, "Media best practices": four photos, or one animated GIF, or one video.
   media: [
-    { kinds: ['image'], min: 0, max: 4, enforcedFrom: 'media' },
-    { kinds: ['gif'], min: 0, max: 1, enforcedFrom: 'media' },
-    { kinds: ['video'], min: 0, max: 1, enforcedFrom: 'media' },
+    { use: 'feed', kinds: ['image'], min: 0, max: 4 },
+    { use: 'feed', kinds: ['gif'], min: 0, max: 1 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
   ],
   capabilities: {
     thread: true,

@@ -9,7 +9,7 @@ export const youtube: PlatformRules = {
     replacedBy: 'description',
     note: 'The text is the description: 5,000 UTF-8 bytes, without < and >.',
   },
-  media: [{ kinds: ['video'], min: 1, max: 1, enforcedFrom: 'media' }],
+  media: [{ use: 'feed', kinds: ['video'], min: 1, max: 1 }],
   capabilities: {
     thread: false,
     firstComment: true,

@@ -1,6 +1,7 @@
 /** A publisher that dies at one gap: tells its parent each step it appended, and is killed where it is told to be. */
 import type { Checkpoint, Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { lentClip } from '#test/support/clip.ts';
 
 interface Order {
   readonly url: string;
@@ -22,12 +23,18 @@ const append = (step: string, data: Json, deadline: string | null) =>
     process.send?.(checkpoint, (error: Error | null) => (error ? reject(error) : resolve()));
   });
 
-const outcome = await network.publish(asked, {
-  checkpoint: (step, data) => append(step, data, null),
-  boundary: async (data) => {
-    await append('boundary', data, new Date(Date.now() + 3000).toISOString());
-    return AbortSignal.timeout(3000);
+// Functions do not cross to another process.
+const clip = await lentClip();
+const media = asked.media.map((one) => ({ ...clip, ...one }));
+const outcome = await network.publish(
+  { ...asked, media },
+  {
+    checkpoint: (step, data) => append(step, data, null),
+    boundary: async (data) => {
+      await append('boundary', data, new Date(Date.now() + 3000).toISOString());
+      return AbortSignal.timeout(3000);
+    },
+    signal: new AbortController().signal,
   },
-  signal: new AbortController().signal,
-});
+);
 throw new Error(`still alive after ${outcome.kind}`);

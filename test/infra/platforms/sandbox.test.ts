@@ -4,15 +4,24 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import pg from 'pg';
 import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import type { PublishRequest } from '#contracts/ports/platform.ts';
-import { rules } from '#domain/platforms/index.ts';
+import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { capabilities, rules } from '#domain/platforms/index.ts';
 import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
+import { lentClip } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const required = (platform: Platform) =>
   platform === 'tiktok' ? { privacyLevel: 'SELF_ONLY' } : platform === 'pinterest' ? { boardId: '1' } : {};
+let clips: PublishMedia;
+/** Files without which a network publishes nothing. */
+const neededNow = (platform: Platform): readonly PublishMedia[] =>
+  capabilities(platform).textOnly ? [] : [{ ...clips, use: platform === 'instagram' ? 'reel' : 'feed' }];
+const needed = async (platform: Platform): Promise<readonly PublishMedia[]> => {
+  clips ??= await lentClip();
+  return neededNow(platform);
+};
 const account = (platform: Platform, username = 'acme') => ({
   id: randomUUID(),
   externalId: sandboxProfile(platform, username).externalId,
@@ -45,6 +54,7 @@ suite('sandbox network as a platform', (t) => {
       platforms,
       account: (platform) => account(platform),
       overrides: required,
+      media: needed,
     };
   });
 });
@@ -60,6 +70,7 @@ suite('sandbox network', (t) => {
   let network: SandboxNetwork;
   t.before(async () => {
     db = await testDatabase();
+    clips = await lentClip();
     network = await open();
     await Promise.all([network.migrate(), (await open()).migrate(), (await open()).migrate()]);
   });
@@ -76,6 +87,9 @@ suite('sandbox network', (t) => {
     content: 'Good morning',
     overrides: required(platform),
     aiDisclosure: false,
+    media: neededNow(platform),
+    cover: null,
+    coverFrameMs: null,
     checkpoints: [],
     ...over,
   });

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { published, unpublished } from '#projections/webhooks/types.ts';
 import { personalMembers } from '#runtime/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
+import { fittingProbe } from '#test/support/assets.ts';
 import { covered, given, mostBytes, personal } from '#test/support/payloads.ts';
-import type { Given } from '#test/support/projecting.ts';
+import { type Given, instant } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -368,6 +369,71 @@ suite('published: posts', (t) => {
           failedTargetIds: rest.slice(0, 499),
         },
       });
+  });
+});
+
+suite('published: media', (t) => {
+  const [assetId = '', clientId = '', other = '', postId = ''] = uuids(4);
+  const asset = on('media', assetId);
+  const told = { assetId, clientId };
+  const offer = {
+    ...{ fileName: 'table.jpg', clientId: other, folder: null, contentType: 'image/jpeg', bytes: 482_133 },
+    ...{ key: 'w/a/upload', expiresAt: at(60) },
+  };
+  const details = { name: 'Table', clientId, folder: null, altText: null, platforms: ['x'] };
+  const offered = asset('MediaUploadOffered', offer);
+  const registered = asset('MediaRegistered', details);
+  const why = { code: 'media_too_long', message: 'It is longer than X takes videos.' };
+  const sha256 = 'a'.repeat(64);
+  const [rendition, need] = ['1'.repeat(32), { platform: 'x', use: 'feed' }];
+  const seen = { contentType: 'image/jpeg', bytes: 301_772, width: 1_080, height: 1_350, durationMs: null };
+
+  t('registered as announced, imported as nobody has looked at it; a place alone is not told', async () => {
+    await given().when(offered).gives({});
+    const pending = { ...told, status: 'pending', registeredAt: instant(1) };
+    await given(offered)
+      .when(registered)
+      .gives({ 'media.registered': { ...pending, contentType: 'image/jpeg', bytes: 482_133 } });
+    const url = 'https://user:canary@cdn.example/clip.mov';
+    const imported = asset('MediaImportRequested', { url, ...details });
+    await given()
+      .when(imported)
+      .gives({ 'media.registered': { ...pending, registeredAt: instant(0), contentType: null, bytes: null } });
+    await given(imported)
+      .when(asset('MediaFailed', { failure: why }))
+      .gives({ 'media.failed': { ...told, status: 'failed', failure: why } });
+  });
+
+  t('how it ends: ready without a word more; failed and quarantined with why', async () => {
+    await given(offered, registered)
+      .when(asset('MediaTranscoded', { poster: null }))
+      .gives({ 'media.ready': { assetId, status: 'transcoded' } });
+    await given(offered, registered)
+      .when(asset('MediaFailed', { failure: why }))
+      .gives({ 'media.failed': { ...told, status: 'failed', failure: why } });
+    await given(offered, asset('MediaRegistered', { ...details, clientId: null }))
+      .when(asset('MediaQuarantined', { failure: why }))
+      .gives({ 'media.quarantined': { assetId, clientId: null, status: 'quarantined', failure: why } });
+  });
+
+  t('each rendition, to the network and the use it is for; never where it lies', async () => {
+    await given(offered, registered)
+      .when(asset('MediaRenditionReady', { ...need, rendition, key: `w/a/${rendition}.jpg`, sha256, ...seen }))
+      .gives({ 'media.variant.ready': { ...told, ...need, ...seen } });
+    await given(offered, registered)
+      .when(asset('MediaRenditionFailed', { ...need, rendition: null, failure: why }))
+      .gives({ 'media.variant.failed': { ...told, ...need, failure: why } });
+  });
+
+  t('the steps on the way are not told', async () => {
+    for (const silent of [
+      asset('MediaStored', { key: 'w/a/original', contentType: 'image/jpeg', bytes: 1, sha256, kind: 'image' }),
+      asset('MediaProbed', { probe: fittingProbe('image') }),
+      asset('MediaRenditionsRequested', { needs: [need], for: { kind: 'post', id: postId } }),
+      asset('MediaRenditionsPlanned', { initial: true, needs: [{ ...need, rendition: null }], renditions: [] }),
+    ]) {
+      await given(offered, registered).when(silent).gives({});
+    }
   });
 });
 

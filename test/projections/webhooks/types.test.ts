@@ -36,8 +36,6 @@ import { suite } from '#test/support/suite.ts';
 const awaited = [
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.revised', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
-  ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined'],
-  ...['media.variant.ready', 'media.variant.failed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
   ...['approval.withdrawn', 'analytics.refreshed', 'report.run.completed', 'report.run.failed'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],
@@ -49,6 +47,8 @@ const given = [
   ...['target.publishing', 'target.handed_to_platform', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
   ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'],
+  ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined'],
+  ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
   ...['client.created', 'client.updated', 'client.archived'],
   ...['team.member_added', 'team.role_changed', 'team.member_removed'],

@@ -1,8 +1,17 @@
 import { deepEqual } from 'node:assert/strict';
-import { bodyIssues, emptyIssues, gateIssues, unsupportedIssues } from '#domain/compose.ts';
+import {
+  bodyIssues,
+  emptyIssues,
+  gateIssues,
+  mediaIssues,
+  type PostAsset,
+  type PostAssets,
+  unsupportedIssues,
+} from '#domain/compose.ts';
 import type { Destination } from '#domain/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, TargetSelection, Variant } from '#schemas/post.ts';
+import { documentProbe, imageProbe, videoProbe } from '#test/services/domain/renditions/probes.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -79,34 +88,138 @@ suite('a body against itself', (t) => {
 suite('members without behaviour so far', (t) => {
   t('are refused by name', () => {
     const body = postBody({
-      mediaIds: ['m'],
       thread: { segments: [] },
-      coverMediaId: 'm',
-      coverFrameMs: 0,
-      mediaAltTexts: { m: 'a cat' },
       campaignId: 'c',
       aiDisclosure: true,
-      variants: [variant('x'), variant('instagram', { mediaIdsOverride: ['m'], overrides: { firstComment: 'hi' } })],
+      variants: [variant('x'), variant('instagram', { overrides: { firstComment: 'hi' } })],
     });
     deepEqual(paths(unsupportedIssues(body)).sort(), [
       '/aiDisclosure',
       '/campaignId',
-      '/coverFrameMs',
-      '/coverMediaId',
-      '/mediaAltTexts',
-      '/mediaIds',
       '/thread',
-      '/variants/1/mediaIdsOverride',
       '/variants/1/overrides/firstComment',
     ]);
   });
 
-  t('are not there when they are empty', () =>
+  t('are not there when they are empty, and media are not among them', () => {
+    deepEqual(unsupportedIssues(postBody({ variants: [variant('x', { overrides: { firstComment: '' } })] })), []);
+    const body = postBody({
+      mediaIds: ['m'],
+      coverMediaId: 'm',
+      coverFrameMs: 0,
+      mediaAltTexts: { m: 'a cat' },
+      variants: [variant('instagram', { mediaIdsOverride: ['m'] })],
+    });
+    deepEqual(unsupportedIssues(body), []);
+  });
+});
+
+const asset = (over: Partial<PostAsset> = {}): PostAsset => ({
+  clientId: null,
+  kind: 'image',
+  status: 'transcoded',
+  publishable: true,
+  probe: imageProbe(),
+  altText: null,
+  ...over,
+});
+const clip = (over: Partial<PostAsset> = {}, durationMs = 30_000) =>
+  asset({ kind: 'video', probe: videoProbe({ durationMs }), ...over });
+const known = (assets: Readonly<Record<string, PostAsset>>): PostAssets => new Map(Object.entries(assets));
+const grouped = (body: PostBody, destinations: readonly Destination[], assets: PostAssets) => {
+  const { invalid, notPublishable, notInClient } = mediaIssues(body, destinations, assets);
+  return { invalid: paths(invalid), notPublishable: paths(notPublishable), notInClient: paths(notInClient) };
+};
+const fine = { invalid: [], notPublishable: [], notInClient: [] };
+
+suite('media that a body names', (t) => {
+  const everywhere = postBody({
+    mediaIds: ['a', 'b'],
+    variants: [variant('bluesky'), variant('x', { mediaIdsOverride: ['c', 'd'] })],
+    thread: {
+      segments: [
+        { content: '', mediaIds: [] },
+        { content: '', mediaIds: ['e', 'f'] },
+      ],
+    },
+    coverMediaId: 'g',
+  });
+  const places = [
+    '/mediaIds/0',
+    '/mediaIds/1',
+    '/variants/1/mediaIdsOverride/0',
+    '/variants/1/mediaIdsOverride/1',
+    '/thread/segments/1/mediaIds/0',
+    '/thread/segments/1/mediaIds/1',
+    '/coverMediaId',
+  ];
+
+  t('must be known, wherever they are named and whether or not they go anywhere', () => {
+    deepEqual(grouped(everywhere, [], known({})), { ...fine, invalid: places });
+    deepEqual(mediaIssues(postBody({ mediaIds: ['a'] }), [], known({})).invalid, [
+      { path: '/mediaIds/0', message: 'is not known' },
+    ]);
     deepEqual(
-      unsupportedIssues(postBody({ mediaAltTexts: {}, variants: [variant('x', { mediaIdsOverride: [] })] })),
-      [],
-    ),
-  );
+      grouped(everywhere, [to('1', 'x')], known(Object.fromEntries([...'abcdefg'].map((id) => [id, asset()])))),
+      fine,
+    );
+  });
+
+  t('must be publishable', () => {
+    const waiting = asset({ status: 'transcoding', publishable: false, probe: null });
+    const assets = known({ ...Object.fromEntries([...'abcdefg'].map((id) => [id, asset()])), b: waiting, g: waiting });
+    deepEqual(grouped(everywhere, [to('1', 'x')], assets), {
+      ...fine,
+      notPublishable: ['/mediaIds/1', '/coverMediaId'],
+    });
+    deepEqual(mediaIssues(postBody({ mediaIds: ['b'] }), [], assets).notPublishable, [
+      { path: '/mediaIds/0', message: 'is transcoding' },
+    ]);
+  });
+
+  t('belong to the clients of all targets that they go to, and to no others they may', () => {
+    const other: Destination = { ...to('2', 'facebook'), clientId: 'zebra' };
+    const assets = known({ ours: asset({ clientId: 'acme' }), everybodys: asset() });
+    const body = postBody({ mediaIds: ['ours', 'everybodys'] });
+    deepEqual(grouped(body, [to('1', 'x')], assets), fine);
+    deepEqual(grouped(body, [to('1', 'x'), other], assets), { ...fine, notInClient: ['/mediaIds/0'] });
+    const without = { ...body, variants: [variant('facebook', { mediaIdsOverride: ['everybodys'] })] };
+    deepEqual(grouped(without, [to('1', 'x'), other], assets), fine, 'it does not go there');
+    const alone = postBody({ variants: [variant('facebook', { mediaIdsOverride: ['ours'] })] });
+    deepEqual(grouped(alone, [to('1', 'x'), other], assets), {
+      ...fine,
+      notInClient: ['/variants/0/mediaIdsOverride/0'],
+    });
+    const cover = postBody({ coverMediaId: 'ours' });
+    deepEqual(grouped(cover, [other], assets), { ...fine, notInClient: ['/coverMediaId'] });
+    deepEqual(grouped(cover, [{ ...other, platform: 'x' }], assets), fine, 'X takes no cover');
+  });
+
+  t('on x and threads are those of the thread', () => {
+    const zebras = (platform: Platform): Destination => ({ ...to('1', platform), clientId: 'zebra' });
+    const assets = known({ a: asset({ clientId: 'acme' }), b: asset() });
+    const thread = (base: string, segment: string) =>
+      postBody({ mediaIds: [base], thread: { segments: [{ content: '', mediaIds: [segment] }] } });
+    deepEqual(grouped(thread('a', 'b'), [zebras('x')], assets), fine);
+    deepEqual(grouped(thread('a', 'b'), [zebras('facebook')], assets).notInClient, ['/mediaIds/0']);
+    deepEqual(grouped(thread('b', 'a'), [zebras('threads')], assets).notInClient, ['/thread/segments/0/mediaIds/0']);
+    deepEqual(grouped(thread('b', 'a'), [zebras('facebook')], assets), fine);
+  });
+
+  t('have an image for a cover, and a frame that the video has', () => {
+    const body = postBody({ mediaIds: ['v'], coverMediaId: 'v' });
+    const assets = known({ v: clip(), long: clip({}, 60_000) });
+    deepEqual(mediaIssues(body, [to('1', 'tiktok')], assets).invalid, [
+      { path: '/coverMediaId', message: 'must be an image' },
+    ]);
+    const frame = (coverFrameMs: number, mediaIds = ['v']) =>
+      grouped(postBody({ mediaIds, coverFrameMs }), [to('1', 'tiktok'), to('2', 'threads')], assets).invalid;
+    deepEqual(frame(29_999), []);
+    deepEqual(frame(30_000), ['/coverFrameMs']);
+    deepEqual(frame(30_000, ['long']), []);
+    deepEqual(frame(70_000, ['v', 'long']), [], 'of several no frame is chosen');
+    deepEqual(frame(70_000, []), []);
+  });
 });
 
 suite('what goes out', (t) => {
@@ -126,7 +239,7 @@ suite('what goes out', (t) => {
 
   t('is held against each network’s rules, one entry a target', () => {
     const body = postBody({ content: 'y'.repeat(301), variants: [variant('x', { contentOverride: 'z'.repeat(281) })] });
-    const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')]);
+    const issues = gateIssues(body, [to('a', 'x'), to('b', 'x'), to('c', 'bluesky'), to('d', 'facebook')], known({}));
     deepEqual(paths(issues), ['/variants/0/contentOverride', '/variants/0/contentOverride', '/content']);
     deepEqual(
       issues.map(({ message }) => message.split(':')[0]),
@@ -138,6 +251,29 @@ suite('what goes out', (t) => {
     const body = postBody({
       variants: [variant('youtube'), variant('tiktok', { overrides: { privacyLevel: 'EVERYBODY' } })],
     });
-    deepEqual(paths(gateIssues(body, [to('a', 'tiktok')])), ['/variants/1/overrides/privacyLevel']);
+    deepEqual(paths(gateIssues({ ...body, mediaIds: ['v'] }, [to('a', 'tiktok')], known({ v: clip() }))), [
+      '/variants/1/overrides/privacyLevel',
+    ]);
+  });
+
+  t('shows its media to each network, the variant’s where it has its own, and the cover', () => {
+    const assets = known({
+      long: clip({}, 200_000),
+      short: clip(),
+      doc: asset({ kind: 'document', probe: documentProbe() }),
+      dot: asset({ probe: imageProbe({ width: 2, height: 2 }) }),
+    });
+    const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'threads')];
+    deepEqual(gateIssues(postBody({ mediaIds: ['long'] }), all, assets), [
+      { path: '/mediaIds', message: 'account a: media long: X takes videos of at most 140 s; this one has 200 s' },
+    ]);
+    const body = postBody({
+      mediaIds: ['long'],
+      variants: [variant('bluesky', { mediaIdsOverride: ['doc'] }), variant('x', { mediaIdsOverride: ['short'] })],
+    });
+    deepEqual(paths(gateIssues(body, all, assets)), ['/variants/0/mediaIdsOverride']);
+    const covered = postBody({ mediaIds: ['short'], coverMediaId: 'dot', variants: [variant('youtube')] });
+    deepEqual(paths(gateIssues(covered, [to('a', 'youtube'), to('b', 'x')], assets)), ['/coverMediaId']);
+    deepEqual(paths(gateIssues(postBody(), [to('a', 'instagram'), to('b', 'x')], assets)), ['/mediaIds']);
   });
 });

@@ -1,0 +1,36 @@
+/** How a browser treats a file: in place only what it renders without running anything in it. */
+
+const inline: ReadonlySet<string> = new Set([
+  'image/jpeg',
+  'image/png',
+  'image/webp',
+  'image/avif',
+  'image/gif',
+  'video/mp4',
+  'video/webm',
+  'video/quicktime',
+  'application/pdf',
+]);
+
+const percent = (character: string): string =>
+  [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+
+/** RFC 6266: a plain name for everybody, and the true one (RFC 8187) where the plain one lost something. */
+const fileNames = (given: string): string => {
+  // No folder, no control or direction character, nothing that ends a header: what is left is a name on every system.
+  const name = given
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, '_')
+    .replace(/^[. ]+|[. ]+$/g, '')
+    .slice(0, 200)
+    .toWellFormed();
+  if (name === '') return '';
+  const plain = name.replace(/[^\x20-\x7e]/gu, '_').replaceAll('%', '_');
+  const extended = name.replace(/[^A-Za-z0-9!#$&+.^_`|~-]/gu, percent);
+  return plain === name ? `; filename="${plain}"` : `; filename="${plain}"; filename*=UTF-8''${extended}`;
+};
+
+export const disposition = (contentType: string, fileName: string | null): string => {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+  return `${inline.has(type) ? 'inline' : 'attachment'}${fileName === null ? '' : fileNames(fileName)}`;
+};

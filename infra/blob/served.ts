@@ -1,0 +1,137 @@
+/** The HTTP of the disk store: PUT, GET and HEAD of presigned URLs, for the api to hand out. */
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  BlobError,
+  type BlobInfo,
+  type ServedAnswer,
+  type ServedBlobs,
+  ServedRefusal,
+} from '#contracts/ports/blob-store.ts';
+import type { DiskBlobs } from './disk.ts';
+import { disposition } from './disposition.ts';
+import type { Permission, SignedUrls } from './signed-urls.ts';
+
+const PREFIX = '/blobs/';
+
+type Request = Parameters<ServedBlobs['handle']>[0];
+type PutPermission = Extract<Permission, { method: 'PUT' }>;
+type GetPermission = Extract<Permission, { method: 'GET' }>;
+
+/** What of the disk store is served. */
+type Store = Pick<DiskBlobs, 'put' | 'head' | 'get'>;
+
+export const serve = (store: Store, urls: SignedUrls): ServedBlobs => ({
+  prefix: PREFIX,
+  handle: async (request) => {
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    if (method !== 'PUT' && method !== 'GET') throw new ServedRefusal('method', 'This URL takes PUT, or GET and HEAD.');
+    const [path = '', ...query] = request.url.split('?');
+    const permission = urls.permission(method, path.slice(PREFIX.length), new URLSearchParams(query.join('?')));
+    if (permission === null) {
+      throw new ServedRefusal('url_invalid', 'The URL was not made for this request, was altered, or has expired.');
+    }
+    if (permission.method === 'PUT') return take(store, permission, request);
+    return give(store, permission, request);
+  },
+});
+
+const header = ({ headers }: Request, name: keyof IncomingHttpHeaders & string): string | null => {
+  const value = headers[name];
+  return typeof value === 'string' ? value : null;
+};
+
+/** A type is compared without the letters' case and the spaces around `;`, as every server reads one. */
+const plainType = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/\s*;\s*/g, ';')
+    .trim();
+
+const take = async (
+  store: Pick<Store, 'put'>,
+  { key, contentType, bytes }: PutPermission,
+  request: Request,
+): Promise<ServedAnswer> => {
+  if (plainType(header(request, 'content-type') ?? '') !== plainType(contentType)) {
+    throw new ServedRefusal('mismatch', `The URL was made for Content-Type: ${contentType}.`);
+  }
+  const encoding = header(request, 'content-encoding');
+  if (encoding !== null && encoding !== 'identity') {
+    throw new ServedRefusal('mismatch', 'Send the file as it is, without Content-Encoding.');
+  }
+  // Without a length there is none to hold it against before the bytes have come.
+  if (header(request, 'content-length') !== String(bytes)) {
+    throw new ServedRefusal('mismatch', `The URL was made for Content-Length: ${bytes}.`);
+  }
+  try {
+    const { etag } = await store.put(key, request.body, { contentType, bytes, owned: true });
+    return { status: 200, headers: { ETag: quoted(etag), 'Content-Length': '0' }, body: null };
+  } catch (error) {
+    if (!(error instanceof BlobError) || error.code !== 'refused') throw error;
+    throw new ServedRefusal('mismatch', 'The upload broke off.');
+  }
+};
+
+const give = async (
+  store: Pick<Store, 'head' | 'get'>,
+  { key, fileName }: GetPermission,
+  request: Request,
+): Promise<ServedAnswer> => {
+  const info = await store.head(key);
+  if (info === null) throw new ServedRefusal('not_found', 'There is no such file.');
+  const headers = {
+    ETag: quoted(info.etag),
+    'Accept-Ranges': 'bytes',
+    'Content-Type': info.contentType,
+    'Content-Disposition': disposition(info.contentType, fileName),
+    // Whatever a file says it is, it is no page of ours: nothing in it runs, and nothing is guessed.
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'private, max-age=300',
+  };
+  if (listed(header(request, 'if-none-match'), info)) return { status: 304, headers, body: null };
+  const asked = applies(header(request, 'if-range'), info) ? header(request, 'range') : null;
+  const range = asked === null ? null : rangeOf(asked, info.bytes);
+  if (range === 'unsatisfiable') {
+    return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${info.bytes}` }, body: null };
+  }
+  const length = range === null ? info.bytes : range.end - range.start + 1;
+  const sized = {
+    ...headers,
+    'Content-Length': String(length),
+    ...(range === null ? {} : { 'Content-Range': `bytes ${range.start}-${range.end}/${info.bytes}` }),
+  };
+  const status = range === null ? 200 : 206;
+  if (request.method === 'HEAD') return { status, headers: sized, body: null };
+  const found = await store.get(key, range === null ? {} : { range });
+  if (found.info.etag === info.etag) return { status, headers: sized, body: found.body };
+  // Written anew since it was looked at: what was said of it holds no longer.
+  found.body.destroy();
+  return give(store, { method: 'GET', key, fileName }, request);
+};
+
+const quoted = (etag: string): string => `"${etag}"`;
+
+/** RFC 9110 13.1.2, compared weakly. */
+const listed = (sent: string | null, { etag }: BlobInfo): boolean =>
+  sent !== null &&
+  (sent.trim() === '*' || sent.split(',').some((one) => one.trim().replace(/^W\//, '') === quoted(etag)));
+
+/** If-Range: only for the very file whose part somebody has; anything else means all of it. */
+const applies = (sent: string | null, { etag }: BlobInfo): boolean => sent === null || sent.trim() === quoted(etag);
+
+/** One range; several, or what is no range, mean all of it (RFC 9110 14.2 lets a server ignore them). */
+const rangeOf = (text: string, bytes: number): { start: number; end: number } | 'unsatisfiable' | null => {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(text.trim()) ?? [];
+  if (first === '' && last === '') return null;
+  if (first === '') {
+    const start = Math.max(0, bytes - Number(last));
+    return Number(last) === 0 || bytes === 0 ? 'unsatisfiable' : { start, end: bytes - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1);
+  if (last !== '' && Number(last) < start) return null;
+  return start >= bytes ? 'unsatisfiable' : { start, end };
+};

@@ -1,0 +1,74 @@
+/** Pictures, in a process of their own. */
+import { fileURLToPath } from 'node:url';
+import { limits, runTool } from './child.ts';
+import { tooMuchWork, unreadable } from './failures.ts';
+
+/** 12,000 by 12,000: what no camera of a caller goes beyond, and what fits the memory of the child. */
+export const maxPixels = 144_000_000;
+
+export interface ImageOutput {
+  readonly to: string;
+  readonly format: 'jpeg' | 'png' | 'webp' | 'gif';
+  readonly width: number;
+  readonly height: number;
+  readonly fit: 'scale' | 'pad';
+  readonly quality: number;
+  readonly maxBytes: number | null;
+}
+
+export interface ImageJob {
+  readonly path: string;
+  readonly threads: number;
+  readonly maxPixels: number;
+  readonly digitalSourceType: string | null;
+  /** Null: only look. */
+  readonly outputs: readonly ImageOutput[] | null;
+}
+
+export interface ImageFound {
+  /** sharp's name; `heif` where it is not AVIF. */
+  readonly format: string;
+  /** Upright. */
+  readonly width: number;
+  readonly height: number;
+  readonly pages: number;
+  readonly alpha: boolean;
+  readonly srgb: boolean;
+  readonly upright: boolean;
+  readonly located: boolean;
+  /** Named in its XMP, which may lie packed in the file. */
+  readonly sourceTypes: readonly string[];
+}
+
+export type ImageOutcome =
+  | { readonly kind: 'made'; readonly width: number; readonly height: number }
+  | { readonly kind: 'too_heavy' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** One of them, by what was asked; `error` when the picture as a whole could not be read. */
+export interface ImageAnswer {
+  readonly found?: ImageFound;
+  readonly outcomes?: readonly ImageOutcome[];
+  readonly error?: string;
+}
+
+const child = fileURLToPath(new URL('./image-child.ts', import.meta.url));
+const cpuSeconds = 120;
+
+/** @throws TranscodeError */
+export const workOnImage = async (job: Omit<ImageJob, 'maxPixels'>, signal: AbortSignal): Promise<ImageAnswer> => {
+  const args = [child, JSON.stringify({ ...job, maxPixels } satisfies ImageJob)];
+  const ended = await runTool(process.execPath, args, limits({ cpuSeconds, wallMs: 2_000 * cpuSeconds }), signal);
+  if (ended.struck !== null) throw tooMuchWork('The picture takes more work than it is given.');
+  if (ended.code !== 0) {
+    throw tooMuchWork(
+      'The picture takes more memory than it is given, or breaks what reads it.',
+      new Error(ended.stderr),
+    );
+  }
+  const answer = JSON.parse(ended.stdout) as ImageAnswer;
+  if (answer.error !== undefined) {
+    throw unreadable('The picture is damaged or incomplete.', new Error(answer.error));
+  }
+  return answer;
+};

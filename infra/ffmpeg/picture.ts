@@ -1,0 +1,143 @@
+/** Filters that make a source's pictures into those of a rendition: upright, square, progressive, SDR, 4:2:0. */
+import type { MediaProbe, RenditionSpec } from '#schemas/media.ts';
+
+/** Size and pace of a rendition's pictures; equal ones are made once. */
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly fit: RenditionSpec['fit'];
+  readonly fps: number | null;
+}
+
+/** Colours of an HDR source, by ffprobe's names. */
+export interface Colours {
+  readonly transfer: string;
+  readonly primaries: string;
+}
+
+const even = (value: number): number => Math.max(2, 2 * Math.round(value / 2));
+
+/** The whole picture inside the frame, as it is shown. */
+const inner = ({ width, height, fit }: Picture, { width: w, height: h }: MediaProbe) => {
+  if (fit === 'scale' || w === null || h === null) return { width, height };
+  const factor = Math.min(width / w, height / h);
+  return { width: Math.min(width, even(w * factor)), height: Math.min(height, even(h * factor)) };
+};
+
+const ntsc = [24, 30, 48, 60, 120].map((rate) => ({ near: (rate * 1_000) / 1_001, exact: `${rate * 1_000}/1001` }));
+
+/** 29.97 is 30000/1001. */
+export const exactRate = (fps: number): string =>
+  ntsc.find(({ near }) => Math.abs(near - fps) < 0.004)?.exact ?? String(fps);
+
+const paces = [24, 25, 30, 50, 60];
+
+/** What is made comes at one pace: the one asked for, the source's, or where that changes the next that loses nothing. */
+export const paceOf = ({ fps }: Picture, { video }: MediaProbe): number => {
+  if (fps !== null) return fps;
+  const average = video?.fps ?? 30;
+  return video?.constantRate ? average : (paces.find((pace) => pace >= average - 0.5) ?? 60);
+};
+
+const zscaleTransfer: Readonly<Record<string, string>> = { smpte2084: 'smpte2084', 'arib-std-b67': 'arib-std-b67' };
+
+/** PQ and HLG through linear light; what is only wide in gamut is mapped without. Done at the size that is kept. */
+const toSdr = ({ transfer, primaries }: Colours, size: { readonly width: number; readonly height: number }): string => {
+  const pin = primaries === 'bt709' ? '709' : '2020';
+  const from = `w=${size.width}:h=${size.height}:f=lanczos:pin=${pin}:min=${pin === '709' ? '709' : '2020_ncl'}:rin=tv`;
+  const tin = zscaleTransfer[transfer];
+  if (tin === undefined) return `zscale=${from}:tin=709:p=709:t=709:m=709:r=tv,format=yuv420p`;
+  return [
+    `zscale=${from}:tin=${tin}:t=linear:npl=100`,
+    'format=gbrpf32le',
+    'zscale=p=709',
+    'tonemap=tonemap=hable:desat=0',
+    'zscale=t=709:m=709:r=tv',
+    'format=yuv420p',
+  ].join(',');
+};
+
+const largest = (pictures: readonly Picture[], probe: MediaProbe) => {
+  const sizes = pictures.map((picture) => inner(picture, probe));
+  return {
+    width: Math.max(...sizes.map(({ width }) => width)),
+    height: Math.max(...sizes.map(({ height }) => height)),
+  };
+};
+
+/** What every picture goes through once, whatever becomes of it. */
+const shared = (probe: MediaProbe, pictures: readonly Picture[], colours: Colours | null): readonly string[] => [
+  ...(probe.video?.interlaced ? ['yadif=0:-1:1'] : []),
+  ...(colours === null ? [] : [toSdr(colours, largest(pictures, probe))]),
+];
+
+const finish = (picture: Picture, probe: MediaProbe): string => {
+  const { width, height } = inner(picture, probe);
+  const pad = picture.fit === 'pad' ? [`pad=${picture.width}:${picture.height}:(ow-iw)/2:(oh-ih)/2:black`] : [];
+  const scale = `scale=${width}:${height}:flags=lanczos:out_color_matrix=bt709:out_range=tv`;
+  return [scale, ...pad, 'setsar=1', 'format=yuv420p'].join(',');
+};
+
+const paced = (picture: Picture, probe: MediaProbe): string =>
+  `fps=fps=${exactRate(paceOf(picture, probe))}:start_time=0`;
+
+const key = ({ width, height, fit, fps }: Picture): string => `${width}x${height} ${fit} ${fps}`;
+
+/** The next larger one of the same shape, from which a smaller one is made for less; itself made of no other. */
+const parentOf = (picture: Picture, larger: readonly Picture[]): Picture | null =>
+  larger.findLast(
+    (other) =>
+      other.fit === 'scale' &&
+      picture.fit === 'scale' &&
+      other.fps === picture.fps &&
+      other.width >= 1.3 * picture.width &&
+      Math.abs(other.width / other.height - picture.width / picture.height) < 0.01,
+  ) ?? null;
+
+/**
+ * One graph for all: the source is decoded once, split, and each distinct picture is made once.
+ * @returns filters, and the label that each of `pictures` is taken from
+ */
+export const graphOf = (
+  probe: MediaProbe,
+  pictures: readonly Picture[],
+  colours: Colours | null,
+): { readonly filters: readonly string[]; readonly labels: readonly string[] } => {
+  const distinct = [...new Map(pictures.map((picture) => [key(picture), picture])).values()].sort(
+    (a, b) => b.width * b.height - a.width * a.height,
+  );
+  const parents = distinct.map((picture, index) => parentOf(picture, distinct.slice(0, index)));
+  const roots = distinct.filter((_, index) => parents[index] === null);
+  const labels: string[] = [];
+  const filters: string[] = [];
+  const out = (list: readonly string[]): string => list.map((name) => `[${name}]`).join('');
+  const fan = (chain: readonly string[], from: string, to: readonly string[]): void => {
+    const steps = to.length === 1 ? chain : [...chain, `split=${to.length}`];
+    filters.push(`[${from}]${steps.length === 0 ? 'null' : steps.join(',')}${out(to)}`);
+  };
+  const flat = probe.kind === 'gif' && probe.image?.alpha === true;
+  if (flat) {
+    // What shows through is white, as in a picture that is flattened.
+    filters.push('[0:v:0]format=rgba,split[over][under]');
+    filters.push('[under]lutrgb=r=255:g=255:b=255:a=255[white]');
+    filters.push('[white][over]overlay=format=rgb[flat]');
+  }
+  fan(
+    shared(probe, distinct, colours),
+    flat ? 'flat' : '0:v:0',
+    roots.map((picture) => `s${distinct.indexOf(picture)}`),
+  );
+  distinct.forEach((picture, index) => {
+    const takers = pictures.flatMap((other, at) => (key(other) === key(picture) ? [at] : []));
+    const children = distinct.flatMap((_, at) => (parents[at] === picture ? [`s${at}`] : []));
+    const own = takers.map((at) => `o${at}`);
+    for (const at of takers) labels[at] = `o${at}`;
+    const pace = parents[index] === null ? [paced(picture, probe)] : [];
+    fan([...pace, finish(picture, probe)], `s${index}`, [...own, ...children]);
+  });
+  return { filters, labels };
+};
+
+/** For one picture alone. */
+export const chainOf = (probe: MediaProbe, picture: Picture, colours: Colours | null): string =>
+  [...shared(probe, [picture], colours), finish(picture, probe)].join(',');

@@ -1,0 +1,53 @@
+/**
+ * Whether a file that is one thing to us is another to somebody else. Told by what the other reader would need: a picture
+ * that holds a film or a second picture (a phone's motion photo, MPO) is honest, as is whatever lies compressed inside.
+ */
+import type { Bytes } from './bytes.ts';
+
+/** A ZIP reader looks for its directory in the last 65,557 bytes. */
+const tailBytes = 65_600;
+
+/** Where the directory that a record of a ZIP's end points to is really there. */
+const endsInZip = async (bytes: Bytes, tail: Buffer, exact: boolean): Promise<boolean> => {
+  const tailAt = bytes.size - tail.length;
+  for (let at = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1'); at >= 0; ) {
+    if (at + 22 <= tail.length) {
+      const size = tail.readUInt32LE(at + 12);
+      const comment = tail.readUInt16LE(at + 20);
+      const directory = await bytes.read(tailAt + at - size, 4);
+      const fits = size > 0 && tailAt + at >= size && directory.toString('latin1') === 'PK\x01\x02';
+      if (fits && (!exact || at + 22 + comment === tail.length)) return true;
+    }
+    at = at === 0 ? -1 : tail.lastIndexOf('PK\x05\x06', at - 1, 'latin1');
+  }
+  return false;
+};
+
+const script = /<script[\s>]|<\?php\s|<!doctype\s+html|<html[\s>]/i;
+
+/** Begins `GIF89a/*` or `FF D8 FF E0 /*`: to a browser that is told so, a comment of a script. */
+const beginsAsScript = (head: Buffer, contentType: string): boolean =>
+  (contentType === 'image/gif' && /^GIF8[79]a(?:\/\*|=)/.test(head.toString('latin1', 0, 8))) ||
+  (contentType === 'image/jpeg' && head.toString('latin1', 4, 6) === '/*');
+
+/** What follows the picture's end, for the formats that say where that is. */
+const afterEnd = (tail: Buffer, contentType: string): Buffer | null => {
+  const end = contentType === 'image/png' ? tail.lastIndexOf('IEND\xae\x42\x60\x82', undefined, 'latin1') : -1;
+  return end < 0 ? null : tail.subarray(end + 8);
+};
+const archives = ['Rar!\x1a\x07', '7z\xbc\xaf\x27\x1c', '\x1f\x8b\x08', 'MZ', '\x7fELF'];
+
+/** Null: only one. @returns what else it is, for a person */
+export const isTwoThings = async (bytes: Bytes, head: Buffer, contentType: string): Promise<string | null> => {
+  const document = contentType === 'application/pdf';
+  const tail = await bytes.read(Math.max(0, bytes.size - tailBytes), tailBytes);
+  // A PDF may hold a whole archive as an attachment; then the file does not end with it.
+  if (await endsInZip(bytes, tail, document)) return 'a ZIP archive';
+  if (document) return null;
+  if (head.subarray(0, 1_024).includes('%PDF-', 0, 'latin1')) return 'a PDF';
+  if (script.test(head.toString('latin1')) || script.test(tail.toString('latin1'))) return 'a script';
+  if (beginsAsScript(head, contentType)) return 'a script';
+  const rest = afterEnd(tail, contentType);
+  const begins = rest?.toString('latin1', 0, 8) ?? '';
+  return archives.some((mark) => begins.startsWith(mark)) ? 'an archive or a program' : null;
+};

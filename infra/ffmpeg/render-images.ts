@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MadeRendition } from '#contracts/ports/transcoder.ts';
+import { limits, runTool } from './child.ts';
+import { frameCommand } from './command.ts';
+import { type ImageOutput, workOnImage } from './images.ts';
+import { fingerprint } from './made.ts';
+import { failedRendition, type Render, type Wanted } from './render.ts';
+import { coloursOf } from './streams.ts';
+
+const outputOf = ({ to, spec }: Wanted<'image' | 'frame'>): ImageOutput => {
+  const { format, width, height, fit, quality, maxBytes } = spec;
+  return { to, format, width, height, fit, quality, maxBytes };
+};
+
+const made = async (
+  { tools: _, source, options }: Render,
+  path: string,
+  wanted: readonly Wanted<'image' | 'frame'>[],
+): Promise<readonly MadeRendition[]> => {
+  const { digitalSourceType, durationMs } = source.probe;
+  const job = { path, threads: options.threads, digitalSourceType, outputs: wanted.map(outputOf) };
+  const { outcomes = [] } = await workOnImage(job, options.signal);
+  return Promise.all(
+    wanted.map(async ({ id, to, spec }, index): Promise<MadeRendition> => {
+      const outcome = outcomes[index];
+      if (outcome?.kind === 'too_heavy') {
+        return failedRendition(
+          id,
+          'media_too_heavy',
+          `The picture cannot be made smaller than ${spec.maxBytes} bytes.`,
+        );
+      }
+      if (outcome?.kind !== 'made')
+        return failedRendition(id, 'rendition_failed', 'The picture could not be converted.');
+      const { width, height } = outcome;
+      const moves = spec.format === 'gif' && source.probe.kind === 'gif';
+      const shape = { width, height, durationMs: moves ? durationMs : null };
+      return { id, kind: 'made', path: to, contentType: `image/${spec.format}`, ...(await fingerprint(to)), ...shape };
+    }),
+  );
+};
+
+/** Of a picture, or the first picture of a GIF; a GIF stays one where GIF is asked for. */
+export const renderImages = async (
+  run: Render,
+  wanted: readonly Wanted<'image'>[],
+): Promise<readonly MadeRendition[]> => {
+  if (wanted.length === 0) return [];
+  if (run.source.probe.kind === 'image' || run.source.probe.kind === 'gif') return made(run, run.source.path, wanted);
+  return wanted.map(({ id }) =>
+    failedRendition(id, 'rendition_failed', 'No picture can be made of this kind of file.'),
+  );
+};
+
+const frameLimits = limits({ cpuSeconds: 300, wallMs: 600_000, fileBytes: 256 * 2 ** 20 });
+
+/** Stills out of a video. One that is asked for beyond the end is the last one there is. */
+export const renderFrames = async (
+  run: Render,
+  wanted: readonly Wanted<'frame'>[],
+): Promise<readonly MadeRendition[]> => {
+  if (wanted.length === 0) return [];
+  const { tools, source, options, folder } = run;
+  const binaries = await tools.binaries();
+  const colours = await coloursOf(binaries, source, options.signal);
+  const end = Math.max(0, (source.probe.durationMs ?? 0) / 1_000 - 0.1);
+  const results: MadeRendition[] = [];
+  for (const each of wanted) {
+    const still = join(folder, `${each.id}.png`);
+    const seconds = Math.min(each.spec.atMs / 1_000, end);
+    const places = [
+      { seconds, exactly: false },
+      { seconds, exactly: true },
+      { seconds: 0, exactly: false },
+    ];
+    let result: MadeRendition | undefined;
+    for (const at of places) {
+      const args = frameCommand(source, each.spec, at, still, colours);
+      const ended = await runTool(binaries.ffmpeg, args, frameLimits, options.signal);
+      if (ended.code !== 0 || ended.struck !== null) continue;
+      // ffmpeg is content when the place it was sent to holds no picture; then there is no file.
+      if (!existsSync(still)) continue;
+      [result] = await made(run, still, [each]);
+      break;
+    }
+    results.push(result ?? failedRendition(each.id, 'rendition_failed', 'No picture could be taken out of the video.'));
+  }
+  return results;
+};

@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { MadeRendition, RenderOptions, SourceFile, WantedRendition } from '#contracts/ports/transcoder.ts';
+import type { RenditionSpec } from '#schemas/media.ts';
+import type { Tools } from './index.ts';
+import { renderFrames, renderImages } from './render-images.ts';
+import { renderVideos } from './render-videos.ts';
+
+/** One render: what its parts need of it. */
+export interface Render {
+  readonly tools: Tools;
+  readonly source: SourceFile;
+  readonly options: RenderOptions;
+  /** Its own folder, gone when it ends. */
+  readonly folder: string;
+}
+
+export type Wanted<K extends RenditionSpec['kind']> = Omit<WantedRendition, 'spec'> & {
+  readonly spec: Extract<RenditionSpec, { kind: K }>;
+};
+
+export const failedRendition = (id: string, code: string, message: string): MadeRendition => ({
+  id,
+  kind: 'failed',
+  failure: { code, message },
+});
+
+const of = <K extends RenditionSpec['kind']>(wanted: readonly WantedRendition[], kind: K): readonly Wanted<K>[] =>
+  wanted.filter((each): each is Wanted<K> => each.spec.kind === kind);
+
+const progressEveryMs = 500;
+
+/** Forwards at most twice a second, never backwards, and 1 at the end. */
+const throttled = (onProgress: RenderOptions['onProgress']): ((done: number) => void) => {
+  let last = Number.NEGATIVE_INFINITY;
+  let highest = 0;
+  return (done) => {
+    const now = performance.now();
+    if (done <= highest || (done < 1 && now - last < progressEveryMs)) return;
+    last = now;
+    highest = done;
+    onProgress?.(Math.min(done, 1));
+  };
+};
+
+/** @throws TranscodeError; then none of the files is left */
+export const render = async (
+  tools: Tools,
+  source: SourceFile,
+  wanted: readonly WantedRendition[],
+  options: RenderOptions,
+): Promise<readonly MadeRendition[]> => {
+  const folder = await mkdtemp(join(tools.workDir, 'render-'));
+  const onProgress = throttled(options.onProgress);
+  const run: Render = { tools, source, folder, options: { ...options, onProgress: (done) => onProgress(done * 0.95) } };
+  const made: MadeRendition[] = [];
+  try {
+    made.push(...(await renderImages(run, of(wanted, 'image'))));
+    made.push(...(await renderFrames(run, of(wanted, 'frame'))));
+    made.push(...(await renderVideos(run, of(wanted, 'video'))));
+    onProgress(1);
+  } catch (error) {
+    await Promise.all(wanted.map(({ to }) => rm(to, { force: true })));
+    throw error;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const failed = new Set(made.flatMap(({ id, kind }) => (kind === 'failed' ? [id] : [])));
+  await Promise.all(wanted.filter(({ id }) => failed.has(id)).map(({ to }) => rm(to, { force: true })));
+  return wanted.map(
+    ({ id }) => made.find((each) => each.id === id) ?? failedRendition(id, 'rendition_failed', 'It was not made.'),
+  );
+};

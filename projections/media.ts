@@ -1,0 +1,226 @@
+import type { Knex } from 'knex';
+import { kindOfType } from '#domain/media-types.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe } from '#schemas/media.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
+
+/** Assets of the content library, with what became of each rendition. Addresses are made when a row is shown. */
+
+/** A file in the blob store. */
+export interface StoredFile {
+  readonly key: string;
+  readonly contentType: string;
+  readonly bytes: number;
+}
+
+interface SizedFile extends StoredFile {
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly durationMs: number | null;
+}
+
+/** `wanted`: asked for; `planned`: being made; `fits`: the source is published as it is. */
+export type NeedRow = MediaNeed &
+  (
+    | { readonly status: 'wanted' | 'planned' | 'fits' }
+    | { readonly status: 'ready'; readonly file: SizedFile }
+    | { readonly status: 'failed'; readonly failure: MediaFailure }
+  );
+
+interface Own {
+  readonly status: 'pending' | 'transcoding' | 'transcoded' | 'failed' | 'quarantined';
+  readonly client_id: string | null;
+  readonly folder: string | null;
+  readonly name: string;
+  readonly alt_text: string | null;
+  /** As claimed until its bytes have told; null where nobody claimed anything. */
+  readonly kind: MediaKind | null;
+  /** Claimed, then found. */
+  readonly content_type: string | null;
+  /** The same. */
+  readonly size: { readonly bytes: number } | null;
+  /** Where its source lies, once it lies where nobody can change it. */
+  readonly source: (StoredFile & { readonly sha256: string }) | null;
+  readonly probe: MediaProbe | null;
+  readonly platforms: readonly Platform[];
+  /** Whether the needs of `platforms` were planned. */
+  readonly planned: boolean;
+  readonly needs: readonly NeedRow[];
+  readonly poster: StoredFile | null;
+  readonly failure: MediaFailure | null;
+  /** Null: offered for upload, and not registered yet; it is in no list. */
+  readonly registered_at: string | null;
+}
+export type MediaRow = Row<Own>;
+
+const unknown = {
+  source: null,
+  probe: null,
+  planned: false,
+  needs: [],
+  poster: null,
+  failure: null,
+} as const;
+
+const sameNeed = (a: MediaNeed, b: MediaNeed): boolean => a.platform === b.platform && a.use === b.use;
+/** In the order in which they were first heard of. */
+const withNeeds = (row: Own, changed: readonly NeedRow[]): Own => ({
+  ...row,
+  needs: [
+    ...row.needs.map((need) => changed.find((one) => sameNeed(one, need)) ?? need),
+    ...changed.filter((one) => !row.needs.some((need) => sameNeed(one, need))),
+  ],
+});
+
+export const media = defineModel<Own, MediaEvent>({
+  name: 'media',
+  kind: 'media',
+  columns: {
+    status: 'text',
+    client_id: 'uuid',
+    folder: 'text',
+    name: 'text',
+    alt_text: 'text',
+    kind: 'text',
+    content_type: 'text',
+    size: 'jsonb',
+    source: 'jsonb',
+    probe: 'jsonb',
+    platforms: 'text[]',
+    planned: 'bool',
+    needs: 'jsonb',
+    poster: 'jsonb',
+    failure: 'jsonb',
+    registered_at: 'timestamptz',
+  },
+  indexes: [
+    { on: '(workspace_id, created_at, id) where registered_at is not null' },
+    { on: '(client_id, created_at, id) where registered_at is not null' },
+    { on: '(workspace_id, kind, created_at, id) where registered_at is not null' },
+    { on: '(workspace_id, folder, created_at, id) where registered_at is not null and folder is not null' },
+    // Places that nobody came for, the oldest first.
+    { on: '(created_at, id) where registered_at is null' },
+  ],
+  on: {
+    MediaUploadOffered: (_row, { fileName, clientId, folder, contentType, bytes }) => ({
+      status: 'pending',
+      client_id: clientId,
+      folder,
+      name: fileName,
+      alt_text: null,
+      kind: kindOfType(contentType),
+      content_type: contentType,
+      size: { bytes },
+      platforms: [],
+      registered_at: null,
+      ...unknown,
+    }),
+    MediaRegistered: change((row, { name, clientId, folder, altText, platforms }, { metadata }) => ({
+      ...row,
+      status: 'transcoding',
+      client_id: clientId,
+      folder,
+      name,
+      alt_text: altText,
+      platforms,
+      registered_at: metadata.occurredAt,
+    })),
+    MediaImportRequested: (_row, { name, clientId, folder, altText, platforms }, { metadata }) => ({
+      status: 'transcoding',
+      client_id: clientId,
+      folder,
+      name,
+      alt_text: altText,
+      kind: null,
+      content_type: null,
+      size: null,
+      platforms,
+      registered_at: metadata.occurredAt,
+      ...unknown,
+    }),
+    MediaStored: change((row, { kind, key, contentType, bytes, sha256 }) => ({
+      ...row,
+      kind,
+      content_type: contentType,
+      size: { bytes },
+      source: { key, contentType, bytes, sha256 },
+    })),
+    MediaProbed: change((row, { probe }) => ({ ...row, probe })),
+    MediaRenditionsRequested: change((row, { needs }) =>
+      withNeeds(
+        row,
+        needs.flatMap(({ platform, use }) =>
+          row.needs.some((known) => sameNeed(known, { platform, use })) ? [] : [{ platform, use, status: 'wanted' }],
+        ),
+      ),
+    ),
+    MediaRenditionsPlanned: change((row, { initial, needs }) => ({
+      ...withNeeds(
+        row,
+        needs.map(({ platform, use, rendition }) => ({
+          platform,
+          use,
+          status: rendition === null ? 'fits' : 'planned',
+        })),
+      ),
+      planned: row.planned || initial,
+    })),
+    MediaRenditionReady: change((row, { platform, use, key, contentType, bytes, width, height, durationMs }) =>
+      withNeeds(row, [
+        { platform, use, status: 'ready', file: { key, contentType, bytes, width, height, durationMs } },
+      ]),
+    ),
+    MediaRenditionFailed: change((row, { platform, use, failure }) =>
+      withNeeds(row, [{ platform, use, status: 'failed', failure }]),
+    ),
+    MediaTranscoded: change((row, { poster }) => ({
+      ...row,
+      status: 'transcoded',
+      poster: poster === null ? null : { key: poster.key, contentType: poster.contentType, bytes: poster.bytes },
+    })),
+    MediaFailed: change((row, { failure }) => ({ ...row, status: 'failed', failure })),
+    MediaQuarantined: change((row, { failure }) => ({ ...row, status: 'quarantined', failure })),
+  },
+});
+
+/** Also one that was offered only. */
+export const getMedia = async (knex: Knex, workspaceId: string, id: string): Promise<MediaRow | null> => {
+  const row = await knex('read.media').where({ id, workspace_id: workspaceId }).first();
+  return row === undefined ? null : asRow(media, row);
+};
+
+/** Those of the ids that are the workspace's, by id. */
+export const mediaByIds = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, MediaRow>> => {
+  const rows: Record<string, unknown>[] = await knex('read.media')
+    .where({ workspace_id: workspaceId })
+    .whereRaw('id = any(?::uuid[])', [[...ids]]);
+  return new Map(rows.map((row) => [String(row.id), asRow(media, row)]));
+};
+
+export interface MediaFilters {
+  readonly kind?: MediaKind;
+  readonly folder?: string;
+  readonly clientId?: string;
+  /** Part of the name, case-insensitive. */
+  readonly search?: string;
+}
+
+/** Newest first. */
+export const listMedia = async (
+  knex: Knex,
+  workspaceId: string,
+  filters: MediaFilters,
+  page: PageOf<NewestFirst>,
+): Promise<Page<MediaRow>> => {
+  const query = knex('read.media').where({ workspace_id: workspaceId }).whereNotNull('registered_at');
+  if (filters.kind !== undefined) query.where({ kind: filters.kind });
+  if (filters.folder !== undefined) query.where({ folder: filters.folder });
+  if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
+  if (filters.search !== undefined) query.whereILike('name', substring(filters.search));
+  return newestFirst(query, media, page);
+};

@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { MediaFailure, MediaKind, MediaUse, mediaKinds } from '#schemas/media.ts';
+import { Maybe, PlatformInput, paging, stamps } from './common.ts';
+
+/** Assets of the content library, as callers send them and see them. */
+
+const Folder = Type.String({ minLength: 1, maxLength: 200, description: 'A label of your own; it must match whole.' });
+const Name = Type.String({ minLength: 1, maxLength: 255 });
+const AltText = Type.String({ maxLength: 2000 });
+const Bytes = Type.Integer({ minimum: 0 });
+const Side = Nullable(Type.Integer({ minimum: 1, description: 'Pixels, as shown.' }));
+const Duration = Nullable(Type.Integer({ minimum: 0 }));
+const Address = Nullable(
+  Type.String({ description: 'Presigned: whoever has it may read the file for 15 minutes. Ask again for another.' }),
+);
+
+export const mediaStatuses = ['pending', 'transcoding', 'transcoded', 'failed', 'quarantined'] as const;
+export const variantStatuses = ['preparing', 'ready', 'failed', 'not_needed'] as const;
+const Readiness = Type.Enum([...variantStatuses]);
+
+export const MediaPresign = Type.Object({
+  fileName: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description: 'Its name alone; folders before it are dropped.',
+  }),
+  contentType: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description: 'The PUT must carry exactly this type, in lower case. image/*, image/gif, video/*, application/pdf.',
+  }),
+  bytes: Type.Integer({
+    minimum: 1,
+    description: 'The PUT must have exactly this length. Image, gif, document: at most 100 MiB; video: 5 GiB.',
+  }),
+  clientId: Maybe(Uuid),
+  folder: Maybe(Folder),
+});
+
+/** What an asset is told at registration and at import. */
+const described = {
+  name: Maybe(Name),
+  clientId: Maybe(Uuid),
+  folder: Maybe(Folder),
+  altText: Maybe(AltText),
+  platforms: Maybe(
+    Type.Array(PlatformInput, {
+      maxItems: 11,
+      description: 'Networks whose renditions are made now. Default: those with a connected account.',
+    }),
+  ),
+};
+
+export const MediaRegister = Type.Object({ assetId: Uuid, ...described });
+export const MediaImport = Type.Object({
+  url: Type.String({ minLength: 1, maxLength: 2048, description: 'A public https address; it is fetched once.' }),
+  ...described,
+});
+
+export const MediaQuery = Type.Object({
+  ...paging,
+  kind: Maybe(Type.Enum([...mediaKinds])),
+  folder: Maybe(Folder),
+  clientId: Maybe(Uuid),
+  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, without case.' })),
+});
+
+const Variant = Type.Object({
+  platform: Platform,
+  use: MediaUse,
+  status: Type.Enum([...variantStatuses], { description: 'not_needed: the network takes the source as it is.' }),
+  contentType: Nullable(Type.String()),
+  width: Side,
+  height: Side,
+  durationMs: Duration,
+  bytes: Nullable(Bytes),
+  url: Address,
+  failure: Nullable(MediaFailure),
+});
+
+export const Media = Type.Object({
+  id: Uuid,
+  object: Type.Literal('media'),
+  status: Type.Enum([...mediaStatuses], { description: 'pending: a place for an upload that was not registered yet.' }),
+  publishable: Type.Boolean({ description: 'True: it may be used in a post.' }),
+  kind: Nullable(MediaKind),
+  clientId: Nullable(Type.String({ ...Uuid, description: 'Null: for posts of every client.' })),
+  folder: Nullable(Type.String()),
+  name: Type.String(),
+  contentType: Nullable(Type.String({ description: 'As claimed, until its bytes have told.' })),
+  bytes: Nullable(Bytes),
+  sha256: Nullable(Type.String()),
+  width: Side,
+  height: Side,
+  durationMs: Duration,
+  altText: Nullable(Type.String()),
+  url: Address,
+  posterUrl: Address,
+  failure: Nullable(MediaFailure),
+  readiness: Type.Record(Type.String(), Readiness, { description: 'By platform.' }),
+  variants: Type.Array(Variant),
+  ...stamps,
+});
+
+/** The answer of what sets an asset going. */
+export const MediaAccepted = Type.Object({
+  ...Media.properties,
+  readyEvent: Type.Literal('media.ready', { description: 'The webhook event that says it can be used.' }),
+});
+
+export const MediaUpload = Type.Object({
+  object: Type.Literal('media_upload'),
+  assetId: Uuid,
+  key: Type.String(),
+  url: Nullable(
+    Type.String({ description: 'PUT the file here, until expiresAt. Null once the asset was registered.' }),
+  ),
+  headers: Type.Record(Type.String(), Type.String(), { description: 'Headers that the PUT must carry.' }),
+  expiresAt: Nullable(Instant),
+});

@@ -1,0 +1,65 @@
+import type { Readable } from 'node:stream';
+import type { Context, Middleware } from 'koa';
+import {
+  type ServedAnswer,
+  type ServedBlobs,
+  ServedRefusal,
+  type ServedRefusalCode,
+} from '#contracts/ports/blob-store.ts';
+import type { Deps } from './deps.ts';
+import type { ErrorCode } from './errors.ts';
+import { Refusal } from './refusal.ts';
+
+/** Presigned URLs of a blob store that has no HTTP of its own. The signature is all the permission there is: no token. */
+
+const codes: Readonly<Record<ServedRefusalCode, ErrorCode>> = {
+  url_invalid: 'upload_url_invalid',
+  mismatch: 'upload_mismatch',
+  method: 'method_not_allowed',
+  not_found: 'not_found',
+};
+
+/**
+ * Any page may use a signed URL it was given. That opens nothing: no cookie or token counts here, so a page can do with a
+ * URL what anybody can who has it, and learns nothing about one it has not.
+ */
+const crossOrigin = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'ETag, Content-Length, Content-Range, Accept-Ranges, Content-Disposition',
+};
+const preflight = {
+  'Access-Control-Allow-Methods': 'PUT, GET, HEAD',
+  'Access-Control-Allow-Headers': 'Content-Type, Range, If-Range, If-None-Match',
+  'Access-Control-Max-Age': '86400',
+};
+
+export const blobs = ({ blobs: { served } }: Deps): Middleware =>
+  served === null ? (_ctx, next) => next() : (ctx, next) => (isOf(served, ctx) ? answer(served, ctx) : next());
+
+const isOf = ({ prefix }: ServedBlobs, ctx: Context): boolean => ctx.path.startsWith(prefix);
+
+const answer = async (served: ServedBlobs, ctx: Context): Promise<void> => {
+  ctx.set(crossOrigin);
+  if (ctx.method === 'OPTIONS') {
+    ctx.set(preflight);
+    ctx.status = 204;
+    return;
+  }
+  const { status, headers, body } = await handled(served, ctx);
+  // NOTE: Koa makes a body of null a 204, and the other bodies' headers its own: what is said of the answer comes after it.
+  ctx.body = body ?? '';
+  ctx.remove('Content-Type');
+  ctx.status = status;
+  ctx.set(headers);
+};
+
+const handled = async (served: ServedBlobs, ctx: Context): Promise<ServedAnswer> => {
+  try {
+    const { method, url = '', headers } = ctx.req;
+    return await served.handle({ method: method ?? '', url, headers, body: ctx.req as Readable });
+  } catch (error) {
+    if (!(error instanceof ServedRefusal)) throw error;
+    const allow = error.code === 'method' ? { Allow: 'PUT, GET, HEAD, OPTIONS' } : {};
+    throw new Refusal(codes[error.code], error.message, { headers: allow });
+  }
+};

@@ -1,0 +1,78 @@
+import { kindOfType, largestOf, takenTypes } from '#domain/media-types.ts';
+import { livePlatforms } from '#projections/accounts.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Call } from '../operation.ts';
+import { ownClient } from '../posts/destinations.ts';
+import { invalid } from '../refusal.ts';
+
+/** What is read out of a request for an asset, and the rules that a schema cannot say. */
+
+/** The type in lower case. @throws Refusal 422 for a type that is not taken, and for more bytes than its kind may have */
+export const requireTakenType = (contentType: string, bytes: number): string => {
+  const type = contentType.trim().toLowerCase();
+  const kind = kindOfType(type);
+  if (kind === null) throw invalid('/contentType', `must be one of: ${takenTypes.join(', ')}`);
+  if (bytes > largestOf[kind]) throw invalid('/bytes', `must be <= ${largestOf[kind]} for a file of kind ${kind}`);
+  return type;
+};
+
+const longest = 255;
+
+/** Without control characters, which split headers, and direction marks, which show another ending than there is. */
+const cleanName = (text: string): string =>
+  text
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu, '')
+    .trim();
+
+/** A name that a person gave; never empty. */
+export const nameOf = (text: string): string => {
+  const name = cleanName(text);
+  return name === '' ? 'file' : shortened(name);
+};
+
+/** Of a path the last part; never empty. */
+export const fileNameOf = (text: string): string => {
+  const name = cleanName(text.split(/[/\\]/).at(-1) ?? '');
+  return /^\.*$/.test(name) ? 'file' : shortened(name);
+};
+
+/** Keeps a short extension; a pair is not cut in half. */
+const shortened = (name: string): string => {
+  if (name.length <= longest) return name;
+  const extension = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? '';
+  return name.slice(0, longest - extension.length).replace(/[\ud800-\udbff]$/, '') + extension;
+};
+
+/** What a file at this address is called unless somebody says otherwise. */
+export const fileNameOfUrl = ({ pathname, hostname }: URL): string => {
+  const last = pathname.split('/').at(-1) ?? '';
+  let name = last;
+  try {
+    name = decodeURIComponent(last);
+  } catch {
+    // Not of UTF-8: as it is written.
+  }
+  return fileNameOf(name === '' ? hostname : name);
+};
+
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'behind'>;
+
+/** A client that may be given an asset. @throws Rejection 422 `validation_failed` (unknown or foreign), `client_archived` */
+export const requireLiveClient = async (call: Asking, clientId: string | null): Promise<void> => {
+  if (clientId === null) return;
+  await call.behind(['workspace']);
+  await ownClient(call, clientId);
+};
+
+/** As sent, or all that have a connected account: of the client, where the asset is one's. */
+export const platformsOf = async (
+  call: Asking,
+  clientId: string | null,
+  sent: readonly Platform[] | undefined,
+): Promise<Platform[]> => {
+  if (sent !== undefined) return [...new Set(sent)];
+  await call.behind(['workspace']);
+  return [...(await livePlatforms(call.deps.knex, call.workspaceId, clientId))];
+};

@@ -1,0 +1,30 @@
+import { getMedia as queryMedia } from '#projections/media.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Media } from '#schemas/http/media.ts';
+import { exampleMedia } from '../media/examples.ts';
+import { showMedia } from '../media/show.ts';
+import { operation } from '../operation.ts';
+import { readRow } from '../rows.ts';
+
+export const getMedia = operation({
+  id: 'getMedia',
+  method: 'GET',
+  path: '/media/{id}',
+  tag: 'media',
+  summary: 'One asset, also one that was not uploaded yet',
+  description:
+    'Wait for `publishable`, not for a platform among the variants: what a post needs and is not there is made in time.',
+  scope: 'media.read',
+  idempotent: 'none',
+  cost: 1,
+  etag: true,
+  params: IdParams,
+  answer: Media,
+  codes: [],
+  example: { data: exampleMedia },
+  handle: async (call) => {
+    const { deps, workspaceId } = call;
+    const row = await readRow(call, 'media', ['media'], (id) => queryMedia(deps.knex, workspaceId, id));
+    return { data: await showMedia(call, row), revision: row.revision };
+  },
+});

@@ -1,0 +1,44 @@
+import { listMedia as queryMedia } from '#projections/media.ts';
+import type { NewestFirst } from '#projections/rows.ts';
+import { Media, MediaQuery } from '#schemas/http/media.ts';
+import { listPage, newestFirst } from '../cursor.ts';
+import { exampleMedia } from '../media/examples.ts';
+import { showMedia } from '../media/show.ts';
+import { operation } from '../operation.ts';
+
+export const listMedia = operation({
+  id: 'listMedia',
+  method: 'GET',
+  path: '/media',
+  tag: 'media',
+  summary: 'List assets, newest first',
+  description: 'A place for an upload is listed once it was registered.',
+  scope: 'media.read',
+  idempotent: 'none',
+  cost: 1,
+  query: MediaQuery,
+  answer: Media,
+  list: true,
+  codes: [],
+  example: { data: exampleMedia },
+  handle: async (call) => {
+    await call.behind(['media']);
+    const { deps, workspaceId } = call;
+    const { kind, folder, clientId, search } = call.query;
+    const filters = {
+      ...(kind === undefined ? {} : { kind }),
+      ...(folder === undefined ? {} : { folder }),
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(search === undefined ? {} : { search }),
+    };
+    return listPage('listMedia', call, {
+      rows: async (page: { readonly after: NewestFirst | null; readonly limit: number }) => {
+        const { rows, hasMore } = await queryMedia(deps.knex, workspaceId, filters, page);
+        const shown = rows.map(async (row) => ({ row, media: await showMedia(call, row) }));
+        return { rows: await Promise.all(shown), hasMore };
+      },
+      keyOf: ({ row }) => newestFirst(row),
+      show: ({ media }) => media,
+    });
+  },
+});

@@ -1,0 +1,69 @@
+import { type MediaCommand, media } from '#domain/media.ts';
+import { uuidv7 } from '#runtime/domain-store.ts';
+import { birth } from '#runtime/idempotency.ts';
+import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
+import { away } from '../media/blobs.ts';
+import { fileNameOf, requireLiveClient, requireTakenType } from '../media/checks.ts';
+import { presignExample } from '../media/examples.ts';
+import { operation } from '../operation.ts';
+
+/** How long an upload may be begun, milliseconds. */
+const uploadMs = 3_600_000;
+
+/**
+ * The offer's append is the whole of it. If we die before, the key is free; after, a repeat signs an address for the same
+ * place. Longer than most operations: half of it is what it promises.
+ */
+export const presignMedia = operation({
+  id: 'presignMedia',
+  method: 'POST',
+  path: '/media/presign',
+  tag: 'media',
+  summary: 'Ask for a place to upload a file to',
+  description:
+    'Then PUT the file to `url` with `headers`, within the hour, and register the asset. A repeat with the same Idempotency-Key answers the same asset with a fresh address, until it was registered.',
+  scope: 'media.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  body: MediaPresign,
+  answer: MediaUpload,
+  codes: ['client_archived'],
+  example: presignExample,
+  handle: async (call) => {
+    const { deps, body, context, positions, workspaceId, now } = call;
+    const expiresAt = new Date(Date.parse(now) + uploadMs);
+    const born = await birth({
+      store: deps.store,
+      decider: media,
+      operation: 'presignMedia',
+      // Without a key nobody can repeat it.
+      key: call.key ?? uuidv7(),
+      context,
+      positions,
+      command: async (id): Promise<MediaCommand> => {
+        const contentType = requireTakenType(body.contentType, body.bytes);
+        await requireLiveClient(call, body.clientId ?? null);
+        return {
+          type: 'Offer',
+          fileName: fileNameOf(body.fileName),
+          clientId: body.clientId ?? null,
+          folder: body.folder ?? null,
+          contentType,
+          bytes: body.bytes,
+          key: `${workspaceId}/${id}/upload`,
+          expiresAt: expiresAt.toISOString(),
+        };
+      },
+    });
+    const { id, replayed } = born;
+    const asset = born.state.status === 'offered' ? born.state.offer : null;
+    if (asset === null) throw new Error('what was offered is not offered');
+    const { key, contentType, bytes } = asset;
+    const upload = { object: 'media_upload', assetId: id, key };
+    // An address for what was registered would let a file be changed that has been looked at.
+    const registered = replayed && (await deps.store.load(media, id)).state.status !== 'offered';
+    if (registered) return { data: { ...upload, url: null, headers: {}, expiresAt: null }, replayed };
+    const { url, headers } = await away(() => deps.blobs.presignPut(key, { contentType, bytes, expiresAt }));
+    return { data: { ...upload, url, headers, expiresAt: expiresAt.toISOString() }, replayed };
+  },
+});

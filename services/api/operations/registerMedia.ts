@@ -1,0 +1,95 @@
+import { type MediaState, media, type Offer } from '#domain/media.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { viaRequest } from '#runtime/idempotency.ts';
+import { MediaAccepted, MediaRegister } from '#schemas/http/media.ts';
+import type { MediaEvent } from '#schemas/media.ts';
+import { acceptedMedia } from '../media/answers.ts';
+import { away } from '../media/blobs.ts';
+import { nameOf, platformsOf, requireLiveClient } from '../media/checks.ts';
+import { registerExample } from '../media/examples.ts';
+import { type Call, operation } from '../operation.ts';
+import { eventsUpTo } from '../posts/load.ts';
+import { invalid, Refusal } from '../refusal.ts';
+
+type Details = Extract<MediaEvent, { type: 'MediaRegistered' }>['data'];
+/** Null: it was registered before, and is answered as it is. */
+interface Decided {
+  readonly details: Details | null;
+}
+
+/**
+ * Accepted with all it says, so that a repeat after a death registers the same. If we die before the append the repeat
+ * makes it; after, the decider finds it registered. Longer than most operations: accept and effects are read together.
+ */
+export const registerMedia = operation({
+  id: 'registerMedia',
+  method: 'POST',
+  path: '/media',
+  tag: 'media',
+  summary: 'Register an uploaded file',
+  description: 'Starts transcoding. An asset that was registered before is answered as it is.',
+  scope: 'media.manage',
+  idempotent: 'required',
+  cost: 1,
+  etag: true,
+  body: MediaRegister,
+  answer: MediaAccepted,
+  codes: ['media_not_uploaded', 'client_archived'],
+  example: registerExample,
+  handle: async (call) => {
+    const { deps, body, positions } = call;
+    const { assetId } = body;
+    const held: { loaded?: Loaded<MediaState> } = {};
+    const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+      store: deps.store,
+      operation: 'registerMedia',
+      key: call.key,
+      fingerprint: call.fingerprint,
+      context: call.context,
+      accept: async () => {
+        const loaded = await deps.store.load(media, assetId);
+        const { state, events } = loaded;
+        if (state.status === 'none' || events[0]?.metadata.workspaceId !== call.workspaceId) {
+          throw invalid('/assetId', 'is not known');
+        }
+        held.loaded = loaded;
+        if (state.status !== 'offered') return { details: null };
+        await requireUploaded(call, state.offer);
+        const clientId = body.clientId ?? state.offer.clientId;
+        await requireLiveClient(call, clientId);
+        return {
+          details: {
+            name: body.name === undefined ? state.offer.fileName : nameOf(body.name),
+            clientId,
+            folder: body.folder ?? state.offer.folder,
+            altText: body.altText ?? null,
+            platforms: await platformsOf(call, clientId, body.platforms),
+          },
+        };
+      },
+      effects: async ({ details }, context) => {
+        if (details === null) return { revision: (held.loaded ?? (await deps.store.load(media, assetId))).revision };
+        const done = await execute(deps.store, media, assetId, { type: 'Register', ...details }, context, {
+          positions,
+          ...(held.loaded === undefined ? {} : { loaded: held.loaded }),
+        });
+        held.loaded = done;
+        const own = done.events.findLast((event) => event.metadata.commandId === context.commandId);
+        return { revision: own?.revision ?? done.revision };
+      },
+    });
+    const events = await eventsUpTo(deps.store, `media-${assetId}`, result.revision, held.loaded?.events ?? []);
+    deps.store.note(events, positions);
+    return { data: await acceptedMedia(call, events), revision: result.revision, replayed };
+  },
+});
+
+/** The store took nothing but this type and length; it is looked at all the same. @throws Refusal 422 */
+const requireUploaded = async ({ deps }: Pick<Call, 'deps'>, offer: Offer): Promise<void> => {
+  const found = await away(() => deps.blobs.head(offer.key));
+  if (found === null) throw new Refusal('media_not_uploaded', 'Nothing was uploaded for this asset.');
+  if (found.bytes !== offer.bytes || found.contentType.toLowerCase() !== offer.contentType) {
+    throw new Refusal('media_not_uploaded', 'What was uploaded is not of the type and length that were announced.');
+  }
+};

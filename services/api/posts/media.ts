@@ -1,0 +1,100 @@
+import { type Issue, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
+import { Rejection } from '#domain/decider.ts';
+import { type MediaState, media } from '#domain/media.ts';
+import { kindOfType } from '#domain/media-types.ts';
+import { mediaIdsOf } from '#domain/post-media.ts';
+import type { Destination } from '#domain/scheduling.ts';
+import { type MediaRow, mediaByIds } from '#projections/media.ts';
+import { platforms } from '#schemas/common.ts';
+import type { MediaKind } from '#schemas/media.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { Call } from '../operation.ts';
+
+/**
+ * The assets that a body names. What the read model does not show as publishable yet is looked up in its stream: whoever
+ * was told `media.ready` may compose at once, however far behind the read models are.
+ */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+
+const none: PostAssets = new Map();
+
+/** Nobody has looked at the file of an import that is on its way: it cannot be published, whatever it is. */
+const kindOr = (kind: MediaKind | null): MediaKind => kind ?? 'image';
+
+const ofRow = (row: MediaRow): PostAsset => ({
+  clientId: row.client_id,
+  kind: kindOr(row.kind),
+  status: row.status,
+  publishable: row.status === 'transcoded',
+  probe: row.probe,
+  altText: row.alt_text,
+});
+
+const ofState = (state: Exclude<MediaState, { status: 'none' }>): PostAsset => {
+  if (state.status === 'offered') {
+    const { clientId, contentType } = state.offer;
+    const kind = kindOr(kindOfType(contentType));
+    return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null };
+  }
+  const { origin, details, stored, status, probe } = state;
+  const claimed = origin.kind === 'upload' ? kindOfType(origin.offer.contentType) : null;
+  return {
+    clientId: details.clientId,
+    kind: kindOr(stored?.kind ?? claimed),
+    status,
+    publishable: status === 'transcoded',
+    probe,
+    altText: details.altText,
+  };
+};
+
+const fromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<PostAsset | null> => {
+  const { state, events } = await deps.store.load(media, id);
+  return state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId ? null : ofState(state);
+};
+
+/** Those of the workspace; nothing is asked of anybody for a body that names none. */
+export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets> => {
+  const ids = mediaIdsOf(body);
+  if (ids.length === 0) return none;
+  const rows = await mediaByIds(call.deps.knex, call.workspaceId, ids);
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      const row = rows.get(id);
+      return [id, row?.status === 'transcoded' ? ofRow(row) : await fromStream(call, id)] as const;
+    }),
+  );
+  return new Map(found.flatMap(([id, asset]) => (asset === null ? [] : [[id, asset] as const])));
+};
+
+const refuse = (code: string, detail: string, issues: readonly Issue[]): void => {
+  if (issues.length > 0) throw new Rejection(code, detail, { errors: issues });
+};
+
+const refuseUnknown = (issues: readonly Issue[]): void =>
+  refuse('validation_failed', 'The input is not valid.', issues);
+const refuseStrangers = (issues: readonly Issue[]): void =>
+  refuse('media_not_in_client', 'Media of one client is used in posts of that client only.', issues);
+
+/** @throws Rejection `validation_failed` (unknown or foreign ids), `media_not_publishable`, `media_not_in_client` */
+export const requireMedia = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): void => {
+  const { invalid, notPublishable, notInClient } = mediaIssues(body, destinations, assets);
+  refuseUnknown(invalid);
+  refuse('media_not_publishable', 'The media cannot be published, or not yet.', notPublishable);
+  refuseStrangers(notInClient);
+};
+
+/**
+ * Where a draft goes is not known: its media must be such as its own client may use anywhere, unless it names accounts of
+ * several. Whether it can be published is asked when it is. @throws Rejection `validation_failed`, `media_not_in_client`
+ */
+export const requireDraftMedia = (body: PostBody, clientId: string, assets: PostAssets): void => {
+  const everywhere = platforms.map(
+    (platform): Destination => ({ accountId: '', clientId, platform, accountTimezone: null, clientTimezone: null }),
+  );
+  const { invalid, notInClient } = mediaIssues(body, everywhere, assets);
+  refuseUnknown(invalid);
+  if (body.targetSelection.mode === 'accounts') return;
+  refuseStrangers(notInClient);
+};

@@ -1,0 +1,116 @@
+/** The media of one target against its network: how many, which together, and whether each can be made to fit. */
+import { places } from '#domain/renditions/failures.ts';
+import { planRenditions } from '#domain/renditions/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
+import type { GateError } from './gate.ts';
+import { isStill, takesCover, useOf, useRules } from './media/index.ts';
+import type { Overrides } from './overrides.ts';
+import type { MediaRule } from './rules.ts';
+import { rulesOf } from './table.ts';
+
+/** A file as the gate looks at it. `probe` is null while nobody has looked into it. */
+export interface GateMedia {
+  readonly id: string;
+  readonly kind: MediaKind;
+  readonly probe: MediaProbe | null;
+}
+
+interface MediaInput {
+  readonly platform: Platform;
+  readonly overrides: Overrides;
+  readonly media: readonly GateMedia[];
+  readonly cover?: GateMedia | null | undefined;
+}
+
+/** A file, how it would be met, and what the network would then show. */
+interface Shown extends GateMedia {
+  readonly shownAs: MediaKind;
+  readonly refusal: GateError | null;
+  /** Width divided by height; null while it is not known. */
+  readonly aspect: number | null;
+}
+
+const plural = (kinds: readonly MediaKind[], count: number): readonly string[] =>
+  [...new Set(kinds)].map((kind) => (count === 1 ? kind : `${kind}s`));
+const listed = (words: readonly string[], last: string): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+const error = (code: string, message: string, mediaId: string | null = null, path = '/mediaIds'): GateError => ({
+  path,
+  code,
+  message,
+  mediaId,
+});
+
+const show = (platform: Platform, use: MediaUse, file: GateMedia): Shown => {
+  const { id, kind, probe } = file;
+  const gifAs: MediaKind = useRules(platform, use)?.gif ? 'gif' : 'video';
+  if (probe === null) return { ...file, shownAs: kind === 'gif' ? gifAs : kind, refusal: null, aspect: null };
+  const [plan] = planRenditions(probe, [{ platform, use }]);
+  const failed = plan?.outcome === 'failed' ? plan.failure : null;
+  const spec = plan?.outcome === 'rendition' ? plan.spec : null;
+  const source = isStill(probe) ? 'image' : kind === 'gif' ? gifAs : kind;
+  const { width, height } = spec ?? probe;
+  return {
+    ...file,
+    shownAs: spec?.kind === 'video' ? 'video' : source,
+    refusal: failed && error(failed.code, `media ${id}: ${failed.message}`, id),
+    aspect: width === null || height === null ? null : width / height,
+  };
+};
+
+/** How many and which together. Nothing is said of the single files. */
+const shapeError = (platform: Platform, use: MediaUse, shown: readonly Shown[]): GateError | null => {
+  const { name, media } = rulesOf(platform);
+  const rows = media.filter((row) => row.use === use);
+  const strange = shown.find(({ shownAs }) => !rows.some(({ kinds }) => kinds.includes(shownAs)));
+  if (strange !== undefined) {
+    const message = `media ${strange.id}: ${name} takes no ${strange.shownAs}s${places[use]}`;
+    return strange.refusal ?? error('media_kind_not_taken', message, strange.id);
+  }
+  const suiting = rows.filter(({ kinds }) => shown.every(({ shownAs }) => kinds.includes(shownAs)));
+  if (suiting.length === 0) {
+    const kinds = plural(
+      shown.map(({ shownAs }) => shownAs),
+      shown.length,
+    );
+    return error('media_mixed', `${name} takes no ${listed(kinds, 'and')} in one post`);
+  }
+  const count = shown.length;
+  const row = suiting.find(({ min, max }) => count >= min && count <= max);
+  if (row === undefined) return countError(name, use, suiting, count);
+  return row.sameAspect === true && !sameAspects(shown)
+    ? error('media_aspects_differ', `${name} takes several images only of one ratio of width to height`)
+    : null;
+};
+
+const countError = (name: string, use: MediaUse, rows: readonly MediaRule[], count: number): GateError => {
+  if (count === 0) return error('too_few_media', `${name} takes no post without media${places[use]}`);
+  const few = count < Math.min(...rows.map(({ min }) => min));
+  const limit = few ? Math.min(...rows.map(({ min }) => min)) : Math.max(...rows.map(({ max }) => max));
+  const kinds = plural(
+    rows.flatMap((row) => row.kinds),
+    limit,
+  );
+  const there = `${count === 1 ? 'there is' : 'there are'} ${count}`;
+  return error(
+    few ? 'too_few_media' : 'too_many_media',
+    `${name} takes at ${few ? 'least' : 'most'} ${limit} ${listed(kinds, 'or')}${places[use]}; ${there}`,
+  );
+};
+
+/** Rounding to whole pixels makes no other ratio. */
+const sameAspects = (shown: readonly Shown[]): boolean => {
+  const found = shown.flatMap(({ aspect }) => aspect ?? []);
+  return found.length === 0 || Math.max(...found) / Math.min(...found) <= 1.01;
+};
+
+export const mediaErrors = ({ platform, overrides, media, cover }: MediaInput): readonly GateError[] => {
+  const kinds = media.map(({ kind }) => kind);
+  const use = useOf(platform, overrides, kinds);
+  const shown = media.map((file) => show(platform, use, file));
+  const covered = cover && takesCover(platform, use, kinds) ? show(platform, 'cover', cover).refusal : null;
+  const errors = [shapeError(platform, use, shown), ...shown.map(({ refusal }) => refusal)];
+  const found = new Set([...errors, covered && { ...covered, path: '/coverMediaId' }]);
+  return [...found].filter((one) => one !== null);
+};

@@ -1,0 +1,97 @@
+/** What a network takes of a file, per use, as data. A figure that is null is not limited. */
+import type { MediaUse } from '#schemas/media.ts';
+
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Width divided by height. */
+export interface AspectRange extends Range {
+  /** What bars are made to: the ratios as the network writes them, without the slack that rounding is given. */
+  readonly nominal: Range;
+}
+
+/** Sides in pixels as shown; `long` and `short` are the longer and the shorter one. */
+export interface SizeRules {
+  readonly aspect: AspectRange | null;
+  readonly width: Range | null;
+  readonly height: Range | null;
+  readonly long: Range | null;
+  readonly short: Range | null;
+  /** Width times height. */
+  readonly maxPixels: number | null;
+  /** Width plus height. */
+  readonly maxSum: number | null;
+}
+
+/** A codec by ffprobe's name; null takes every profile. */
+export interface CodecRule {
+  readonly codec: string;
+  readonly profiles: readonly string[] | null;
+}
+
+export interface AudioRules {
+  readonly codecs: readonly CodecRule[];
+  readonly maxChannels: number;
+  readonly maxSampleRate: number;
+  readonly maxKbps: number | null;
+}
+
+export interface VideoRules extends SizeRules {
+  /** As MediaProbe names them. */
+  readonly containers: readonly string[];
+  readonly codecs: readonly CodecRule[];
+  readonly pixelFormats: readonly string[];
+  readonly fps: Range;
+  /** Whether pictures must come at one pace. */
+  readonly constantRate: boolean;
+  readonly maxKbps: number | null;
+  readonly bytes: Range;
+  readonly durationMs: Range;
+  /** Whether the index must come before the data, where the container has one. */
+  readonly indexFirst: boolean;
+  /** Whether an edit list is refused. */
+  readonly noEditList: boolean;
+  /** A file without sound is always taken. */
+  readonly audio: AudioRules;
+  /** Class of the house's ladder that a rendition starts from. */
+  readonly target: VideoClass;
+}
+
+/** `1080`: at most 1920 by 1080 either way round; `720`: 1280 by 720. */
+export type VideoClass = '1080' | '720';
+
+export interface ImageRules extends SizeRules {
+  /** As MediaProbe names them. */
+  readonly formats: readonly string[];
+  readonly bytes: Range;
+  readonly target: ImageClass;
+}
+
+/** `large`: at most 2048 a side; `social`: at most 1440 wide, 1920 high, 1080 on its shorter side; `thumbnail`: 1280. */
+export type ImageClass = 'large' | 'social' | 'thumbnail';
+
+/** A moving gif that is taken as it is; one that is over these is made a video. */
+export interface GifRules extends SizeRules {
+  readonly bytes: Range;
+  readonly maxFrames: number;
+  /** Width times height times frames. */
+  readonly maxPixelsOfAll: number | null;
+}
+
+export interface DocumentRules {
+  readonly contentTypes: readonly string[];
+  readonly bytes: Range;
+}
+
+/** Null: files of that kind are not taken for this use. */
+export interface UseRules {
+  readonly image: ImageRules | null;
+  readonly video: VideoRules | null;
+  /** Null: a moving gif is taken as a video, without sound. */
+  readonly gif: GifRules | null;
+  readonly document: DocumentRules | null;
+}
+
+export type MediaUseRules = Readonly<Partial<Record<MediaUse, UseRules>>> & { readonly feed: UseRules };

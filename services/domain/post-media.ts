@@ -1,0 +1,50 @@
+import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaNeed } from '#schemas/media.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { contentFor } from './content.ts';
+import { capabilities, takesCover, useOf } from './platforms/index.ts';
+
+/** Which files a post names, and what each target needs of them. */
+
+/** Every file a body names, each once. */
+export const mediaIdsOf = (body: PostBody): readonly string[] => [
+  ...new Set([
+    ...body.mediaIds,
+    ...body.variants.flatMap(({ mediaIdsOverride }) => mediaIdsOverride ?? []),
+    ...(body.thread?.segments ?? []).flatMap(({ mediaIds }) => mediaIds),
+    ...(body.coverMediaId === null ? [] : [body.coverMediaId]),
+  ]),
+];
+
+export interface TargetNeed {
+  readonly mediaId: string;
+  readonly need: MediaNeed;
+}
+
+/** What one target shows together: one group, or one for each segment of a thread. */
+const groupsOf = (body: PostBody, platform: Platform): readonly (readonly string[])[] =>
+  body.thread !== null && capabilities(platform).thread
+    ? body.thread.segments.map(({ mediaIds }) => mediaIds)
+    : [contentFor(body, platform).mediaIds];
+
+/** What must be there before a post goes out to one network; the cover where the network takes one. */
+export const needsOfTarget = (
+  body: PostBody,
+  platform: Platform,
+  kindOf: (id: string) => MediaKind,
+): readonly TargetNeed[] => {
+  const { overrides } = contentFor(body, platform);
+  const needs = new Map<string, TargetNeed>();
+  const add = (mediaId: string, need: MediaNeed): void => {
+    needs.set(`${mediaId}/${need.use}`, { mediaId, need });
+  };
+  for (const mediaIds of groupsOf(body, platform)) {
+    const kinds = mediaIds.map(kindOf);
+    const use = useOf(platform, overrides, kinds);
+    for (const mediaId of mediaIds) add(mediaId, { platform, use });
+    if (body.coverMediaId !== null && takesCover(platform, use, kinds)) {
+      add(body.coverMediaId, { platform, use: 'cover' });
+    }
+  }
+  return [...needs.values()];
+};

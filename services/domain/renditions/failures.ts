@@ -1,0 +1,53 @@
+import { rulesOf } from '#domain/platforms/table.ts';
+import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
+
+/** Why a network cannot have a file, in a sentence that names the network, its limit and what the file has. */
+
+export const places: Readonly<Record<MediaUse, string>> = {
+  feed: '',
+  carousel: ' in a carousel',
+  reel: ' as a reel',
+  story: ' in a story',
+  cover: ' as a cover',
+};
+const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
+const seconds = (ms: number): string => `${number.format(ms / 1000)} s`;
+const megabytes = (bytes: number): string => `${number.format(Math.round(bytes / 10_000) / 100)} MB`;
+
+const takes = ({ platform, use }: MediaNeed, kind: MediaKind): string =>
+  `${rulesOf(platform).name} takes ${kind}s${places[use]}`;
+
+export const notTaken = (need: MediaNeed, kind: MediaKind): MediaFailure => ({
+  code: 'media_kind_not_taken',
+  message: `${rulesOf(need.platform).name} takes no ${kind}s${places[need.use]}`,
+});
+
+export const tooLong = (need: MediaNeed, kind: MediaKind, maxMs: number, durationMs: number): MediaFailure => ({
+  code: 'media_too_long',
+  message: `${takes(need, kind)} of at most ${seconds(maxMs)}; this one has ${seconds(durationMs)}`,
+});
+
+export const tooShort = (need: MediaNeed, kind: MediaKind, minMs: number, durationMs: number): MediaFailure => ({
+  code: 'media_too_short',
+  message: `${takes(need, kind)} of at least ${seconds(minMs)}; this one has ${seconds(durationMs)}`,
+});
+
+export const tooHeavy = (need: MediaNeed, kind: MediaKind, maxBytes: number, durationMs: number): MediaFailure => ({
+  code: 'media_too_heavy',
+  message: `${takes(need, kind)} of at most ${megabytes(maxBytes)}; ${seconds(durationMs)} cannot be made that small and still be seen`,
+});
+
+export const fileTooHeavy = (need: MediaNeed, kind: MediaKind, maxBytes: number, bytes: number): MediaFailure => ({
+  code: 'media_too_heavy',
+  message: `${takes(need, kind)} of at most ${megabytes(maxBytes)}; this one has ${megabytes(bytes)}`,
+});
+
+export const tooSmall = (need: MediaNeed, width: number, height: number): MediaFailure => ({
+  code: 'media_too_small',
+  message: `This one is too small for ${rulesOf(need.platform).name}${places[need.use]}: it has ${width} by ${height} pixels and would have to be enlarged more than four times`,
+});
+
+export const unknownFacts = (need: MediaNeed, kind: MediaKind): MediaFailure => ({
+  code: 'media_unreadable',
+  message: `${takes(need, kind)}, but the size or length of this one cannot be read`,
+});

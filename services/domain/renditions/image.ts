@@ -1,0 +1,41 @@
+import { type ImageRules, misfits, type UseRules } from '#domain/platforms/media/index.ts';
+import type { MediaFailure, MediaNeed, MediaProbe } from '#schemas/media.ts';
+import { type Canvas, canvasOf } from './canvas.ts';
+import { tooSmall, unknownFacts } from './failures.ts';
+import { imageShapes } from './ladder.ts';
+import type { Plan } from './plan.ts';
+
+/** A still wanted as an image. JPEG is what every network takes; what is see-through becomes white. */
+export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): Plan => {
+  if (misfits(uses, probe).length === 0) return 'fits';
+  const made = jpegOf(need, rules, probe);
+  return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
+};
+
+/** A moving picture wanted as a still: the frame that a poster shows. */
+export const planFrame = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): Plan => {
+  const made = jpegOf(need, rules, probe);
+  return 'failure' in made ? made : { spec: { kind: 'frame', ...made.jpeg, atMs: frameAt(probe) } };
+};
+
+/** One second in, where most videos have left their black, or the middle of a shorter one. */
+export const frameAt = ({ durationMs }: MediaProbe): number => Math.min(1000, Math.floor((durationMs ?? 0) / 2));
+
+interface Jpeg extends Canvas {
+  readonly format: 'jpeg';
+  readonly quality: number;
+  readonly maxBytes: number;
+}
+
+const jpegOf = (
+  need: MediaNeed,
+  rules: ImageRules,
+  probe: MediaProbe,
+): { readonly jpeg: Jpeg } | { readonly failure: MediaFailure } => {
+  const { kind, width, height } = probe;
+  if (width === null || height === null) return { failure: unknownFacts(need, kind) };
+  const { box, quality, maxBytes } = imageShapes[rules.target];
+  const canvas = canvasOf(rules, { width, height }, box, 1);
+  if (canvas === null) return { failure: tooSmall(need, width, height) };
+  return { jpeg: { format: 'jpeg', ...canvas, quality, maxBytes: Math.min(maxBytes, rules.bytes.max) } };
+};

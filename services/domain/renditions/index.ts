@@ -1,0 +1,72 @@
+import { hash } from 'node:crypto';
+import type { PlannedNeed } from '#domain/media.ts';
+import { isStill, misfits, useOf, useRules } from '#domain/platforms/media/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
+import { canvasOf } from './canvas.ts';
+import { fileTooHeavy, notTaken } from './failures.ts';
+import { frameAt, planFrame, planImage } from './image.ts';
+import { imageShapes } from './ladder.ts';
+import type { Plan } from './plan.ts';
+import { planVideo } from './video.ts';
+
+/** How each need is met, from what probing found and the networks' rules alone. */
+
+/** Members in the order of their names, so that equal specs have one text. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, one: unknown) =>
+    typeof one === 'object' && one !== null ? Object.fromEntries(Object.entries(one).sort()) : one,
+  );
+
+export const renditionIdOf = (spec: RenditionSpec): string => hash('sha256', canonical(spec), 'hex').slice(0, 32);
+
+const planDocument = (need: MediaNeed, probe: MediaProbe): Plan => {
+  const uses = useRules(need.platform, need.use);
+  const rules = uses?.document ?? null;
+  if (uses === null || rules === null) return { failure: notTaken(need, probe.kind) };
+  const found = misfits(uses, probe);
+  if (found.includes('bytes')) return { failure: fileTooHeavy(need, probe.kind, rules.bytes.max, probe.bytes) };
+  return found.length === 0 ? 'fits' : { failure: notTaken(need, probe.kind) };
+};
+
+const planOf = (need: MediaNeed, probe: MediaProbe): Plan => {
+  if (probe.kind === 'document') return planDocument(need, probe);
+  const uses = useRules(need.platform, need.use);
+  if (uses === null) return { failure: notTaken(need, probe.kind) };
+  const { image, video, gif } = uses;
+  if (isStill(probe)) {
+    return image === null ? { failure: notTaken(need, 'image') } : planImage(need, uses, image, probe);
+  }
+  if (probe.kind === 'gif' && gif !== null && misfits(uses, probe).length === 0) return 'fits';
+  if (video !== null) return planVideo(need, uses, video, probe);
+  // A still of something that moves is a cover, never a post of its own.
+  return image !== null && need.use === 'cover'
+    ? planFrame(need, image, probe)
+    : { failure: notTaken(need, probe.kind) };
+};
+
+export const planRenditions = (probe: MediaProbe, needs: readonly MediaNeed[]): readonly PlannedNeed[] =>
+  needs.map(({ platform, use }) => {
+    const need = { platform, use };
+    const plan = planOf(need, probe);
+    if (plan === 'fits') return { ...need, outcome: 'fits' };
+    if ('failure' in plan) return { ...need, outcome: 'failed', failure: plan.failure };
+    return { ...need, outcome: 'rendition', id: renditionIdOf(plan.spec), spec: plan.spec };
+  });
+
+/** What is made when a file comes in: what a post without more words would use it as. Covers are made on demand. */
+export const initialNeeds = (kind: MediaKind, platforms: readonly Platform[]): readonly MediaNeed[] =>
+  [...new Set(platforms)].map((platform) => ({ platform, use: useOf(platform, {}, [kind]) }));
+
+/** A still to show the file by: the frame of a video, a small picture of an image; null for a document. */
+export const posterSpec = (probe: MediaProbe): RenditionSpec | null => {
+  const { kind, width, height } = probe;
+  if (kind === 'document' || width === null || height === null) return null;
+  const { box, quality, maxBytes } = imageShapes.thumbnail;
+  const canvas = canvasOf(noRules, { width, height }, box, 1);
+  if (canvas === null) return null;
+  const file = { format: 'jpeg' as const, ...canvas, quality, maxBytes };
+  return kind === 'video' ? { kind: 'frame', ...file, atMs: frameAt(probe) } : { kind: 'image', ...file };
+};
+
+const noRules = { aspect: null, width: null, height: null, long: null, short: null, maxPixels: null, maxSum: null };

@@ -1,0 +1,63 @@
+import { availableParallelism, hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { type Lease, Leases } from '#runtime/leases.ts';
+
+/**
+ * The cores of this machine, shared out among all media workers on it: one lease each. Whoever renders takes what is
+ * free and uses no more threads than that, so several workers never keep more threads busy than there are cores.
+ */
+
+export interface CoresOptions {
+  readonly pool: Pool;
+  readonly ttlMs: number;
+  readonly onError: (error: unknown) => void;
+  /** Default: as many as this machine has. */
+  readonly count?: number;
+  /** Name of the machine. Default: its host name. */
+  readonly host?: string;
+}
+
+export interface Taken {
+  readonly threads: number;
+  /** Aborts when one of them is lost. */
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/** Milliseconds between two looks for a free one. */
+const lookMs = 100;
+
+export class Cores {
+  readonly #leases: Leases;
+  readonly #ids: readonly string[];
+
+  constructor({ pool, ttlMs, onError, count = availableParallelism(), host = hostname() }: CoresOptions) {
+    this.#leases = new Leases({ pool, kind: 'cores', ttlMs, onError });
+    this.#ids = Array.from({ length: count }, (_, n) => `${host}:${n}`);
+  }
+
+  /** Waits for at least one, and takes as many as are free, up to `most`. Rejects when the signal aborts. */
+  async take(most: number, signal: AbortSignal): Promise<Taken> {
+    for (;;) {
+      signal.throwIfAborted();
+      const free = await this.#leases.acquire(this.#ids);
+      for (const one of free.slice(most)) one.release();
+      const mine = free.slice(0, most);
+      if (mine.length > 0) return takenOf(mine);
+      await delay(lookMs, undefined, { signal });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#leases.close();
+  }
+}
+
+const takenOf = (leases: readonly Lease[]): Taken => ({
+  threads: leases.length,
+  signal: AbortSignal.any(leases.map((one) => one.signal)),
+  release: () => {
+    for (const one of leases) one.release();
+  },
+});

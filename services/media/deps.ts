@@ -1,0 +1,58 @@
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { Transcoder } from '#contracts/ports/transcoder.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import type { Config } from '#runtime/config.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { WorkFolder } from '#runtime/work-folder.ts';
+import type { Cores } from './cores.ts';
+import type { Jobs } from './jobs.ts';
+import type { MediaMetrics } from './metrics.ts';
+
+export interface MediaDeps {
+  readonly log: Log;
+  /** Where a lane is read on that the log lost. */
+  readonly eventStore: EventStore;
+  readonly store: DomainStore;
+  readonly codec: EventCodec;
+  /** At least 4 connections. */
+  readonly pool: Pool;
+  readonly blobs: BlobStore;
+  readonly transcoder: Transcoder;
+  /** Brings what lies at a caller's address into a file. @throws DownloadError */
+  readonly fetchFile: FetchFile;
+  readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency'>;
+  /** Of files being worked on. */
+  readonly folder: WorkFolder;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
+  readonly pollMs?: number;
+  /** Wait after the first fault of the surroundings, doubled with each, milliseconds. Default 1,000. */
+  readonly backOffMs?: number;
+  /** Cores and name of this machine. Default: its own. */
+  readonly machine?: { readonly count: number; readonly host: string };
+}
+
+export type FetchFile = (
+  url: string,
+  options: { readonly to: string; readonly maxBytes: number; readonly signal: AbortSignal },
+) => Promise<{ readonly bytes: number; readonly sha256: string }>;
+
+/** What one asset's work needs. */
+export interface Tools {
+  readonly transcoder: Transcoder;
+  readonly fetchFile: FetchFile;
+  readonly cores: Cores;
+  readonly jobs: Jobs;
+  readonly folder: WorkFolder;
+  readonly metrics: MediaMetrics | null;
+  readonly logger: Logger;
+}

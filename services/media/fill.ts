@@ -1,0 +1,67 @@
+import { type MediaState, media } from '#domain/media.ts';
+import { kindOfType } from '#domain/media-types.ts';
+import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { type DomainStore, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { MediaKind, MediaNeed } from '#schemas/media.ts';
+import type { PostEvent } from '#schemas/post.ts';
+
+/**
+ * Renditions that a plan needs and nobody has made are asked for as soon as the plan is known. The asset's decider takes
+ * each need once, so an append made before the position moved is found done.
+ */
+
+export const fillGroup = 'media-fill';
+export const plannedTypes: readonly PostEvent['type'][] = ['PostScheduled'];
+
+export const fill = async (store: DomainStore, event: DecodedEvent, now: () => number): Promise<void> => {
+  const { type, data } = { type: event.type, data: event.data } as unknown as PostEvent;
+  if (type !== 'PostScheduled') return;
+  const { body, plan } = data;
+  const ids = mediaIdsOf(body);
+  if (ids.length === 0) return;
+  const { workspaceId, $correlationId: correlationId } = event.metadata;
+  const assets = new Map<string, Loaded<MediaState>>();
+  for (const id of ids) {
+    const loaded = await store.load(media, id);
+    // A file of somebody else is none.
+    if (loaded.events[0]?.metadata.workspaceId === workspaceId) assets.set(id, loaded);
+  }
+  const needs = new Map<string, MediaNeed[]>();
+  for (const platform of new Set(plan.targets.map((one) => one.platform))) {
+    for (const { mediaId, need } of needsOfTarget(body, platform, (id) => kindOf(assets.get(id)?.state))) {
+      needs.set(mediaId, [...(needs.get(mediaId) ?? []), need]);
+    }
+  }
+  for (const [id, wanted] of needs) {
+    const loaded = assets.get(id);
+    if (loaded === undefined) continue;
+    await execute(
+      store,
+      media,
+      id,
+      { type: 'RequestRenditions', needs: wanted, for: { kind: 'post', id: event.stream.slice('post-'.length) } },
+      {
+        workspaceId,
+        actor: { type: 'service', id: 'media' },
+        correlationId,
+        causationId: event.id,
+        causeEventId: event.id,
+        commandId: uuidv7(),
+        now: new Date(now()).toISOString(),
+      },
+      { loaded },
+    );
+    faultPoint('fill:after-request');
+  }
+};
+
+/** From its bytes where they are known, else as it was said to be. */
+const kindOf = (state: MediaState | undefined): MediaKind => {
+  if (state === undefined || state.status === 'none') return 'image';
+  const offer = state.status === 'offered' ? state.offer : state.origin.kind === 'upload' ? state.origin.offer : null;
+  const stored = state.status === 'offered' ? null : state.stored;
+  return stored?.kind ?? kindOfType(offer?.contentType ?? '') ?? 'image';
+};

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import { type Asset, type MediaCommand, type MediaFile, type MediaState, media } from '#domain/media.ts';
+import { type CommandContext, type DomainStore, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { type Lease, LeaseLost } from '#runtime/leases.ts';
+import type { Jobs } from './jobs.ts';
+import { blobKey } from './names.ts';
+
+/** A file on this machine, as it is to be stored. */
+export interface LocalFile {
+  readonly path: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+interface HeldOptions {
+  readonly store: DomainStore;
+  readonly blobs: BlobStore;
+  readonly jobs: Jobs;
+  readonly lease: Lease;
+  readonly loaded: Loaded<MediaState>;
+  /** A folder of its own. */
+  readonly folder: string;
+  /** Aborts when the lease is lost or the process drains. */
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+}
+
+/** An asset whose lease this worker has: the one hand that writes its stream's outcomes and its blobs. */
+export class Held {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly blobs: BlobStore;
+  /** Blobs that were written now, or noted before they were. */
+  readonly written: string[];
+  readonly #options: HeldOptions;
+  readonly #local = new Map<string, Promise<string>>();
+  #loaded: Loaded<MediaState>;
+
+  constructor(id: string, written: readonly string[], options: HeldOptions) {
+    this.id = id;
+    this.#options = options;
+    this.#loaded = options.loaded;
+    this.workspaceId = options.loaded.events[0]?.metadata.workspaceId ?? '';
+    this.folder = options.folder;
+    this.signal = options.signal;
+    this.blobs = options.blobs;
+    this.written = [...written];
+  }
+
+  get state(): MediaState {
+    return this.#loaded.state;
+  }
+
+  get revision(): number {
+    return this.#loaded.revision;
+  }
+
+  /** @throws when there is nothing to work on */
+  get asset(): Asset {
+    const { state } = this;
+    if (state.status === 'none' || state.status === 'offered') throw new Error(`asset ${this.id} is ${state.status}`);
+    return state;
+  }
+
+  /**
+   * Needs may be asked for meanwhile, so a conflict is decided anew on what is there then; each command yields nothing
+   * where what it says is said already. Whoever lost the lease says nothing.
+   */
+  async record(command: MediaCommand): Promise<void> {
+    const { store, lease } = this.#options;
+    this.#loaded = await execute(store, media, this.id, command, this.#context(), {
+      loaded: this.#loaded,
+      guard: () => {
+        if (!lease.isHeld()) throw new LeaseLost(this.id);
+      },
+    });
+  }
+
+  /**
+   * Noted before it is written: if we die in between, or after it before the stream names it, whoever finishes the asset
+   * deletes what is noted and not named.
+   */
+  async put(name: string, file: LocalFile): Promise<MediaFile> {
+    const { path: from, contentType, bytes, sha256 } = file;
+    const key = blobKey(this.workspaceId, this.id, name, sha256, contentType);
+    await this.note(key);
+    await this.blobs.put(key, createReadStream(from), { contentType, bytes, signal: this.signal });
+    return { key, contentType, bytes, sha256 };
+  }
+
+  async note(key: string): Promise<void> {
+    const { jobs, lease } = this.#options;
+    this.signal.throwIfAborted();
+    if (!(await jobs.note(this.id, [key])) || !lease.isHeld()) throw new LeaseLost(this.id);
+    this.written.push(key);
+  }
+
+  /** The blob as a file here, to be read only; fetched once. */
+  local(key: string): Promise<string> {
+    const known = this.#local.get(key);
+    if (known !== undefined) return known;
+    const to = path.join(this.folder, path.posix.basename(key));
+    const fetched = this.blobs.localFile(key, to, this.signal);
+    fetched.catch(() => this.#local.delete(key));
+    this.#local.set(key, fetched);
+    return fetched;
+  }
+
+  #context(): CommandContext {
+    const last = this.#loaded.events.at(-1);
+    return {
+      workspaceId: this.workspaceId,
+      actor: { type: 'service', id: 'media' },
+      correlationId: last?.metadata.$correlationId ?? this.id,
+      causationId: last?.id ?? this.id,
+      commandId: uuidv7(),
+      now: new Date(this.#options.now()).toISOString(),
+    };
+  }
+}
+
+export const sha256Of = async (file: string, signal: AbortSignal): Promise<string> => {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash, { signal });
+  return hash.digest('hex');
+};

@@ -1,0 +1,39 @@
+import type { PoolClient } from 'pg';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { Applied } from '#runtime/consume.ts';
+import type { MediaEvent } from '#schemas/media.ts';
+import { type Asked, enqueue } from './jobs.ts';
+
+/** What is heard of assets: that there is something to do, and offers whose upload may have to be cleared away later. */
+
+export const mediaGroup = 'media';
+
+export const heardTypes: readonly MediaEvent['type'][] = [
+  'MediaUploadOffered',
+  'MediaRegistered',
+  'MediaImportRequested',
+  'MediaRenditionsRequested',
+];
+
+/** Milliseconds after its URL has expired that an upload is kept for a late registration. */
+export const keptMs = 86_400_000;
+
+export const hear = async (
+  tx: PoolClient,
+  events: readonly DecodedEvent[],
+  ring: () => void,
+): Promise<Applied | null> => {
+  const asked: Asked[] = [];
+  for (const event of events) {
+    const assetId = event.stream.slice('media-'.length);
+    const { type, data } = { type: event.type, data: event.data } as unknown as MediaEvent;
+    if (type === 'MediaUploadOffered') {
+      await tx.query(
+        `insert into ops.media_offers (asset_id, key, due_at) values ($1, $2, $3) on conflict (asset_id) do nothing`,
+        [assetId, data.key, new Date(Date.parse(data.expiresAt) + keptMs)],
+      );
+    } else asked.push({ assetId, workspaceId: event.metadata.workspaceId, revision: event.revision });
+  }
+  await enqueue(tx, asked);
+  return asked.length === 0 ? null : { committed: ring, rolledBack: () => undefined };
+};

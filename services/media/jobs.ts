@@ -1,0 +1,130 @@
+import type { Pool, PoolClient } from 'pg';
+
+/**
+ * Assets that something is to be done for. The row only says where to look; what is done follows from the stream. A row
+ * is deleted when nothing is left to do, so one that somebody died over is found again.
+ */
+
+export interface DueJob {
+  readonly assetId: string;
+  readonly workspaceId: string;
+  readonly attempts: number;
+}
+
+export interface Begun {
+  /** This time included. */
+  readonly attempts: number;
+  readonly failures: number;
+  readonly fetches: number;
+  readonly written: readonly string[];
+}
+
+export interface Asked {
+  readonly assetId: string;
+  readonly workspaceId: string;
+  readonly revision: number;
+}
+
+const enqueueSql = `
+insert into ops.media_jobs (asset_id, workspace_id, revision)
+select * from unnest($1::uuid[], $2::uuid[], $3::int8[])
+on conflict (asset_id) do update
+  set revision = greatest(media_jobs.revision, excluded.revision), due_at = least(media_jobs.due_at, now())`;
+
+/** On the transaction that moves the consumer's position: an event heard of is a row, or neither is. */
+export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<void> => {
+  const newest = new Map<string, Asked>();
+  for (const one of asked) newest.set(one.assetId, one);
+  // In the order of their ids, so that two lanes never wait for each other.
+  const rows = [...newest.values()].sort((a, b) => (a.assetId < b.assetId ? -1 : 1));
+  if (rows.length === 0) return;
+  await tx.query(enqueueSql, [
+    rows.map(({ assetId }) => assetId),
+    rows.map(({ workspaceId }) => workspaceId),
+    rows.map(({ revision }) => revision),
+  ]);
+};
+
+/**
+ * Some of each workspace, the longest due first: `$1` of each, those left out that somebody holds (`$2`: kind of lease).
+ * Workspaces are stepped through by the index, so one with a million files costs no more than any other.
+ */
+const dueSql = `
+with recursive workspaces as (
+  (select workspace_id from ops.media_jobs order by workspace_id limit 1)
+  union all
+  select (select j.workspace_id from ops.media_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
+  from workspaces w where w.workspace_id is not null
+)
+select j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId", j.attempts
+from workspaces w, lateral (
+  select * from ops.media_jobs one
+  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.asset_id::text not in (
+    select l.id from ops.work_leases l where l.kind = $2 and l.until > now())
+  order by one.due_at limit $1
+) j
+order by j.due_at limit 1000`;
+
+export class Jobs {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async due(leaseKind: string, ofEach: number): Promise<readonly DueJob[]> {
+    return (await this.#pool.query<DueJob>({ name: 'media-due', text: dueSql, values: [ofEach, leaseKind] })).rows;
+  }
+
+  /**
+   * Counted before anything is done, so that a file that kills its worker is not begun for ever. What went wrong before
+   * the stream came to this revision does not count any more. Null: there is no row.
+   */
+  async begin(assetId: string, revision: number): Promise<Begun | null> {
+    const { rows } = await this.#pool.query<Begun>(
+      `update ops.media_jobs set begun_at = $2,
+         attempts = case when begun_at = $2 then attempts else 0 end + 1,
+         failures = case when begun_at = $2 then failures else 0 end
+       where asset_id = $1 returning attempts, failures, fetches, written`,
+      [assetId, revision],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** False: the row is gone, and with it the promise that a stray blob is found. Then nothing may be written. */
+  async note(assetId: string, keys: readonly string[]): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'update ops.media_jobs set written = written || $2::text[] where asset_id = $1',
+      [assetId, keys],
+    );
+    return rowCount === 1;
+  }
+
+  /** `revision`: up to which the stream was taken care of; a row that heard of more stays. */
+  async done(assetId: string, revision: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query('delete from ops.media_jobs where asset_id = $1 and revision <= $2', [
+      assetId,
+      revision,
+    ]);
+    return rowCount === 1;
+  }
+
+  /** `innocent`: what went wrong, if anything, was not of the file's making, so this time is not counted against it. */
+  async putOff(
+    assetId: string,
+    options: { readonly waitMs: number; readonly innocent: boolean; readonly failed: boolean; readonly fetch: boolean },
+  ): Promise<void> {
+    const { waitMs, innocent, failed, fetch } = options;
+    await this.#pool.query(
+      `update ops.media_jobs set due_at = now() + $2 * interval '1 millisecond',
+         attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5
+       where asset_id = $1`,
+      [assetId, waitMs, innocent ? 1 : 0, failed ? 1 : 0, fetch ? 1 : 0],
+    );
+  }
+
+  async length(): Promise<number> {
+    const { rows } = await this.#pool.query<{ n: string }>('select count(*) as n from ops.media_jobs');
+    return Number(rows[0]?.n ?? 0);
+  }
+}

@@ -1,0 +1,46 @@
+import { type Consumer, consume } from '#runtime/consume.ts';
+import { together } from '#runtime/lifecycle.ts';
+import { Bell } from './bell.ts';
+import type { MediaDeps } from './deps.ts';
+import { fill, fillGroup, plannedTypes } from './fill.ts';
+import { hear, heardTypes, mediaGroup } from './intake.ts';
+import { runOffers } from './offers.ts';
+import { Worker } from './worker.ts';
+
+/** The loops of the media process: what is to be done is heard of, asked for ahead of its time, and done. */
+
+export interface MediaProcess {
+  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  readonly done: Promise<void>;
+  readonly consumers: readonly Consumer[];
+}
+
+export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess => {
+  const { log, eventStore, store, codec, pool, logger, now = Date.now } = deps;
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const bell = new Bell();
+  const shared = { log, store: eventStore, pool, codec, signal: stop, logger, replay: 'never' as const };
+  const intake = consume({
+    ...shared,
+    group: mediaGroup,
+    topics: ['media'],
+    kinds: ['media'],
+    types: heardTypes,
+    apply: (tx, events) => hear(tx, events, () => bell.ring()),
+  });
+  const filling = consume({
+    ...shared,
+    group: fillGroup,
+    topics: ['posts'],
+    kinds: ['post'],
+    types: plannedTypes,
+    apply: async (_tx, events) => {
+      for (const event of events) await fill(store, event, now);
+      return null;
+    },
+  });
+  const worker = new Worker(deps, bell, stop);
+  const done = together([intake.done, filling.done, worker.run(), runOffers(deps, stop)], failed);
+  return { done, consumers: [intake, filling] };
+};

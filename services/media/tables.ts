@@ -1,0 +1,35 @@
+import type { Pool } from 'pg';
+import { withMigrationLock } from '#runtime/migrate.ts';
+
+/** What the media worker keeps for itself: what is to be worked on, and offers whose upload may have to be cleared away. */
+export const migrateMedia = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.media_jobs (
+        asset_id uuid primary key,
+        workspace_id uuid not null,
+        -- Revision of the newest event heard of that asks for work.
+        revision int8 not null,
+        -- Revision of its stream at which it was begun the last time.
+        begun_at int8,
+        -- Times it was begun at that revision, and did not end in order.
+        attempts int not null default 0,
+        -- Faults of the surroundings at that revision.
+        failures int not null default 0,
+        -- Downloads that did not succeed.
+        fetches int not null default 0,
+        due_at timestamptz not null default now(),
+        noted_at timestamptz not null default now(),
+        -- Blobs that were or are being written for it: those its stream does not name in the end are deleted.
+        written text[] not null default '{}'
+      );
+      create index if not exists media_jobs_due on ops.media_jobs (workspace_id, due_at);
+      create table if not exists ops.media_offers (
+        asset_id uuid primary key,
+        key text not null,
+        -- Not looked at before.
+        due_at timestamptz not null
+      );
+      create index if not exists media_offers_due on ops.media_offers (due_at)`);
+  });

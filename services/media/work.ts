@@ -1,0 +1,136 @@
+import { BlobError } from '#contracts/ports/blob-store.ts';
+import { TranscodeError } from '#contracts/ports/transcoder.ts';
+import { type MediaStep, nextStep } from '#domain/media.ts';
+import { mediaFailure } from '#domain/media-failures.ts';
+import { isTransient } from '#runtime/consume.ts';
+import { DownloadError } from '#runtime/egress/download.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { MediaFailure } from '#schemas/media.ts';
+import type { Tools } from './deps.ts';
+import type { Held } from './held.ts';
+import type { Begun } from './jobs.ts';
+import { finishStep, planStep, probeStep, renderStep } from './render.ts';
+import { storeStep } from './store.ts';
+
+/**
+ * Brings one asset as far as it goes. Each step ends in an event, so whoever dies in a step leaves a state whose next
+ * step is the same one; a step that kills its workers again and again is ended by the count kept before it began.
+ */
+
+/** Times in a row that a step may be begun and not come to an end of its own. */
+const mostDeaths = 5;
+/** Downloads that may fail before an import is given up. */
+const mostFetches = 6;
+
+const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<void>>> = {
+  store: storeStep,
+  probe: probeStep,
+  plan: planStep,
+  render: renderStep,
+  finish: finishStep,
+};
+
+/** @throws what stopped it, when there is something left to do */
+export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<void> => {
+  const { jobs } = tools;
+  // A store that was put back to an earlier day.
+  if (held.state.status === 'none' || held.state.status === 'offered') throw new Error(`asset ${held.id} is not there`);
+  if (begun.attempts > mostDeaths) await giveUp(held);
+  for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
+    const { revision } = held;
+    await take(held, step, begun, tools);
+    if (held.revision === revision) throw new Error(`the step ${step} of asset ${held.id} left it as it was`);
+    reached(step);
+  }
+  await tidy(held);
+  // Asked for more meanwhile: the row stays, and is found again at once.
+  await jobs.done(held.id, held.revision);
+};
+
+const reached = (step: MediaStep): void => {
+  if (step === 'store') faultPoint('media:after-stored');
+  if (step === 'probe') faultPoint('media:after-probed');
+  if (step === 'plan') faultPoint('media:after-planned');
+  if (step === 'finish') faultPoint('media:after-finish');
+};
+
+const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Promise<void> => {
+  const began = performance.now();
+  const ended = (outcome: 'done' | 'refused' | 'stopped' | 'failed'): void =>
+    tools.metrics?.step(step, outcome, (performance.now() - began) / 1_000);
+  try {
+    await steps[step](held, tools);
+    ended('done');
+  } catch (error) {
+    const verdict = held.signal.aborted ? null : verdictOf(error, begun);
+    ended(held.signal.aborted ? 'stopped' : verdict === null ? 'failed' : 'refused');
+    if (verdict === null) throw error;
+    tools.logger.info({ assetId: held.id, step, code: verdict.failure.code }, 'a media file was refused');
+    await refuse(held, verdict);
+  }
+};
+
+interface Verdict {
+  readonly hostile: boolean;
+  readonly failure: MediaFailure;
+}
+
+/** What the file itself is to blame for; null: nothing, and again may help. */
+const verdictOf = (error: unknown, { fetches }: Begun): Verdict | null => {
+  if (error instanceof TranscodeError)
+    return error.failure === null ? null : { hostile: error.kind === 'hostile', failure: error.failure };
+  if (error instanceof DownloadError) {
+    if (error.retryable && fetches + 1 < mostFetches) return null;
+    return { hostile: false, failure: mediaFailure(error.code) };
+  }
+  return null;
+};
+
+/** A file that can be published already stays so: only what was still wanted of it has failed. */
+const refuse = async (held: Held, { hostile, failure }: Verdict): Promise<void> => {
+  if (held.asset.status === 'transcoding') {
+    await held.record({ type: hostile ? 'RecordQuarantined' : 'RecordFailed', failure });
+    return;
+  }
+  const needs = [...held.asset.needs.values()];
+  const wanted = needs.flatMap(({ platform, use, status }) =>
+    status === 'wanted' ? [{ platform, use, outcome: 'failed' as const, failure }] : [],
+  );
+  if (wanted.length > 0) await held.record({ type: 'Plan', initial: false, needs: wanted });
+  const planned = new Set(needs.flatMap((need) => (need.status === 'planned' ? [need.rendition] : [])));
+  for (const rendition of planned) await held.record({ type: 'RecordRenditionFailed', rendition, failure });
+};
+
+const giveUp = async (held: Held): Promise<void> => {
+  if (nextStep(held.state) !== null) await refuse(held, { hostile: false, failure: mediaFailure('processing_failed') });
+};
+
+/**
+ * Deletes what the stream does not name: the upload once its copy is recorded, what was written before a death and made
+ * anew after it, and everything of a file that was refused. The row goes after it, so a death in between repeats it.
+ */
+const tidy = async (held: Held): Promise<void> => {
+  const { state } = held;
+  if (state.status === 'none' || state.status === 'offered') return;
+  const { origin, stored, needs, poster } = state;
+  const files = [
+    ...(stored === null ? [] : [stored.key]),
+    ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file.key] : [])),
+    ...(poster === null ? [] : [poster.key]),
+  ];
+  const refused = state.status === 'failed' || state.status === 'quarantined';
+  const gone = new Set([...held.written, ...(refused ? files : [])]);
+  if (!refused) for (const key of files) gone.delete(key);
+  if (origin.kind === 'upload') gone.add(origin.offer.key);
+  for (const key of gone) await held.blobs.delete(key);
+};
+
+/** Faults of what is around the file: they go on being tried, and are not counted against it. */
+export const isInnocent = (error: unknown): boolean => {
+  if (error instanceof BlobError) return error.code === 'unavailable';
+  if (error instanceof DownloadError) return true;
+  if (error instanceof TranscodeError) return error.kind === 'interrupted';
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  // No room, or too many open files, on this machine.
+  return ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'].includes(code) || isTransient(error);
+};

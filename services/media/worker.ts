@@ -1,0 +1,175 @@
+import { media } from '#domain/media.ts';
+import { DownloadError } from '#runtime/egress/download.ts';
+import { type Lease, Leases } from '#runtime/leases.ts';
+import type { Bell } from './bell.ts';
+import { Cores } from './cores.ts';
+import type { MediaDeps, Tools } from './deps.ts';
+import { Held } from './held.ts';
+import { type DueJob, Jobs } from './jobs.ts';
+import { mediaMetrics } from './metrics.ts';
+import { bring, isInnocent } from './work.ts';
+
+/**
+ * Finds assets that something is to be done for, leases them, and works on some at once, each workspace in its turn. A
+ * lost lease ends the work on it, down to the processes it started; whoever takes it over finds the same next step.
+ */
+
+const leaseKind = 'media';
+/**
+ * Times begun without an end after which a file is worked on alone: whoever dies then died of it, and what only happened
+ * to be worked on beside a file that kills is not given up with it.
+ */
+const suspectAfter = 2;
+/** Longest wait after faults in a row, milliseconds. */
+const mostBackOffMs = 600_000;
+/** A loop that has not looked for work for this long is not well, milliseconds. */
+const staleAfterMs = 10_000;
+
+export class Worker {
+  readonly #deps: MediaDeps;
+  readonly #signal: AbortSignal;
+  readonly #bell: Bell;
+  readonly #jobs: Jobs;
+  readonly #leases: Leases;
+  readonly #cores: Cores;
+  /** Work under way, by workspace. */
+  readonly #underWay = new Map<string, Set<Promise<void>>>();
+  /** Whether what is under way must stay the only one. */
+  #alone = false;
+  #lookedAt = performance.now();
+
+  constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
+    const { pool, config, logger, readiness, machine } = deps;
+    const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
+    this.#deps = deps;
+    this.#bell = bell;
+    this.#signal = signal;
+    this.#jobs = new Jobs(pool);
+    this.#leases = new Leases({ pool, kind: leaseKind, ttlMs: config.leaseTtlMs, onError });
+    this.#cores = new Cores({ pool, ttlMs: config.leaseTtlMs, onError, ...machine });
+    readiness?.add('media', async () => {
+      const age = performance.now() - this.#lookedAt;
+      if (age > staleAfterMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
+      return `looked ${Math.round(age)} ms ago, works on ${this.#running}`;
+    });
+  }
+
+  get #running(): number {
+    let count = 0;
+    for (const works of this.#underWay.values()) count += works.size;
+    return count;
+  }
+
+  async run(): Promise<void> {
+    const { folder, transcoder, fetchFile, registry, logger, config, pollMs = 1_000 } = this.#deps;
+    const metrics =
+      registry === undefined
+        ? null
+        : mediaMetrics(registry, { queued: () => this.#jobs.length(), underWay: () => this.#running });
+    const tools: Tools = { transcoder, fetchFile, cores: this.#cores, jobs: this.#jobs, folder, metrics, logger };
+    const isOver = (): boolean => this.#signal.aborted;
+    this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
+    try {
+      while (!isOver()) {
+        const more = this.#running < config.mediaConcurrency && (await this.#look(tools));
+        if (!more) await this.#bell.wait(pollMs, isOver);
+      }
+      while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((works) => [...works]));
+    } finally {
+      await this.#leases.close();
+      await this.#cores.close();
+    }
+  }
+
+  /** True when it has begun something: there may be more. */
+  async #look(tools: Tools): Promise<boolean> {
+    const { config, logger } = this.#deps;
+    try {
+      const room = config.mediaConcurrency - this.#running;
+      const due = await this.#jobs.due(leaseKind, room);
+      this.#lookedAt = performance.now();
+      const suspect = due.find(({ attempts }) => attempts >= suspectAfter);
+      if (this.#alone || (suspect !== undefined && this.#running > 0)) return false;
+      const chosen =
+        suspect === undefined
+          ? fairly(due, room, (workspaceId) => this.#underWay.get(workspaceId)?.size ?? 0)
+          : [suspect];
+      const leases = await this.#leases.acquire(chosen.map(({ assetId }) => assetId));
+      for (const lease of leases) {
+        const job = chosen.find(({ assetId }) => assetId === lease.id);
+        if (job !== undefined) this.#begin(job, lease, tools);
+        this.#alone = suspect !== undefined;
+      }
+      return leases.length > 0;
+    } catch (error) {
+      logger.warn({ err: error }, 'looking for media work failed');
+      return false;
+    }
+  }
+
+  #begin({ assetId, workspaceId }: DueJob, lease: Lease, tools: Tools): void {
+    const works = this.#underWay.get(workspaceId) ?? new Set();
+    this.#underWay.set(workspaceId, works);
+    const work = this.#hold(assetId, lease, tools).finally(() => {
+      works.delete(work);
+      if (works.size === 0) this.#underWay.delete(workspaceId);
+      this.#alone = false;
+      this.#bell.ring();
+    });
+    works.add(work);
+  }
+
+  /** Never rejects. */
+  async #hold(assetId: string, lease: Lease, tools: Tools): Promise<void> {
+    const signal = AbortSignal.any([lease.signal, this.#signal]);
+    let failures = 0;
+    try {
+      const { store, blobs, now = Date.now } = this.#deps;
+      const loaded = await store.load(media, assetId);
+      const begun = await this.#jobs.begin(assetId, loaded.revision);
+      if (begun === null) return;
+      failures = begun.failures;
+      const folder = await tools.folder.of(assetId);
+      const { jobs } = tools;
+      const held = new Held(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
+      await bring(held, begun, tools);
+    } catch (error) {
+      await this.#putOff(assetId, lease, error, failures);
+    } finally {
+      await tools.folder.clear(assetId).catch(() => undefined);
+      lease.release();
+    }
+  }
+
+  /** When the database is away too, the row stays as it is, and this time counts as if we had died. */
+  async #putOff(assetId: string, lease: Lease, error: unknown, failures: number): Promise<void> {
+    const { logger, backOffMs = 1_000 } = this.#deps;
+    // It is somebody else's now.
+    if (!lease.isHeld()) return logger.debug({ err: error, assetId }, 'a media file was left to somebody else');
+    const draining = this.#signal.aborted;
+    const innocent = draining || isInnocent(error);
+    const waitMs = draining ? 0 : Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(failures, 20));
+    if (!draining) {
+      const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
+      logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
+    }
+    const fetch = !draining && error instanceof DownloadError;
+    await this.#jobs
+      .putOff(assetId, { waitMs, innocent, failed: !draining, fetch })
+      .catch((fault: unknown) => logger.warn({ err: fault, assetId }, 'a media job could not be put off'));
+  }
+}
+
+/** Those of whom least is under way come first, so that one workspace's many files do not hold up another's one. */
+const fairly = (due: readonly DueJob[], room: number, running: (workspaceId: string) => number): readonly DueJob[] => {
+  const turns = new Map<string, number>();
+  const ranked = due.map((job) => {
+    const turn = turns.get(job.workspaceId) ?? running(job.workspaceId);
+    turns.set(job.workspaceId, turn + 1);
+    return { job, turn };
+  });
+  return ranked
+    .sort((a, b) => a.turn - b.turn)
+    .slice(0, room)
+    .map(({ job }) => job);
+};

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { PublishMedia } from '#contracts/ports/platform.ts';
+import { WorkFolder } from '#runtime/work-folder.ts';
+import type { Outgoing, TargetFiles } from './media.ts';
+
+export interface Lent {
+  readonly media: readonly PublishMedia[];
+  readonly cover: PublishMedia | null;
+  /** Removes what was fetched for it. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** Files lent to an adapter for one call: on this machine only when it asks for them. */
+export class Files {
+  readonly #blobs: BlobStore;
+  readonly #root: string;
+  #folder: Promise<WorkFolder> | null = null;
+
+  constructor(blobs: BlobStore, root: string) {
+    this.#blobs = blobs;
+    this.#root = root;
+  }
+
+  lend({ media, cover }: TargetFiles, signal: AbortSignal): Lent {
+    const name = randomUUID();
+    let used: WorkFolder | null = null;
+    const folder = async (): Promise<string> => {
+      this.#folder ??= WorkFolder.open(this.#root);
+      used = await this.#folder;
+      return used.of(name);
+    };
+    const lent = (one: Outgoing): PublishMedia => {
+      let here: Promise<string> | null = null;
+      const fetched = async (): Promise<string> =>
+        this.#blobs.localFile(one.key, path.join(await folder(), path.posix.basename(one.key)), signal);
+      const { mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText } = one;
+      return {
+        ...{ mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText },
+        file: () => {
+          here ??= fetched();
+          return here;
+        },
+        url: (expiresInMs) =>
+          this.#blobs.presignGet(one.key, { contentType, expiresAt: new Date(Date.now() + expiresInMs) }),
+      };
+    };
+    return {
+      media: media.map(lent),
+      cover: cover === null ? null : lent(cover),
+      close: async () => used?.clear(name).catch(() => undefined),
+    };
+  }
+
+  async close(): Promise<void> {
+    await (await this.#folder)?.close();
+  }
+}

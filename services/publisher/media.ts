@@ -1,0 +1,133 @@
+import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
+import { kindOfType } from '#domain/media-types.ts';
+import { coverOf, type GateMedia } from '#domain/platforms/index.ts';
+import { needsOfTarget } from '#domain/post-media.ts';
+import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
+import type { PostBody } from '#schemas/post.ts';
+import type { Failure } from '#schemas/target.ts';
+import type { Content } from './subject.ts';
+
+/** The files of one target: whether each is there as its network takes it. */
+
+export type Assets = ReadonlyMap<string, Loaded<MediaState>>;
+
+/** A file as it goes out: the source itself, or what was made of it. */
+export interface Outgoing extends MadeFile {
+  readonly mediaId: string;
+  readonly kind: MediaKind;
+  readonly use: MediaUse;
+  readonly altText: string | null;
+}
+
+export interface TargetFiles {
+  /** The sources, as the rules look at them. */
+  readonly gate: readonly GateMedia[];
+  readonly media: readonly Outgoing[];
+  readonly cover: Outgoing | null;
+}
+
+export type Standing =
+  | { readonly kind: 'ready'; readonly files: TargetFiles }
+  | {
+      readonly kind: 'waiting';
+      /** The first that is not there. */
+      readonly mediaId: string;
+      /** Needs that nobody has asked for. */
+      readonly missing: readonly {
+        readonly mediaId: string;
+        readonly loaded: Loaded<MediaState>;
+        readonly needs: MediaNeed[];
+      }[];
+    }
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+export const noFiles = { kind: 'ready', files: { gate: [], media: [], cover: null } } as const satisfies Standing;
+
+type Found =
+  | { readonly kind: 'there'; readonly file: Outgoing }
+  | { readonly kind: 'waiting'; readonly asked: boolean }
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';
+const refused: readonly MediaState['status'][] = ['none', 'offered', 'failed', 'quarantined'];
+
+export const standingOf = (
+  content: Content & { readonly body: PostBody },
+  platform: Platform,
+  workspaceId: string,
+  assets: Assets,
+): Standing => {
+  const usable = (id: string): Asset | null => {
+    const loaded = assets.get(id);
+    // A file of somebody else is none.
+    if (loaded === undefined || loaded.events[0]?.metadata.workspaceId !== workspaceId) return null;
+    return isAsset(loaded.state) && !refused.includes(loaded.state.status) ? loaded.state : null;
+  };
+  const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
+  const { body, mediaIds } = content;
+  const needs = needsOfTarget(body, platform, kindOf);
+  const alt = (id: string, asset: Asset): string | null => body.mediaAltTexts?.[id] ?? asset.details.altText;
+  const found = needs.map(({ mediaId, need }) => {
+    const asset = usable(mediaId);
+    const one: Found =
+      asset === null
+        ? { kind: 'failed', failure: mediaMissing(mediaId) }
+        : foundOf(mediaId, need, asset, alt(mediaId, asset));
+    return { mediaId, need, one };
+  });
+  for (const { one } of found) if (one.kind === 'failed') return one;
+  const waiting = found.filter(({ one }) => one.kind === 'waiting');
+  const [first] = waiting;
+  if (first !== undefined) {
+    const missing = new Map<string, MediaNeed[]>();
+    for (const { mediaId, need, one } of waiting) {
+      if (one.kind === 'waiting' && !one.asked) missing.set(mediaId, [...(missing.get(mediaId) ?? []), need]);
+    }
+    return {
+      kind: 'waiting',
+      mediaId: first.mediaId,
+      missing: [...missing].flatMap(([mediaId, wanted]) => {
+        const loaded = assets.get(mediaId);
+        return loaded === undefined ? [] : [{ mediaId, loaded, needs: wanted }];
+      }),
+    };
+  }
+  const files = found.flatMap(({ one }) => (one.kind === 'there' ? [one.file] : []));
+  const shown = files.filter(({ use }) => use !== 'cover');
+  return {
+    kind: 'ready',
+    files: {
+      gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
+      media: mediaIds.flatMap((id) => shown.find(({ mediaId }) => mediaId === id) ?? []),
+      cover: files.find(({ use }) => use === 'cover') ?? (coverOf(platform) ? posterOf(shown, usable) : null),
+    },
+  };
+};
+
+const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string | null): Found => {
+  const state = asset.needs.get(needKey(need));
+  if (state?.status === 'failed') return { kind: 'failed', failure: renditionMissing(mediaId, state.failure) };
+  const { stored, probe } = asset;
+  const about = { mediaId, use: need.use, altText };
+  if (state?.status === 'ready') {
+    const { file } = state;
+    return { kind: 'there', file: { ...about, ...file, kind: kindOfType(file.contentType) ?? 'image' } };
+  }
+  if (state?.status === 'fits' && stored !== null) {
+    const { width = null, height = null, durationMs = null } = probe ?? {};
+    return { kind: 'there', file: { ...about, ...stored, width, height, durationMs } };
+  }
+  return { kind: 'waiting', asked: state !== undefined };
+};
+
+/** The still that the first video has anyway. */
+const posterOf = (shown: readonly Outgoing[], assetOf: (id: string) => Asset | null): Outgoing | null => {
+  const video = shown.find(({ kind }) => kind === 'video');
+  const poster = video === undefined ? null : (assetOf(video.mediaId)?.poster ?? null);
+  if (video === undefined || poster === null) return null;
+  const { mediaId, altText } = video;
+  return { ...poster, mediaId, altText, kind: 'image', use: 'cover', durationMs: null };
+};

@@ -1,0 +1,336 @@
+/**
+ * The file at a caller's address, brought to this machine: through the guard at every hop, within a size and a time, and
+ * resumed where it broke off if the server lets us. Nothing that a server does is worth more than a code.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { DialError, type DialOptions } from './dial.ts';
+import { type EgressGuard, NotAllowed } from './guard.ts';
+import { type Head, Transfer } from './transfer.ts';
+
+export type DownloadCode =
+  | 'import_unreachable'
+  | 'import_too_large'
+  | 'import_not_media'
+  | 'import_timeout'
+  | 'import_refused'
+  | 'import_url_not_allowed'
+  | 'import_too_many_redirects';
+
+export class DownloadError extends Error {
+  readonly code: DownloadCode;
+  /** Another time it may be otherwise. */
+  readonly retryable: boolean;
+  /** The message names the code and no address: it is logged. */
+  constructor(code: DownloadCode, retryable: boolean, options?: { readonly cause?: unknown }) {
+    super(code, options);
+    this.name = 'DownloadError';
+    this.code = code;
+    this.retryable = retryable;
+  }
+}
+
+export interface DownloadOptions extends Partial<DialOptions> {
+  /** Path of the file; what is there is overwritten. Nothing is there when it failed. */
+  readonly to: string;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** Milliseconds for all of it, redirects and resumptions included; default 30 minutes. */
+  readonly totalMs?: number;
+  /** Milliseconds without a byte of an answer; default 30,000. */
+  readonly idleMs?: number;
+  /** Default 5. */
+  readonly maxRedirects?: number;
+  /** How often a connection that broke under the body is made anew; default 5. */
+  readonly maxResumes?: number;
+  /** Milliseconds before the first of these, doubled each time; default 500. */
+  readonly resumeDelayMs?: number;
+}
+
+export interface Downloaded {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+  /** As the server said; null: it did not. */
+  readonly contentType: string | null;
+  /** As the server, else the address calls the file; null: neither does. */
+  readonly fileName: string | null;
+  /** After redirects. It may hold a signature: not for logs. */
+  readonly finalUrl: string;
+}
+
+export const DOWNLOAD_DEFAULTS = {
+  connectMs: 10_000,
+  totalMs: 1_800_000,
+  idleMs: 30_000,
+  maxRedirects: 5,
+  maxResumes: 5,
+  resumeDelayMs: 500,
+} satisfies Partial<DownloadOptions>;
+
+/** How often the clock is looked at: limits are kept to within this. */
+const TICK_MS = 50;
+const MAX_HEADER_BYTES = 16_384;
+
+/** @throws DownloadError; what the signal was aborted with; errors of the file system here */
+export const download = async (guard: EgressGuard, url: string, options: DownloadOptions): Promise<Downloaded> => {
+  options.signal.throwIfAborted();
+  const handle = await open(options.to, 'w', 0o600);
+  try {
+    const one = new Download(guard, url, handle, { ...DOWNLOAD_DEFAULTS, ...options });
+    const done = await one.run();
+    await handle.close();
+    return done;
+  } catch (error) {
+    await handle.close();
+    await rm(options.to, { force: true });
+    throw error;
+  }
+};
+
+type Settings = Required<Omit<DownloadOptions, 'connectTo'>> & Pick<DownloadOptions, 'connectTo'>;
+
+/** The connection broke under the body. */
+class Broken extends Error {}
+
+class Download {
+  readonly #guard: EgressGuard;
+  readonly #url: string;
+  readonly #file: FileHandle;
+  readonly #settings: Settings;
+  readonly #startedAt = performance.now();
+  #transfer: Transfer | null = null;
+  /** Since when nothing came though we would take it; null while we are busy ourselves. */
+  #waitingSince: number | null = null;
+  /** Why the transfer was ended from here. */
+  #verdict: unknown = null;
+
+  #bytes = 0;
+  #hash: Hash = createHash('sha256');
+  /** Of the whole file, as far as a server said. */
+  #total: number | null = null;
+  /** What names the very bytes we have a part of (strong ETag, else Last-Modified); null: a break begins anew. */
+  #validator: string | null = null;
+
+  constructor(guard: EgressGuard, url: string, file: FileHandle, settings: Settings) {
+    this.#guard = guard;
+    this.#url = url;
+    this.#file = file;
+    this.#settings = settings;
+  }
+
+  async run(): Promise<Downloaded> {
+    const { maxResumes, resumeDelayMs, signal } = this.#settings;
+    const ticker = setInterval(() => this.#tick(), TICK_MS);
+    const abort = (): void => this.#end(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      for (let breaks = 0; ; breaks += 1) {
+        try {
+          return await this.#attempt();
+        } catch (error) {
+          if (!(error instanceof Broken)) throw error;
+          if (breaks === maxResumes) throw new DownloadError('import_unreachable', true, { cause: error.cause });
+        }
+        await wait(Math.min(resumeDelayMs * 2 ** breaks, 10_000), null, { signal }).catch(() => undefined);
+        if (this.#verdict !== null) throw this.#verdict;
+      }
+    } finally {
+      clearInterval(ticker);
+      signal.removeEventListener('abort', abort);
+      this.#transfer?.end(new Error('done'));
+    }
+  }
+
+  /** One answer that is no redirect, written behind what is there, or from the start where the server gives only all of it. */
+  async #attempt(): Promise<Downloaded> {
+    const { head, url, transfer } = await this.#followed();
+    const from = this.#accepted(head);
+    if (from === null) {
+      // What we have a part of is not what lies there now: without it we are given all.
+      await this.#beginAnew();
+      throw new Broken();
+    }
+    if (from === 0) await this.#beginAnew();
+    this.#total = totalOf(head) ?? this.#total;
+    this.#validator = validatorOf(head.headers);
+    if ((this.#total ?? 0) > this.#settings.maxBytes) throw new DownloadError('import_too_large', false);
+    await this.#write(transfer);
+    return {
+      bytes: this.#bytes,
+      sha256: this.#hash.digest('hex'),
+      contentType: head.headers['content-type'] ?? null,
+      fileName: fileNameOf(head.headers['content-disposition'], url),
+      finalUrl: url.href,
+    };
+  }
+
+  async #followed(): Promise<{ readonly head: Head; readonly url: URL; readonly transfer: Transfer }> {
+    let url = this.#checked(this.#url);
+    for (let redirects = 0; ; redirects += 1) {
+      const { transfer, head } = await this.#get(url);
+      const { location } = head.headers;
+      if (![301, 302, 303, 307, 308].includes(head.status) || location === undefined) return { head, url, transfer };
+      transfer.end(new Error('redirected'));
+      if (redirects === this.#settings.maxRedirects) throw new DownloadError('import_too_many_redirects', false);
+      if (!URL.canParse(location, url.href)) throw new DownloadError('import_refused', false);
+      url = this.#checked(new URL(location, url.href).href);
+    }
+  }
+
+  #checked(url: string): URL {
+    try {
+      return this.#guard.checkUrl(url);
+    } catch (error) {
+      if (error instanceof NotAllowed) throw new DownloadError('import_url_not_allowed', false);
+      throw error;
+    }
+  }
+
+  async #get(url: URL): Promise<{ readonly transfer: Transfer; readonly head: Head }> {
+    if (this.#verdict !== null) throw this.#verdict;
+    const part = this.#bytes > 0 && this.#validator !== null;
+    const headers = {
+      'user-agent': 'postline-import/1',
+      accept: '*/*',
+      // Bytes are counted, hashed and resumed as they lie there: compressed ones would be others each time.
+      'accept-encoding': 'identity',
+      ...(part ? { range: `bytes=${this.#bytes}-`, 'if-range': this.#validator ?? '' } : {}),
+    };
+    const { connectMs, connectTo } = this.#settings;
+    const limits = { connectMs, maxHeaderBytes: MAX_HEADER_BYTES, ...(connectTo === undefined ? {} : { connectTo }) };
+    const transfer = new Transfer(this.#guard, url, headers, limits);
+    this.#transfer = transfer;
+    this.#waitingSince = performance.now();
+    try {
+      return { transfer, head: await transfer.head };
+    } catch (error) {
+      throw this.#verdict ?? this.#failed(error);
+    } finally {
+      this.#waitingSince = null;
+    }
+  }
+
+  /** No answer at all: while we have a part of the file that is one more break, at the start it is the outcome. */
+  #failed(error: unknown): Error {
+    if (error instanceof DialError && error.failure === 'url_not_allowed') {
+      return new DownloadError('import_url_not_allowed', false);
+    }
+    if (this.#bytes > 0) return new Broken('no answer', { cause: error });
+    if (error instanceof DialError) {
+      const code = error.failure === 'timeout' ? 'import_timeout' : 'import_unreachable';
+      return new DownloadError(code, error.failure !== 'tls_failed');
+    }
+    const noHttp =
+      error instanceof Error && (error.name === 'HTTPParserError' || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW');
+    return new DownloadError(noHttp ? 'import_refused' : 'import_unreachable', !noHttp, { cause: error });
+  }
+
+  /** Where in the file the answer begins; null when it is a part of something else. @throws DownloadError */
+  #accepted({ status, headers }: Head): number | null {
+    const partAsked = this.#bytes > 0 && this.#validator !== null;
+    if (partAsked && status === 416) return null;
+    if (status !== 200 && !(partAsked && status === 206)) {
+      const later = status >= 500 || [408, 425, 429].includes(status);
+      throw new DownloadError('import_refused', later);
+    }
+    const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+    if (encoding !== 'identity' && encoding !== '') throw new DownloadError('import_not_media', false);
+    if (status === 200) return 0;
+    const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers['content-range'] ?? '') ?? [];
+    const goesOn = start !== undefined && Number(start) === this.#bytes;
+    const sameLength = this.#total === null || total === '*' || Number(total) === this.#total;
+    return goesOn && sameLength ? this.#bytes : null;
+  }
+
+  async #write(transfer: Transfer): Promise<void> {
+    const chunks = transfer.body[Symbol.asyncIterator]();
+    for (;;) {
+      const chunk = await this.#next(chunks);
+      if (chunk === null) break;
+      if (this.#bytes + chunk.length > this.#settings.maxBytes) throw new DownloadError('import_too_large', false);
+      this.#hash.update(chunk);
+      for (let at = 0; at < chunk.length; ) {
+        at += (await this.#file.write(chunk, at, chunk.length - at, this.#bytes + at)).bytesWritten;
+      }
+      this.#bytes += chunk.length;
+    }
+    if (this.#total !== null && this.#bytes !== this.#total)
+      throw new Broken('the body is not as long as it was said to be');
+  }
+
+  async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | null> {
+    this.#waitingSince = performance.now();
+    try {
+      const { value, done } = await chunks.next();
+      return done === true ? null : value;
+    } catch (error) {
+      throw this.#verdict ?? new Broken('the connection broke', { cause: error });
+    } finally {
+      this.#waitingSince = null;
+    }
+  }
+
+  async #beginAnew(): Promise<void> {
+    this.#bytes = 0;
+    this.#hash = createHash('sha256');
+    this.#total = null;
+    this.#validator = null;
+    await this.#file.truncate(0);
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    const late = now - this.#startedAt >= this.#settings.totalMs;
+    const silent = this.#waitingSince !== null && now - this.#waitingSince >= this.#settings.idleMs;
+    if (late || silent) this.#end(new DownloadError('import_timeout', true));
+  }
+
+  #end(verdict: unknown): void {
+    this.#verdict ??= verdict;
+    this.#transfer?.end(new Error('ended'));
+  }
+}
+
+const codeOf = (error: Error): unknown => ('code' in error ? error.code : undefined);
+
+/** Length of the whole file: of a 206 from its Content-Range. */
+const totalOf = ({ status, headers }: Head): number | null => {
+  const text = status === 206 ? /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] : headers['content-length'];
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+};
+
+/** RFC 9110 13.1.5: a weak ETag does not say that the bytes are the same. */
+const validatorOf = (headers: Readonly<Record<string, string>>): string | null => {
+  const { etag, 'last-modified': modified } = headers;
+  if (etag !== undefined && /^"[\x21\x23-\x7e]*"$/.test(etag)) return etag;
+  return modified !== undefined && !Number.isNaN(Date.parse(modified)) ? modified : null;
+};
+
+const fileNameOf = (disposition: string | undefined, url: URL): string | null => {
+  const extended = /filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(disposition ?? '')?.[1];
+  const plain = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(disposition ?? '');
+  const candidates = [
+    decoded(extended),
+    plain?.[1]?.replace(/\\(.)/g, '$1') ?? plain?.[2],
+    decoded(url.pathname.split('/').at(-1)),
+  ];
+  for (const candidate of candidates) {
+    const name = (candidate ?? '')
+      .toWellFormed()
+      .replace(/^.*[/\\]/s, '')
+      .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
+      .trim();
+    if (!/^\.*$/.test(name)) return [...name].slice(0, 200).join('');
+  }
+  return null;
+};
+
+const decoded = (text: string | undefined): string | undefined => {
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+};

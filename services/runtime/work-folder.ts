@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import path from 'node:path';
+
+/** Where files lie while they are worked on: a folder of each process, and in it one of each piece of work. */
+export class WorkFolder {
+  readonly #own: string;
+
+  private constructor(own: string) {
+    this.#own = own;
+  }
+
+  /** @param root of this kind of process alone. Removes what dead ones of this host have left there. */
+  static async open(root: string): Promise<WorkFolder> {
+    await mkdir(root, { recursive: true });
+    const host = hostname();
+    for (const name of await readdir(root)) {
+      const pid = pidOf(name, host);
+      if (pid !== null && !isAlive(pid)) await rm(path.join(root, name), { recursive: true, force: true });
+    }
+    const own = path.join(root, `${host}_${process.pid}_${randomUUID().slice(0, 8)}`);
+    await mkdir(own);
+    return new WorkFolder(own);
+  }
+
+  async of(name: string): Promise<string> {
+    const folder = path.join(this.#own, name);
+    await mkdir(folder, { recursive: true });
+    return folder;
+  }
+
+  async clear(name: string): Promise<void> {
+    await rm(path.join(this.#own, name), { recursive: true, force: true });
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#own, { recursive: true, force: true });
+  }
+}
+
+const pidOf = (name: string, host: string): number | null => {
+  const [, its, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(name) ?? [];
+  return its === host ? Number(pid) : null;
+};
+
+/** Our own number was a predecessor's where numbers begin anew with each start, as in a container. */
+const isAlive = (pid: number): boolean => {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};

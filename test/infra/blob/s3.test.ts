@@ -1,0 +1,69 @@
+import { equal, ok, rejects } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
+import { ask, blobStoreSuite } from '#contracts/ports/blob-store.suite.ts';
+import { BlobError } from '#contracts/ports/blob-store.ts';
+import { S3Blobs } from '#infra/blob/s3.ts';
+import { freePort } from '#test/support/port.ts';
+import { type S3Server, s3Missing, s3Server } from '#test/support/s3.ts';
+import { suite } from '#test/support/suite.ts';
+
+const missing = await s3Missing();
+const options = { bucket: `postline-${randomUUID()}`, region: 'us-east-1' };
+
+// Where the gateway is not there yet it is built first, which takes minutes once on a machine.
+suite('blob store on S3', { timeoutMs: 600_000 }, (t) => {
+  if (missing !== null) return t.skip('is a blob store', missing);
+  let server: S3Server;
+  const opened: S3Blobs[] = [];
+  const storeWith = (more: Partial<ConstructorParameters<typeof S3Blobs>[0]> = {}): S3Blobs => {
+    const store = new S3Blobs({ ...options, ...server, publicEndpoint: server.endpoint, ...more });
+    opened.push(store);
+    return store;
+  };
+  blobStoreSuite(t, async () => {
+    server = await s3Server();
+    process.stdout.write(`(S3: ${server.source}) `);
+    return {
+      open: async () => storeWith(),
+      close: async () => {
+        await Promise.all(opened.map((one) => one.close()));
+        await server.stop();
+      },
+    };
+  });
+
+  t('puts the public endpoint into URLs, and reaches the server by the other', async () => {
+    const publicEndpoint = server.endpoint.replace('127.0.0.1', 'localhost');
+    const store = storeWith({ publicEndpoint });
+    const key = `${randomUUID()}/a/upload`;
+    const expiresAt = new Date(Date.now() + 60_000);
+    const { url, headers } = await store.presignPut(key, { contentType: 'image/png', bytes: 1, expiresAt });
+    ok(url.startsWith(`${publicEndpoint}/`), url);
+    ok(!url.includes(server.secretAccessKey));
+    equal((await ask('PUT', url, { headers, body: 'x' })).status, 200);
+    equal(
+      (await ask('GET', await store.presignGet(key, { contentType: 'image/png', expiresAt }))).body.toString(),
+      'x',
+    );
+  });
+
+  t('makes its bucket once, whoever comes first', async () => {
+    const bucket = `postline-${randomUUID()}`;
+    await Promise.all([1, 2, 3, 4].map(() => storeWith({ bucket }).ping()));
+    await storeWith({ bucket }).ping();
+  });
+
+  t('a server that is away is unavailable; wrong keys are refused; no error shows a key', async () => {
+    const away = storeWith({ endpoint: `http://127.0.0.1:${await freePort()}` });
+    await rejects(away.ping(), { code: 'unavailable' });
+    await rejects(away.head('a/b/c'), { code: 'unavailable' });
+    const wrong = storeWith({ secretAccessKey: 'not-the-secret' });
+    await rejects(wrong.head('a/b/c'), (error: unknown) => {
+      ok(error instanceof BlobError);
+      equal(error.code, 'refused');
+      ok(!inspect(error, { depth: 8 }).includes('not-the-secret'));
+      return true;
+    });
+  });
+});

@@ -1,0 +1,93 @@
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { limits, runTool } from '#infra/ffmpeg/child.ts';
+import { makeClip } from '#test/support/media/clips.ts';
+import { mediaFolder } from '#test/support/media/folder.ts';
+import { aliveIn, toolsOf } from '#test/support/media/groups.ts';
+import { never } from '#test/support/media/specs.ts';
+import { suite } from '#test/support/suite.ts';
+
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+};
+
+suite('a tool that is run within limits', (t) => {
+  const folder = mediaFolder();
+  const sh = (script: string, given = limits({}), signal = never()) =>
+    runTool('/bin/sh', ['-c', script], given, signal);
+
+  t('answers, with its own code and the end of what it complained of', async () => {
+    deepEqual(await sh('echo hello; echo oh >&2; exit 3'), {
+      code: 3,
+      stdout: 'hello\n',
+      stderr: 'oh\n',
+      struck: null,
+    });
+    const { stderr } = await sh('i=0; while [ $i -lt 5000 ]; do echo 0123456789 >&2; i=$((i+1)); done');
+    equal(stderr.length, 16_384);
+  });
+
+  t('sees nothing of our environment', async () => {
+    const { stdout } = await sh('env');
+    deepEqual(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=')[0])
+        .filter((name) => !['_', 'PWD', 'SHLVL', 'OLDPWD'].includes(name ?? ''))
+        .sort(),
+      ['LC_ALL', 'PATH'],
+    );
+  });
+
+  t('each limit strikes', async () => {
+    equal((await sh('while :; do :; done', limits({ cpuSeconds: 1 }))).struck, 'processor');
+    equal((await sh('exec sleep 600', limits({ wallMs: 200 }))).struck, 'time');
+    equal(
+      (await sh('while :; do echo 0123456789012345678901234567890123456789; done', limits({ answerBytes: 10_000 })))
+        .struck,
+      'answer',
+    );
+    const file = join(folder, 'large');
+    const write = `trap - XFSZ; while :; do echo 0123456789012345678901234567890123456789; done > ${file}`;
+    ok((await sh(write, limits({ fileBytes: 1_000_000, wallMs: 20_000 }))).code !== 0);
+    const eat = ['-e', 'const all = []; for (;;) all.push(Buffer.alloc(64 * 2 ** 20, 1));'];
+    const ended = await runTool(process.execPath, eat, limits({ memory: 3 * 2 ** 30 }), never());
+    ok(ended.code !== 0 && ended.struck === null);
+  });
+
+  t('is ended as a whole when it is aborted', async () => {
+    const stop = new AbortController();
+    const running = sh('sleep 600 & sleep 600; true', limits({}), stop.signal);
+    await until(() => toolsOf(process.pid).filter(({ name }) => name === 'sleep').length === 2);
+    const group = toolsOf(process.pid)[0]?.group ?? 0;
+    stop.abort();
+    await rejects(running, { kind: 'interrupted' });
+    await until(() => aliveIn(group).filter(({ name }) => name !== 'sleep').length === 0);
+  });
+
+  t('is not started for who has left', async () => {
+    await rejects(sh('true', limits({}), AbortSignal.abort()), { kind: 'interrupted' });
+    await rejects(
+      runTool(join(folder, 'nothing'), [], limits({}), never()).then(({ code }) => {
+        if (code !== 0) throw Object.assign(new Error(), { kind: 'not started' });
+      }),
+      { kind: 'not started' },
+    );
+  });
+
+  t('dies with us', async () => {
+    const path = await makeClip(folder, { seconds: 30, width: 640, height: 360 });
+    const child = fork(new URL('../../support/media/orphan.ts', import.meta.url), [path, folder]);
+    await once(child, 'message');
+    const group = toolsOf(child.pid ?? 0).find(({ name }) => name === 'ffmpeg')?.group ?? 0;
+    ok(group > 0);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await until(() => aliveIn(group).length === 0);
+    ok(existsSync(join(folder, 'made.mp4')), 'it was in the middle of it');
+  });
+});

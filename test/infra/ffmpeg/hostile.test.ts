@@ -1,0 +1,177 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { TranscodeError } from '#contracts/ports/transcoder.ts';
+import { makeClip } from '#test/support/media/clips.ts';
+import { toolsOf } from '#test/support/media/groups.ts';
+import { flatPng, gradient, manyFrames, save } from '#test/support/media/pictures.ts';
+import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('files that mean harm', (t) => {
+  const { folder, transcoder, sourceOf, render, leftovers } = transcoding();
+  const outcome = async (path: string): Promise<readonly (string | undefined)[]> => {
+    try {
+      await sourceOf(path);
+      return ['taken'];
+    } catch (error) {
+      return error instanceof TranscodeError ? [error.kind, error.failure?.code] : [String(error)];
+    }
+  };
+  const ends = async (ending: string, bytes: Uint8Array, ...expected: readonly string[]) =>
+    deepEqual(await outcome(await save(folder, ending, bytes)), expected);
+
+  /** The largest that all tools together were while `work` ran. */
+  const peakOf = async (work: Promise<unknown>): Promise<number> => {
+    let peak = 0;
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    work.then(end, end);
+    while (!done) {
+      peak = Math.max(
+        peak,
+        toolsOf(process.pid).reduce((sum, { residentBytes }) => sum + residentBytes, 0),
+      );
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return peak;
+  };
+
+  t('bombs of pixels and of pictures are told before they go off', async () => {
+    const png = outcome(await save(folder, 'png', flatPng(30_000, 30_000)));
+    ok((await peakOf(png)) < 400 * 2 ** 20);
+    deepEqual(await png, ['hostile', 'media_bomb']);
+    await ends('gif', manyFrames(100_000), 'hostile', 'media_bomb');
+    const huge = manyFrames(2);
+    huge.writeUInt16LE(65_535, 6);
+    huge.writeUInt16LE(65_535, 8);
+    await ends('gif', huge, 'hostile', 'media_bomb');
+    const wide = await makeClip(folder, { seconds: 0.5, width: 8_256, height: 16, fps: 5, sound: false });
+    deepEqual(await outcome(wide), ['hostile', 'media_bomb']);
+  });
+
+  t('what is declared in a video is not believed', async () => {
+    const path = await makeClip(folder, { seconds: 0.5 });
+    const bytes = await readFile(path);
+    // The size in the index's description of the pictures; the pictures themselves stay small.
+    const entry = bytes.indexOf('avc1', bytes.indexOf('stsd', 0, 'latin1'), 'latin1');
+    bytes.writeUInt16BE(65_000, entry + 28);
+    bytes.writeUInt16BE(65_000, entry + 30);
+    const lying = await save(folder, 'mp4', bytes);
+    const looking = outcome(lying);
+    ok((await peakOf(looking)) < 700 * 2 ** 20);
+    const count = Buffer.from(await readFile(path));
+    const table = count.indexOf('stsz', 0, 'latin1');
+    count.writeUInt32BE(0x7fffffff, table + 12);
+    const many = outcome(await save(folder, 'mp4', count));
+    ok((await peakOf(many)) < 700 * 2 ** 20);
+    ok((await many)[0] !== undefined);
+  });
+
+  t('nothing reaches out', async () => {
+    let calls = 0;
+    const server = createServer((socket) => {
+      calls += 1;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a`;
+    const clip = await makeClip(folder, { seconds: 0.5 });
+    const texts = [
+      `#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:10.0,\n${url}.ts\n#EXT-X-ENDLIST\n`,
+      `ffconcat version 1.0\nfile '${url}'\n`,
+      `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="${url}" width="9" height="9"/></svg>`,
+      `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><BaseURL>${url}</BaseURL></MPD>`,
+    ];
+    for (const text of texts) {
+      const path = await save(folder, 'mp4', Buffer.from(text));
+      deepEqual(await outcome(path), ['hostile', 'media_reaches_out']);
+      // Whoever skipped sniffing: each reader is forced, so the text is no video to it.
+      for (const contentType of ['video/mp4', 'video/webm', 'video/mp2t', 'video/x-msvideo']) {
+        const sniffed = { kind: 'video', contentType } as const;
+        const error = await transcoder
+          .probe(path, sniffed, { signal: new AbortController().signal })
+          .catch((thrown) => thrown);
+        ok(error instanceof TranscodeError && error.kind !== 'interrupted', `${contentType}: ${error}`);
+      }
+      const image = { kind: 'image', contentType: 'image/png' } as const;
+      const error = await transcoder
+        .probe(path, image, { signal: new AbortController().signal })
+        .catch((thrown) => thrown);
+      ok(error instanceof TranscodeError && error.kind === 'unreadable');
+      const source = await sourceOf(clip);
+      await render({ path, probe: source.probe }, [videoSpec()]).catch(() => null);
+    }
+    server.close();
+    await once(server, 'close');
+    equal(calls, 0);
+    deepEqual(leftovers(), []);
+  });
+
+  t('an index that points to another file opens none', async () => {
+    const bytes = await readFile(await makeClip(folder, { seconds: 0.5, container: 'mov' }));
+    // A data reference that is not "in this file": its flag is cleared.
+    const reference = bytes.indexOf('url ', bytes.indexOf('dref', 0, 'latin1'), 'latin1');
+    bytes.writeUInt32BE(0, reference + 4);
+    const [kind] = await outcome(await save(folder, 'mov', bytes));
+    ok(kind === 'taken' || kind === 'unreadable');
+  });
+
+  t('cut off anywhere, a file is not taken', async () => {
+    const clips = await Promise.all([
+      makeClip(folder, { streamable: true }),
+      makeClip(folder, { container: 'mkv' }),
+      makeClip(folder, { container: 'avi', codec: 'mpeg4' }),
+    ]);
+    const pictures = await Promise.all(
+      [
+        gradient(300, 300).jpeg(),
+        gradient(300, 300).png(),
+        gradient(300, 300).webp(),
+        gradient(300, 300).avif(),
+        gradient(300, 300).tiff(),
+      ].map((picture) => picture.toBuffer()),
+    );
+    const files = [...(await Promise.all(clips.map((path) => readFile(path)))), ...pictures, manyFrames(3)];
+    for (const [index, bytes] of files.entries()) {
+      for (const part of [0.3, 0.9]) {
+        const path = await save(folder, 'bin', bytes.subarray(0, Math.floor(bytes.length * part)));
+        const [kind] = await outcome(path);
+        // The directory of a TIFF may lie at its end: without it nobody knows what it is.
+        ok(kind === 'unreadable' || kind?.includes('nothing that is taken'), `file ${index} at ${part}: ${kind}`);
+      }
+    }
+  });
+
+  t('noise behind an honest beginning ends in order', async () => {
+    const bytes = await readFile(await makeClip(folder, { seconds: 1, streamable: true }));
+    const noisy = Buffer.from(bytes);
+    for (let at = bytes.indexOf('mdat', 0, 'latin1') + 2_000; at < noisy.length; at += 7) noisy[at] = (at * 31) % 256;
+    const path = await save(folder, 'mp4', noisy);
+    const [kind] = await outcome(path);
+    ok(kind === 'taken' || kind === 'unreadable');
+    if (kind === 'taken') {
+      const made = await render(await sourceOf(path), [videoSpec()]).catch((error: unknown) => error);
+      ok(Array.isArray(made) || made instanceof TranscodeError, String(made));
+    }
+    deepEqual(leftovers(), []);
+  });
+
+  t('a name is never an option, a pattern or an address', async () => {
+    const clip = await makeClip(folder, { seconds: 0.5 });
+    for (const name of ['-i.mp4', 'concat:a|b.mp4', 'a%03d.mp4', 'with space & "quotes".mp4', 'http:nothing.mp4']) {
+      const path = join(folder, name);
+      await copyFile(clip, path);
+      const source = await sourceOf(path);
+      const [made] = await render(source, [videoSpec({ width: 160, height: 90 })]);
+      pathOf(made);
+    }
+    const picture = join(folder, '[0].jpg');
+    await writeFile(picture, await gradient(90, 60).jpeg().toBuffer());
+    pathOf((await render(await sourceOf(picture), [pictureSpec()]))[0]);
+  });
+});

@@ -1,0 +1,170 @@
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { TranscodeError } from '#contracts/ports/transcoder.ts';
+import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
+import { flatPng, gradient, save, tinyPdf } from '#test/support/media/pictures.ts';
+import { transcoding } from '#test/support/media/world.ts';
+import { suite } from '#test/support/suite.ts';
+
+const ai = 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia';
+const aiXmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${ai}"/></rdf:RDF></x:xmpmeta>`;
+
+suite('what a video is found to be', (t) => {
+  const { folder, sourceOf, leftovers } = transcoding();
+  const probeOf = async (clip: Clip) => (await sourceOf(await makeClip(folder, { seconds: 0.5, ...clip }))).probe;
+
+  t('sizes, paces, codecs and containers', async () => {
+    const rows: [Clip, Record<string, unknown>][] = [
+      [
+        { width: 180, height: 320 },
+        { container: 'mp4', codec: 'h264', fps: 30, constantRate: true },
+      ],
+      [
+        { fps: 24, container: 'mov' },
+        { container: 'mov', fps: 24, constantRate: true, interlaced: false },
+      ],
+      [
+        { fps: 60, codec: 'hevc' },
+        { codec: 'hevc', profile: 'main', fps: 60, hdr: false },
+      ],
+      [
+        { fps: '30000/1001', container: 'mkv' },
+        { container: 'matroska', fps: 29.97, constantRate: true },
+      ],
+      [
+        { codec: 'vp9', container: 'webm' },
+        { container: 'webm', codec: 'vp9', constantRate: true },
+      ],
+      [
+        { codec: 'prores', container: 'mov' },
+        { codec: 'prores', pixelFormat: 'yuv422p10le' },
+      ],
+      [
+        { codec: 'mpeg4', container: 'avi' },
+        { container: 'avi', codec: 'mpeg4' },
+      ],
+      [{ container: 'ts' }, { container: 'mpegts', codec: 'h264', fps: 30 }],
+      [{ fps: 60, seconds: 2, variable: true }, { constantRate: false }],
+      [{ fps: 25, interlaced: true }, { interlaced: true }],
+      [{ hdr: 'pq' }, { codec: 'hevc', hdr: true, pixelFormat: 'yuv420p10le' }],
+      [{ hdr: 'hlg' }, { hdr: true }],
+      [{ streamable: true }, { indexFirst: true, editList: false, located: false }],
+      [{}, { indexFirst: false, editList: true }],
+      [{ container: 'mov', metadata: { location: '+48.1+011.5/' } }, { located: true }],
+    ];
+    for (const [clip, expected] of rows) {
+      const { video, width, height, durationMs } = await probeOf(clip);
+      const seen = Object.fromEntries(Object.keys(expected).map((key) => [key, Reflect.get(video ?? {}, key)]));
+      deepEqual(seen, expected, JSON.stringify(clip));
+      deepEqual([width, height], [clip.width ?? 320, clip.height ?? 180]);
+      const asked = (clip.seconds ?? 0.5) * 1_000;
+      ok(Math.abs((durationMs ?? 0) - asked) < 120, `${durationMs} ms of ${JSON.stringify(clip)}`);
+      ok((video?.bitrate ?? 0) > 1_000);
+    }
+    deepEqual(leftovers(), []);
+  });
+
+  t('shown upright: rotation swaps its sides', async () => {
+    for (const [rotate, width, height] of [
+      [90, 180, 320],
+      [180, 320, 180],
+      [270, 180, 320],
+    ] as const) {
+      const probe = await probeOf({ rotate });
+      deepEqual([probe.video?.rotation, probe.width, probe.height], [rotate, width, height]);
+    }
+  });
+
+  t('sound, or none', async () => {
+    const { audio } = await probeOf({});
+    deepEqual([audio?.codec, audio?.profile, audio?.channels, audio?.sampleRate], ['aac', 'lc', 2, 48_000]);
+    equal((await probeOf({ sound: false })).audio, null);
+  });
+
+  t('the mark of a machine, in XMP of an MP4', async () => {
+    const path = await makeClip(folder, { seconds: 0.5 });
+    const xmp = Buffer.from(aiXmp);
+    const head = Buffer.alloc(24);
+    head.writeUInt32BE(24 + xmp.length, 0);
+    head.write('uuid', 4);
+    Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex').copy(head, 8);
+    await writeFile(path, Buffer.concat([await readFile(path), head, xmp]));
+    equal((await sourceOf(path)).probe.digitalSourceType, 'trainedAlgorithmicMedia');
+  });
+});
+
+suite('what a picture is found to be', (t) => {
+  const { folder, sourceOf } = transcoding();
+  const probeOf = async (ending: string, bytes: Uint8Array) =>
+    (await sourceOf(await save(folder, ending, bytes))).probe;
+  const refused = async (bytes: Uint8Array, kind: string, code: string) =>
+    rejects(probeOf('png', bytes), (error: unknown) => {
+      deepEqual(error instanceof TranscodeError && [error.kind, error.failure?.code], [kind, code]);
+      return true;
+    });
+
+  t('formats, alpha, colours, orientation, place', async () => {
+    const base = () => gradient(60, 40);
+    const gps = {
+      IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1', GPSLongitudeRef: 'E', GPSLongitude: '11/1 30/1 0/1' },
+    };
+    const rows: [Uint8Array, object][] = [
+      [await base().jpeg().toBuffer(), { format: 'jpeg', alpha: false, srgb: true, upright: true, located: false }],
+      [await gradient(60, 40, true).png().toBuffer(), { format: 'png', alpha: true }],
+      [await base().flatten().webp().toBuffer(), { format: 'webp' }],
+      [await base().avif().toBuffer(), { format: 'avif' }],
+      [await base().tiff().toBuffer(), { format: 'tiff' }],
+      [await base().flatten().toColourspace('cmyk').jpeg().toBuffer(), { format: 'jpeg', srgb: false }],
+      [await base().withIccProfile('p3').jpeg().toBuffer(), { srgb: false }],
+      [await base().withIccProfile('srgb').jpeg().toBuffer(), { srgb: true }],
+      [await base().withExif(gps).jpeg().toBuffer(), { located: true }],
+      [
+        await base()
+          .withExif({ IFD0: { Make: 'Acme' } })
+          .jpeg()
+          .toBuffer(),
+        { located: false },
+      ],
+    ];
+    for (const [bytes, expected] of rows) {
+      const { image, width, height, frames } = await probeOf('bin', bytes);
+      const seen = Object.fromEntries(Object.keys(expected).map((key) => [key, Reflect.get(image ?? {}, key)]));
+      deepEqual(seen, expected);
+      deepEqual([width, height, frames], [60, 40, 1]);
+    }
+    const turned = await probeOf('jpg', await base().withMetadata({ orientation: 6 }).jpeg().toBuffer());
+    deepEqual([turned.width, turned.height, turned.image?.upright], [40, 60, false]);
+    const dot = await probeOf('png', flatPng(1, 1));
+    deepEqual([dot.width, dot.height], [1, 1]);
+  });
+
+  t('the mark of a machine', async () => {
+    const marked = await gradient(60, 40).withXmp(aiXmp).jpeg().toBuffer();
+    equal((await probeOf('jpg', marked)).digitalSourceType, 'trainedAlgorithmicMedia');
+    equal((await probeOf('jpg', await gradient(60, 40).jpeg().toBuffer())).digitalSourceType, null);
+  });
+
+  t('12,000 by 12,000 is taken, one row more is a bomb', async () => {
+    equal((await probeOf('png', flatPng(12_000, 12_000))).width, 12_000);
+    await refused(flatPng(12_000, 12_001), 'hostile', 'media_bomb');
+  });
+
+  t('GIFs: pictures counted, time as shown', async () => {
+    const { probe } = await sourceOf(await makeGif(folder, 12, 160, 120, 10));
+    deepEqual([probe.kind, probe.frames, probe.durationMs, probe.video?.fps], ['gif', 12, 1_200, 10]);
+  });
+
+  t('animated WebP is told apart', async () => {
+    const moving = await sharp(await makeGif(folder, 3), { animated: true })
+      .webp()
+      .toBuffer();
+    await refused(moving, 'unsupported', 'media_unsupported');
+  });
+
+  t('a PDF is looked at on both ends', async () => {
+    const { kind, contentType, bytes } = await probeOf('pdf', tinyPdf());
+    deepEqual([kind, contentType, bytes], ['document', 'application/pdf', tinyPdf().length]);
+    await refused(tinyPdf().subarray(0, 80), 'unreadable', 'media_unreadable');
+  });
+});

@@ -1,0 +1,325 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { findBinaries } from '#infra/ffmpeg/binaries.ts';
+import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
+import { gradient, save } from '#test/support/media/pictures.ts';
+import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
+import { suite } from '#test/support/suite.ts';
+
+const run = promisify(execFile);
+
+suite('renditions of a video', (t) => {
+  const { folder, sourceOf, render, leftovers } = transcoding();
+  const clipSource = async (clip: Clip) => sourceOf(await makeClip(folder, { seconds: 0.5, ...clip }));
+  const packets = async (path: string, stream: string) => {
+    const { ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const args = ['-v', 'error', '-select_streams', stream, '-show_entries', 'packet=pts_time', '-of', 'csv=p=0', path];
+    const { stdout } = await run(ffprobe, args);
+    return stdout
+      .split('\n')
+      .filter(Boolean)
+      .map(Number.parseFloat)
+      .sort((a, b) => a - b);
+  };
+  const pixel = async (path: string, x: number, y: number) => {
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const png = join(folder, 'pixel.png');
+    await run(ffmpeg, ['-v', 'error', '-y', '-i', path, '-frames:v', '1', png]);
+    return [...(await sharp(png).extract({ left: x, top: y, width: 1, height: 1 }).removeAlpha().raw().toBuffer())];
+  };
+
+  t('any source becomes H.264 that streams: index first, no edit list, even pace from 0', async () => {
+    const clips: Clip[] = [
+      ...[{}, { codec: 'hevc' }, { codec: 'vp9', container: 'webm' }, { codec: 'prores', container: 'mov' }],
+      ...[{ container: 'ts' }, { codec: 'mpeg4', container: 'avi' }, { variable: true, fps: 60, seconds: 1 }],
+      ...[{ interlaced: true, fps: 25 }, { hdr: 'pq' }, { hdr: 'hlg' }, { sound: false }, { fps: '30000/1001' }],
+    ] as Clip[];
+    for (const clip of clips) {
+      const source = await clipSource(clip);
+      const [made] = await render(source, [videoSpec()]);
+      const path = pathOf(made);
+      const { video, audio, width, height, durationMs } = (await sourceOf(path)).probe;
+      const told = JSON.stringify(clip);
+      deepEqual(
+        [video?.container, video?.codec, video?.profile, video?.pixelFormat],
+        ['mp4', 'h264', 'high', 'yuv420p'],
+        told,
+      );
+      deepEqual(
+        [width, height, video?.squarePixels, video?.interlaced, video?.hdr],
+        [320, 180, true, false, false],
+        told,
+      );
+      deepEqual([video?.indexFirst, video?.editList, video?.located], [true, false, false], told);
+      deepEqual([video?.fps, video?.constantRate, video?.rotation], [30, true, 0], told);
+      deepEqual(
+        [audio?.codec, audio?.channels, audio?.sampleRate],
+        clip.sound === false ? [undefined, undefined, undefined] : ['aac', 2, 48_000],
+      );
+      ok(Math.abs((durationMs ?? 0) - (source.probe.durationMs ?? 0)) < 150, told);
+      const times = await packets(path, 'v:0');
+      equal(times[0], 0, told);
+      ok(
+        times.slice(1).every((time, index) => Math.abs(time - (times[index] ?? 0) - 1 / 30) < 0.002),
+        told,
+      );
+      if (clip.sound !== false) ok(((await packets(path, 'a:0'))[0] ?? 1) < 0.03);
+    }
+    deepEqual(leftovers(), []);
+  });
+
+  t('upright, and the whole picture between bars', async () => {
+    for (const rotate of [90, 180, 270] as const) {
+      const source = await clipSource({ rotate, picture: 'smptebars' });
+      const { width, height } = source.probe;
+      if (width === null || height === null) throw new Error('no size');
+      const [made] = await render(source, [videoSpec({ width, height })]);
+      // The bars' bright left lies at the top, the right or the bottom.
+      const corner = { 90: [width - 20, 20], 180: [width - 20, height - 20], 270: [20, height - 20] }[rotate];
+      const [red = 0, green = 0, blue = 0] = await pixel(pathOf(made), corner[0] ?? 0, corner[1] ?? 0);
+      ok(red > 150 && green > 150 && blue > 150, `${rotate}: ${red},${green},${blue}`);
+    }
+    const [made] = await render(await clipSource({ picture: 'smptebars' }), [
+      videoSpec({ width: 180, height: 320, fit: 'pad' }),
+    ]);
+    const [red = 255, green = 255, blue = 255] = await pixel(pathOf(made), 90, 10);
+    ok(red < 24 && green < 24 && blue < 24);
+    const [bright = 0] = await pixel(pathOf(made), 10, 160);
+    ok(bright > 150);
+  });
+
+  t('HDR becomes SDR that is neither grey nor burnt out', async () => {
+    const [plain] = await render(await clipSource({ picture: 'smptebars' }), [videoSpec()]);
+    const [mapped] = await render(await clipSource({ picture: 'smptebars', hdr: 'hlg' }), [videoSpec()]);
+    // Yellow, the second bar: red and green well over blue in both.
+    for (const made of [plain, mapped]) {
+      const [red = 0, green = 0, blue = 0] = await pixel(pathOf(made), 60, 40);
+      ok(red > blue + 60 && green > blue + 60, `${red},${green},${blue}`);
+    }
+    const { ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const { stdout } = await run(ffprobe, [
+      '-v',
+      'error',
+      '-show_entries',
+      'stream=color_transfer,color_space,color_primaries',
+      pathOf(mapped),
+    ]);
+    match(stdout, /color_space=bt709[\s\S]*color_transfer=bt709[\s\S]*color_primaries=bt709/);
+  });
+
+  t('closed groups of 2 s', async () => {
+    const [made] = await render(await clipSource({ seconds: 5, width: 160, height: 90 }), [
+      videoSpec({ width: 160, height: 90 }),
+    ]);
+    const { ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const args = [
+      '-v',
+      'error',
+      '-select_streams',
+      'v:0',
+      '-skip_frame',
+      'nokey',
+      '-show_entries',
+      'frame=pkt_dts_time,pts_time,best_effort_timestamp_time',
+      '-of',
+      'json',
+    ];
+    const { frames } = JSON.parse((await run(ffprobe, [...args, pathOf(made)])).stdout);
+    const keys = frames.map((frame: { best_effort_timestamp_time: string }) =>
+      Number(frame.best_effort_timestamp_time),
+    );
+    for (const second of [0, 2, 4])
+      ok(
+        keys.some((key: number) => Math.abs(key - second) < 0.05),
+        `${keys}`,
+      );
+  });
+
+  t('a copy where a copy is asked for', async () => {
+    const source = await clipSource({ container: 'mov', metadata: { location: '+48.1+011.5/', title: 'x' } });
+    const spec = videoSpec({ mode: 'remux', fps: 30 });
+    const [made] = await render(source, [spec]);
+    const { probe } = await sourceOf(pathOf(made));
+    deepEqual([probe.video?.container, probe.video?.indexFirst, probe.video?.editList], ['mp4', true, false]);
+    equal(probe.video?.located, false);
+    equal(probe.video?.profile, source.probe.video?.profile, 'not encoded again');
+    equal((await readFile(pathOf(made))).includes('+48.1'), false);
+  });
+
+  t('what an edit list cut away does not come back by a copy', async () => {
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const whole = await makeClip(folder, { seconds: 3, width: 160, height: 90 });
+    const cut = join(folder, 'cut.mp4');
+    await run(ffmpeg, ['-v', 'error', '-y', '-ss', '1.5', '-i', whole, '-c', 'copy', cut]);
+    const source = await sourceOf(cut);
+    equal(source.probe.video?.editList, true);
+    const [made] = await render(source, [videoSpec({ mode: 'remux', width: 160, height: 90 })]);
+    ok(made?.kind === 'made' && Math.abs((made.durationMs ?? 0) - 1_500) < 150, JSON.stringify(made));
+  });
+
+  t('nothing of where and with what it was taken leaves; the mark of a machine does', async () => {
+    const path = await makeClip(folder, {
+      metadata: { location: '+48.1+011.5/', make: 'Acme', comment: 'secret' },
+      container: 'mov',
+    });
+    const source = await sourceOf(path);
+    const marked = { ...source, probe: { ...source.probe, digitalSourceType: 'trainedAlgorithmicMedia' } };
+    const [made] = await render(marked, [videoSpec()]);
+    const bytes = await readFile(pathOf(made));
+    for (const word of ['+48.1', 'Acme', 'secret']) equal(bytes.includes(word), false, word);
+    equal((await sourceOf(pathOf(made))).probe.digitalSourceType, 'trainedAlgorithmicMedia');
+  });
+
+  t('a size that is held, at a lower rate if need be', async () => {
+    const source = await clipSource({ seconds: 3, width: 640, height: 360, picture: 'mandelbrot' });
+    const maxBytes = 150_000;
+    const [made] = await render(source, [videoSpec({ width: 640, height: 360, videoKbps: 4_000, maxBytes })]);
+    ok(made?.kind === 'made' && made.bytes <= maxBytes, JSON.stringify(made));
+  });
+
+  t('a still, at its time or the last one there is', async () => {
+    const source = await clipSource({ seconds: 2 });
+    const frame = {
+      kind: 'frame',
+      format: 'jpeg',
+      width: 320,
+      height: 180,
+      fit: 'scale',
+      quality: 80,
+      maxBytes: null,
+    } as const;
+    const made = await render(
+      source,
+      [0, 1_000, 999_000].map((atMs) => ({ ...frame, atMs })),
+    );
+    const shown = await Promise.all(made.map(async (each) => (await readFile(pathOf(each))).toString('base64')));
+    equal(new Set(shown).size, 3);
+    equal((await sharp(pathOf(made[0])).metadata()).format, 'jpeg');
+  });
+
+  t('a GIF as video lasts as long as it is shown, on white', async () => {
+    const source = await sourceOf(await makeGif(folder, 10, 160, 120, 10));
+    const [made] = await render(source, [videoSpec({ width: 160, height: 120, audio: null })]);
+    ok(made?.kind === 'made' && Math.abs((made.durationMs ?? 0) - 1_000) < 100, JSON.stringify(made));
+    const dot = (left: number) => ({
+      input: { create: { width: 8, height: 8, channels: 4 as const, background: 'red' } },
+      left,
+      top: 0,
+    });
+    const blank = { create: { width: 64, height: 64, channels: 4 as const, background: '#0000' } };
+    const frames = [0, 40].map((left) =>
+      sharp(blank)
+        .composite([dot(left)])
+        .png()
+        .toBuffer(),
+    );
+    const moving = sharp(await Promise.all(frames), { join: { animated: true } }).gif({ delay: [500, 500] });
+    const see = await sourceOf(await save(folder, 'gif', await moving.toBuffer()));
+    deepEqual([see.probe.kind, see.probe.frames, see.probe.image?.alpha], ['gif', 2, true]);
+    const [white] = await render(see, [videoSpec({ width: 64, height: 64, audio: null })]);
+    const shown = await pixel(pathOf(white), 32, 48);
+    ok(Math.min(...shown) > 230, `${shown}`);
+  });
+
+  t('a source that was swapped for noise is unreadable, not half made', async () => {
+    const source = await clipSource({ seconds: 1 });
+    await copyFile(await save(folder, 'bin', Buffer.alloc(50_000, 3)), source.path);
+    const refused = await render(source, [videoSpec()]).catch((error) => error.kind);
+    equal(refused, 'unreadable');
+    deepEqual(leftovers(), []);
+  });
+});
+
+suite('renditions of a picture', (t) => {
+  const { folder, sourceOf, render } = transcoding();
+  const pictureSource = async (ending: string, bytes: Uint8Array) => sourceOf(await save(folder, ending, bytes));
+
+  t('upright, sRGB, without alpha, without a place, between bars', async () => {
+    const exif = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
+    const turned = await gradient(300, 200).withExif(exif).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    const [upright] = await render(await pictureSource('jpg', turned), [pictureSpec({ width: 200, height: 300 })]);
+    const { probe } = await sourceOf(pathOf(upright));
+    deepEqual([probe.width, probe.height, probe.image?.upright, probe.image?.located], [200, 300, true, false]);
+    const metadata = await sharp(pathOf(upright)).metadata();
+    deepEqual([metadata.exif, metadata.icc, metadata.xmp], [undefined, undefined, undefined]);
+
+    const clear = await sharp({ create: { width: 80, height: 60, channels: 4, background: '#f000' } })
+      .png()
+      .toBuffer();
+    const [flat] = await render(await pictureSource('png', clear), [pictureSpec()]);
+    deepEqual(
+      [...(await sharp(pathOf(flat)).extract({ left: 9, top: 9, width: 1, height: 1 }).raw().toBuffer())],
+      [255, 255, 255],
+    );
+
+    const inks = await gradient(80, 60).flatten().toColourspace('cmyk').jpeg().toBuffer();
+    const [rgb] = await render(await pictureSource('jpg', inks), [pictureSpec({ width: 80, height: 60 })]);
+    equal((await sharp(pathOf(rgb)).metadata()).space, 'srgb');
+
+    const wide = await sharp({ create: { width: 200, height: 50, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    const [padded] = await render(await pictureSource('png', wide), [
+      pictureSpec({ width: 100, height: 100, fit: 'pad' }),
+    ]);
+    const at = async (y: number) => [
+      ...(await sharp(pathOf(padded)).extract({ left: 50, top: y, width: 1, height: 1 }).raw().toBuffer()),
+    ];
+    deepEqual(await at(3), [255, 255, 255]);
+    ok(((await at(50))[1] ?? 255) < 30);
+  });
+
+  t('every format from every format', async () => {
+    const picture = gradient(120, 80, true);
+    for (const bytes of [
+      await picture.clone().png().toBuffer(),
+      await picture.clone().webp().toBuffer(),
+      await picture.clone().avif().toBuffer(),
+      await picture.clone().tiff().toBuffer(),
+    ]) {
+      const source = await pictureSource('bin', bytes);
+      const made = await render(
+        source,
+        (['jpeg', 'png', 'webp'] as const).map((format) => pictureSpec({ format, width: 60, height: 40 })),
+      );
+      deepEqual(await Promise.all(made.map(async (each) => (await sharp(pathOf(each)).metadata()).format)), [
+        'jpeg',
+        'png',
+        'webp',
+      ]);
+    }
+  });
+
+  t('the mark of a machine stays', async () => {
+    const source = await pictureSource('jpg', await gradient(90, 60).jpeg().toBuffer());
+    const marked = { ...source, probe: { ...source.probe, digitalSourceType: 'trainedAlgorithmicMedia' } };
+    const made = await render(
+      marked,
+      (['jpeg', 'png', 'webp'] as const).map((format) => pictureSpec({ format })),
+    );
+    for (const each of made) equal((await sourceOf(pathOf(each))).probe.digitalSourceType, 'trainedAlgorithmicMedia');
+  });
+
+  t('a GIF stays one, smaller', async () => {
+    const source = await sourceOf(await makeGif(folder, 6, 160, 120, 10));
+    const [gif, jpeg] = await render(source, [
+      pictureSpec({ format: 'gif', width: 80, height: 60 }),
+      pictureSpec({ width: 80, height: 60 }),
+    ]);
+    const { probe } = await sourceOf(pathOf(gif));
+    deepEqual([probe.frames, probe.width, probe.height, probe.durationMs], [6, 80, 60, 600]);
+    equal((await sharp(pathOf(jpeg)).metadata()).format, 'jpeg');
+  });
+
+  t('12,000 by 12,000 in bounded memory', async () => {
+    const big = await sharp({ create: { width: 12_000, height: 12_000, channels: 3, background: 'teal' } })
+      .jpeg()
+      .toBuffer();
+    const [made] = await render(await pictureSource('jpg', big), [pictureSpec({ width: 1_440, height: 1_440 })]);
+    ok(made?.kind === 'made');
+  });
+});

@@ -1,0 +1,575 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { media } from '#domain/media.ts';
+import { mediaFailures } from '#domain/media-failures.ts';
+import { S3Blobs } from '#infra/blob/s3.ts';
+import { execute } from '#runtime/execute.ts';
+import { contextOf } from '#runtime/provision.ts';
+import { assetEvents, readyAsset } from '#test/support/assets.ts';
+import { composer, refused } from '#test/support/composing.ts';
+import { type Caller, given, startWorld, type World } from '#test/support/http.ts';
+import { freePort } from '#test/support/port.ts';
+import { suite } from '#test/support/suite.ts';
+import { presignBody, put, uploaded } from '#test/support/uploads.ts';
+
+const mib = 1_048_576;
+const bytes = Buffer.from('bytes');
+const brand = (name: string) => ({ name, type: 'brand' });
+const eventsOf = async (world: World, id: string) =>
+  (await world.store.readStream(`media-${id}`)).map(({ type }) => type);
+
+suite('a place for an upload', (t) => {
+  let world: World;
+  let owner: Caller;
+  t.before(async () => {
+    world = await startWorld();
+    owner = world.owner;
+  });
+  t.after(() => world.close());
+
+  t('is offered with an address that takes the file, and no other', async () => {
+    const offer = await given(world, [])
+      .request('POST', '/media/presign', { body: presignBody() })
+      .then(200, ['MediaUploadOffered']);
+    const { assetId, key, expiresAt } = offer.data;
+    assert.equal(key, `${world.workspaceId}/${assetId}/upload`);
+    const left = Date.parse(String(expiresAt)) - Date.now();
+    assert.ok(left > 3_500_000 && left <= 3_600_000, 'an hour');
+    assert.equal((await put(offer, bytes, { 'Content-Type': 'image/png' })).ok, false, 'another type');
+    assert.equal((await put(offer, Buffer.from('longer bytes'))).ok, false, 'another length');
+    assert.equal((await put(offer, bytes)).ok, true);
+    const waiting = await owner.get(`/media/${assetId}`);
+    const { status, publishable, kind, name, url, sha256, readiness } = waiting.data;
+    assert.deepEqual(
+      { status, publishable, kind, name, url, sha256, readiness },
+      {
+        status: 'pending',
+        publishable: false,
+        kind: 'image',
+        name: 'photo.jpg',
+        url: null,
+        sha256: null,
+        readiness: {},
+      },
+    );
+    assert.equal(waiting.headers.get('etag'), '"0"');
+    assert.deepEqual((await owner.get('/media')).rows, [], 'it is in no list');
+  });
+
+  t('of every type that is taken; others, and what is too large, are refused', async () => {
+    for (const contentType of ['image/PNG', 'video/mp4', 'application/pdf', 'image/gif', 'video/quicktime']) {
+      const offer = await owner.post('/media/presign', { ...presignBody(), contentType });
+      assert.equal(offer.status, 200, offer.text);
+      const headers = offer.data.headers as Readonly<Record<string, string>>;
+      assert.equal(headers['Content-Type'], contentType.toLowerCase());
+    }
+    for (const contentType of [
+      'image/heic',
+      'image/svg+xml',
+      'text/html',
+      'application/zip',
+      'image/png; charset=x',
+      'video',
+      '',
+    ]) {
+      const answer = await owner.post('/media/presign', { ...presignBody(), contentType });
+      refused(answer, 422, 'validation_failed', ['/contentType']);
+    }
+    const limits: readonly (readonly [contentType: string, most: number])[] = [
+      ['image/jpeg', 100 * mib],
+      ['image/gif', 100 * mib],
+      ['application/pdf', 100 * mib],
+      ['video/mp4', 5 * 1024 * mib],
+    ];
+    for (const [contentType, most] of limits) {
+      const ask = (size: number) => owner.post('/media/presign', { fileName: 'f', contentType, bytes: size });
+      assert.equal((await ask(most)).status, 200);
+      refused(await ask(most + 1), 422, 'validation_failed', ['/bytes']);
+    }
+    refused(await owner.post('/media/presign', { ...presignBody(), bytes: 0 }), 422, 'validation_failed', ['/bytes']);
+  });
+
+  t('a name is its last part, without what no header or folder should meet', async () => {
+    const names: readonly (readonly [sent: string, kept: string])[] = [
+      ['../../etc/passwd', 'passwd'],
+      ['C:\\photos\\win.jpg', 'win.jpg'],
+      ['a\r\nb\u0007.jpg', 'ab.jpg'],
+      ['evil\u202Egpj.exe', 'evilgpj.exe'],
+      ['..', 'file'],
+      ['  ', 'file'],
+      [`${'x'.repeat(254)}é`, `${'x'.repeat(254)}é`],
+      ['Cafe\u0301.jpg', 'Café.jpg'],
+    ];
+    for (const [fileName, name] of names) {
+      const offer = await owner.post('/media/presign', { ...presignBody(), fileName });
+      assert.equal(offer.status, 200, offer.text);
+      assert.equal((await owner.get(`/media/${offer.data.assetId}`)).data.name, name);
+    }
+  });
+
+  t('a repeat answers the same place with a fresh address, until it is registered', async () => {
+    const key = randomUUID();
+    const first = await owner.post('/media/presign', presignBody(), { key });
+    world.clock.shiftMs += 2_000_000;
+    const again = await owner.post('/media/presign', presignBody(), { key });
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual([again.data.assetId, again.data.key], [first.data.assetId, first.data.key]);
+    assert.notEqual(again.data.url, first.data.url);
+    assert.ok(String(again.data.expiresAt) > String(first.data.expiresAt));
+    world.clock.shiftMs = 3_700_000;
+    assert.equal((await put(first, bytes)).ok, false, 'the first has expired');
+    assert.equal((await put(again, bytes)).ok, true);
+    world.clock.shiftMs = 0;
+    const other = await owner.post('/media/presign', { ...presignBody(), fileName: 'other.jpg' }, { key });
+    refused(other, 422, 'idempotency_key_reused');
+    assert.equal((await owner.post('/media', { assetId: first.data.assetId })).status, 200);
+    const late = await owner.post('/media/presign', presignBody(), { key });
+    const { assetId, url, headers, expiresAt } = late.data;
+    assert.deepEqual(
+      { assetId, url, headers, expiresAt },
+      { assetId: first.data.assetId, url: null, headers: {}, expiresAt: null },
+    );
+  });
+
+  t('without a key each call is another; 20 callers of one key are one', async () => {
+    const loose = await Promise.all([1, 2].map(() => owner.post('/media/presign', presignBody(), { key: null })));
+    assert.equal(new Set(loose.map(({ data }) => data.assetId)).size, 2);
+    const key = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => owner.post('/media/presign', presignBody(), { key })),
+    );
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    const ids = [...new Set(answers.map(({ data }) => String(data.assetId)))];
+    assert.equal(ids.length, 1);
+    assert.deepEqual(await eventsOf(world, ids[0] ?? ''), ['MediaUploadOffered']);
+  });
+
+  t('of a client that is unknown, or archived, there is none', async () => {
+    const gone = await owner.post('/clients', brand('Gone'));
+    const forGone = { ...presignBody(), clientId: gone.data.id };
+    assert.equal((await owner.post('/media/presign', forGone)).status, 200);
+    await owner.delete(`/clients/${gone.data.id}`);
+    refused(await owner.post('/media/presign', forGone), 422, 'client_archived');
+    const unknown = { ...presignBody(), clientId: randomUUID() };
+    refused(await owner.post('/media/presign', unknown), 422, 'validation_failed', ['/clientId']);
+  });
+});
+
+suite('registering an upload', (t) => {
+  let world: World;
+  let owner: Caller;
+  t.before(async () => {
+    world = await startWorld();
+    owner = world.owner;
+  });
+  t.after(() => world.close());
+
+  t('sets it going, with what was said, and answers what a later GET answers', async () => {
+    const offer = await uploaded(owner, { fileName: 'table.jpg', folder: 'Winter' });
+    const body = { assetId: offer.data.assetId, altText: 'A table', platforms: ['twitter', 'x', 'tiktok'] };
+    const made = await given(world, [])
+      .request('POST', '/media', { body })
+      .then(200, ['RequestAccepted', 'MediaRegistered', 'RequestCompleted']);
+    const { readyEvent, ...asset } = made.data;
+    assert.equal(readyEvent, 'media.ready');
+    const { status, publishable, name, folder, altText, contentType, bytes: size, readiness, variants } = asset;
+    assert.deepEqual(
+      { status, publishable, name, folder, altText, contentType, size, readiness, variants },
+      {
+        status: 'transcoding',
+        publishable: false,
+        name: 'table.jpg',
+        folder: 'Winter',
+        altText: 'A table',
+        contentType: 'image/jpeg',
+        size: bytes.length,
+        readiness: { x: 'preparing', tiktok: 'preparing' },
+        variants: [],
+      },
+    );
+    assert.equal(made.headers.get('etag'), '"1"');
+    assert.ok(made.headers.get('x-consistency-token'));
+    assert.deepEqual((await owner.get(`/media/${asset.id}`)).data, asset);
+    assert.deepEqual(
+      (await owner.get('/media')).rows.map(({ id }) => id),
+      [asset.id],
+    );
+  });
+
+  t('what is not known, not there, or not as announced', async () => {
+    refused(await owner.post('/media', { assetId: randomUUID() }), 422, 'validation_failed', ['/assetId']);
+    refused(await owner.post('/media', { assetId: 'nonsense' }), 422, 'validation_failed', ['/assetId']);
+    refused(await owner.post('/media', { assetId: randomUUID() }, { key: null }), 400, 'idempotency_key_required');
+    const offer = await owner.post('/media/presign', presignBody());
+    const { assetId, key } = offer.data;
+    const idempotent = randomUUID();
+    const early = await given(world, [])
+      .request('POST', '/media', { body: { assetId }, key: idempotent })
+      .then(422, []);
+    refused(early, 422, 'media_not_uploaded');
+    // Whatever got past the address: what lies there is looked at.
+    for (const [contentType, body] of [
+      ['image/jpeg', 'more bytes'],
+      ['image/png', 'bytes'],
+    ] as const) {
+      await world.deps.blobs.put(String(key), Buffer.from(body), { contentType, bytes: body.length });
+      refused(await owner.post('/media', { assetId }), 422, 'media_not_uploaded');
+    }
+    assert.equal((await put(offer, bytes)).ok, true);
+    const corrected = await owner.post('/media', { assetId }, { key: idempotent });
+    assert.equal(corrected.status, 200, 'a refused call may be made again under its key');
+    assert.equal(corrected.headers.get('idempotent-replayed'), null);
+  });
+
+  t('a repeat answers what was answered; another key the asset as it is', async () => {
+    const offer = await uploaded(owner);
+    const { assetId } = offer.data;
+    const key = randomUUID();
+    const first = await owner.post('/media', { assetId, name: 'One' }, { key });
+    const { workspaceId } = world;
+    const id = String(assetId);
+    const why = { code: 'media_unreadable', message: 'It is damaged.' };
+    await execute(
+      world.store,
+      media,
+      id,
+      { type: 'RecordFailed', failure: why },
+      contextOf(world.operator, workspaceId),
+    );
+    const again = await owner.post('/media', { assetId, name: 'One' }, { key });
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(again.data, first.data);
+    const other = await owner.post('/media', { assetId, name: 'Two' });
+    assert.equal(other.headers.get('idempotent-replayed'), null);
+    assert.deepEqual([other.data.name, other.data.status, other.data.failure], ['One', 'failed', why]);
+    assert.equal(other.headers.get('etag'), '"2"');
+    refused(await owner.post('/media', { assetId, name: 'Two' }, { key }), 422, 'idempotency_key_reused');
+    assert.deepEqual(await eventsOf(world, id), ['MediaUploadOffered', 'MediaRegistered', 'MediaFailed']);
+  });
+
+  t('20 callers at once, with one key and with 20: registered once', async () => {
+    for (const keyOf of [() => 'one-key', (at: number) => `key-${at}`]) {
+      const { assetId } = (await uploaded(owner)).data;
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_none, at) => owner.post('/media', { assetId }, { key: keyOf(at) })),
+      );
+      for (const { status, text } of answers) assert.equal(status, 200, text);
+      assert.deepEqual([...new Set(answers.map(({ data }) => data.revision))], [1]);
+      assert.deepEqual(await eventsOf(world, String(assetId)), ['MediaUploadOffered', 'MediaRegistered']);
+    }
+  });
+
+  t('died between acceptance and the append: the repeat registers what was accepted', async () => {
+    const { assetId } = (await uploaded(owner)).data;
+    const key = randomUUID();
+    const store = world.store;
+    const append = store.append.bind(store);
+    // The process is gone after the acceptance: its next append does not come to pass.
+    store.append = async (stream, ...more) => {
+      if (stream === `media-${assetId}`) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      return append(stream, ...more);
+    };
+    try {
+      refused(await owner.post('/media', { assetId, name: 'Accepted' }, { key }), 503, 'unavailable');
+    } finally {
+      store.append = append;
+    }
+    const again = await owner.post('/media', { assetId, name: 'Accepted' }, { key });
+    assert.equal(again.status, 200, again.text);
+    assert.deepEqual([again.data.name, again.data.revision], ['Accepted', 1]);
+  });
+
+  t('the client may be told at either step; it must be one of ours, and live', async () => {
+    const [one, two] = [await owner.post('/clients', brand('One')), await owner.post('/clients', brand('Two'))];
+    const asset = (await uploaded(owner, { clientId: one.data.id })).data.assetId;
+    refused(await owner.post('/media', { assetId: asset, clientId: randomUUID() }), 422, 'validation_failed', [
+      '/clientId',
+    ]);
+    const moved = await owner.post('/media', { assetId: asset, clientId: two.data.id });
+    assert.equal(moved.data.clientId, two.data.id);
+    const kept = (await uploaded(owner, { clientId: one.data.id })).data.assetId;
+    await owner.delete(`/clients/${one.data.id}`);
+    refused(await owner.post('/media', { assetId: kept }), 422, 'client_archived');
+    assert.deepEqual(await eventsOf(world, String(kept)), ['MediaUploadOffered']);
+  });
+
+  t('platforms by default: those with a live account, of the client where there is one', async () => {
+    const a = await composer(world, ['x', 'bluesky'], { name: 'A' });
+    await composer(world, ['bluesky', 'tiktok'], { name: 'B' });
+    const { tester } = world;
+    const platformsOf = async (more: object) => {
+      const { assetId } = (await uploaded(tester)).data;
+      const made = await tester.post('/media', { assetId, ...more });
+      assert.equal(made.status, 200, made.text);
+      return Object.keys(made.data.readiness as object).sort();
+    };
+    assert.deepEqual(await platformsOf({}), ['bluesky', 'tiktok', 'x']);
+    assert.deepEqual(await platformsOf({ clientId: a.clientId }), ['bluesky', 'x']);
+    assert.deepEqual(await platformsOf({ platforms: ['pinterest'] }), ['pinterest']);
+    assert.deepEqual(await platformsOf({ platforms: null }), ['bluesky', 'tiktok', 'x']);
+    assert.deepEqual(await platformsOf({ platforms: [] }), []);
+    refused(await tester.post('/media', { assetId: randomUUID(), platforms: ['myspace'] }), 422, 'validation_failed', [
+      '/platforms/0',
+    ]);
+  });
+});
+
+suite('importing by an address', (t) => {
+  let world: World;
+  let owner: Caller;
+  t.before(async () => {
+    world = await startWorld();
+    owner = world.owner;
+  });
+  t.after(() => world.close());
+  const url = 'https://cdn.example.com/photos/Winter%20table.jpg?size=large';
+
+  t('is asked for, and answered as what nobody has looked at yet', async () => {
+    const made = await given(world, [])
+      .request('POST', '/media/import-url', { body: { url, folder: 'Winter' } })
+      .then(200, ['MediaImportRequested']);
+    const { readyEvent, ...asset } = made.data;
+    assert.equal(readyEvent, 'media.ready');
+    const { status, kind, contentType, bytes: size, name, folder } = asset;
+    assert.deepEqual(
+      { status, kind, contentType, size, name, folder },
+      { status: 'transcoding', kind: null, contentType: null, size: null, name: 'Winter table.jpg', folder: 'Winter' },
+    );
+    assert.deepEqual((await owner.get(`/media/${asset.id}`)).data, asset);
+    const kept = [made.text, (await owner.get(`/media/${asset.id}`)).text, ...world.lines];
+    for (const text of kept) assert.ok(!text.includes('size=large'), 'an address may hold a credential');
+    assert.deepEqual((await owner.get('/media?kind=image')).rows, [], 'its kind is not known');
+    assert.equal((await owner.get('/media?folder=Winter')).rows.length, 1);
+  });
+
+  t('only of public https addresses', async () => {
+    for (const bad of [
+      ...['http://cdn.example.com/a.jpg', 'https://10.0.0.1/a.jpg', 'https://localhost/a.jpg', 'ftp://cdn.example/a'],
+      ...['https://user:secret@cdn.example.com/a.jpg', 'not a url', 'https://[::1]/a', 'file:///etc/passwd'],
+    ]) {
+      const answer = await given(world, [])
+        .request('POST', '/media/import-url', { body: { url: bad } })
+        .then(422, []);
+      refused(answer, 422, 'url_not_allowed', ['/url']);
+    }
+    refused(await owner.post('/media/import-url', {}), 422, 'validation_failed', ['/url']);
+    refused(await owner.post('/media/import-url', { url }, { key: null }), 400, 'idempotency_key_required');
+  });
+
+  t('20 callers at once with one key are one import; a repeat answers as at first', async () => {
+    const key = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => owner.post('/media/import-url', { url, name: 'Raced' }, { key })),
+    );
+    for (const { status, text } of answers) assert.equal(status, 200, text);
+    const ids = [...new Set(answers.map(({ data }) => data.id))];
+    assert.equal(ids.length, 1);
+    assert.deepEqual(await eventsOf(world, ids[0] ?? ''), ['MediaImportRequested']);
+    const again = await owner.post('/media/import-url', { url, name: 'Raced' }, { key });
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(again.data, answers[0]?.data);
+    refused(await owner.post('/media/import-url', { url, name: 'Else' }, { key }), 422, 'idempotency_key_reused');
+    const registered = await owner.post('/media', { assetId: ids[0] });
+    assert.deepEqual(registered.data, again.data, 'an import is registered already');
+  });
+
+  t('for a client that is unknown or archived: refused', async () => {
+    const gone = await owner.post('/clients', brand('Gone'));
+    await owner.delete(`/clients/${gone.data.id}`);
+    refused(await owner.post('/media/import-url', { url, clientId: gone.data.id }), 422, 'client_archived');
+    const unknown = await owner.post('/media/import-url', { url, clientId: randomUUID() });
+    refused(unknown, 422, 'validation_failed', ['/clientId']);
+  });
+});
+
+suite('an asset as shown', (t) => {
+  let world: World;
+  let owner: Caller;
+  t.before(async () => {
+    world = await startWorld();
+    owner = world.owner;
+  });
+  t.after(() => world.close());
+
+  const rendition = '1'.repeat(32);
+  const sha256 = 'b'.repeat(64);
+  const failure = { code: 'media_too_long', message: 'X takes videos of at most 140 s; this one has 200 s.' };
+
+  t('ready: its files by addresses that are read for 15 minutes', async () => {
+    const body = Buffer.from('jpeg');
+    const { id } = await readyAsset(world.store, world.workspaceId, 'image', {
+      blobs: world.deps.blobs,
+      body,
+      name: 'Täble "1".jpg',
+      platforms: ['x'],
+      needs: [
+        { platform: 'x', use: 'feed' },
+        { platform: 'x', use: 'carousel' },
+      ],
+    });
+    await world.settled();
+    const { data } = await owner.get(`/media/${id}`);
+    assert.deepEqual([data.status, data.publishable, data.readiness], ['transcoded', true, { x: 'not_needed' }]);
+    assert.deepEqual([data.width, data.height, data.durationMs, data.bytes], [1_080, 1_080, null, body.length]);
+    const [feed] = data.variants as readonly { readonly status: string; readonly url: string }[];
+    assert.deepEqual([feed?.status, feed?.url], ['not_needed', data.url], 'one address for one file');
+    const read = await fetch(String(data.url));
+    assert.equal(await read.text(), 'jpeg');
+    assert.match(read.headers.get('content-disposition') ?? '', /T%C3%A4ble/);
+    const { search } = new URL(String(data.url));
+    assert.ok(search.length > 20);
+    for (const line of world.lines) assert.ok(!line.includes(search.slice(1)), 'what opens a file is not logged');
+    world.clock.shiftMs = 901_000;
+    const late = await fetch(String(data.url));
+    assert.equal(late.status, 403);
+    assert.equal(((await late.json()) as { readonly code: string }).code, 'upload_url_invalid');
+    world.clock.shiftMs = 0;
+  });
+
+  t('each need has its word, each network the strongest of its uses', async () => {
+    const id = randomUUID();
+    const at = `${world.workspaceId}/${id}`;
+    const file = { key: `${at}/${rendition}.mp4`, contentType: 'video/mp4', bytes: 700, sha256 };
+    const size = { width: 720, height: 1_280, durationMs: 10_000 };
+    const [offered, registered, stored, probed] = assetEvents(world.workspaceId, id, 'video');
+    const needs = [
+      { platform: 'x', use: 'feed', rendition },
+      { platform: 'x', use: 'carousel', rendition: null },
+      { platform: 'tiktok', use: 'feed', rendition: null },
+      { platform: 'instagram', use: 'reel', rendition },
+    ] as const;
+    const spec = {
+      ...{ kind: 'video', mode: 'encode', width: 720, height: 1_280, fit: 'scale', fps: null, videoKbps: 5_000 },
+      ...{ audio: null, maxBytes: null },
+    };
+    const events = [
+      ...[offered, registered, stored, probed].flatMap((one) => (one === undefined ? [] : [one])),
+      { type: 'MediaRenditionsPlanned', data: { initial: true, needs, renditions: [{ id: rendition, spec }] } },
+      { type: 'MediaRenditionReady', data: { platform: 'x', use: 'feed', rendition, ...file, ...size } },
+      { type: 'MediaRenditionFailed', data: { platform: 'youtube', use: 'feed', rendition: null, failure } },
+    ];
+    const shown = await given(world, [{ stream: `media-${id}`, events }])
+      .request('GET', `/media/${id}`)
+      .then(200, []);
+    assert.deepEqual(shown.data.readiness, {
+      x: 'ready',
+      tiktok: 'not_needed',
+      instagram: 'preparing',
+      youtube: 'failed',
+    });
+    assert.equal(shown.data.publishable, false, 'wait for this, not for a network');
+    const variants = shown.data.variants as readonly Readonly<Record<string, unknown>>[];
+    assert.deepEqual(
+      variants.map(({ platform, use, status, bytes: has, width, failure: why }) => [
+        `${platform}/${use}`,
+        status,
+        has,
+        width,
+        why,
+      ]),
+      [
+        ['x/feed', 'ready', 700, 720, null],
+        ['x/carousel', 'not_needed', 4_000_000, 1_080, null],
+        ['tiktok/feed', 'not_needed', 4_000_000, 1_080, null],
+        ['instagram/reel', 'preparing', null, null, null],
+        ['youtube/feed', 'failed', null, null, failure],
+      ],
+    );
+    assert.match(String(variants[0]?.url), new RegExp(rendition));
+    assert.equal(variants[3]?.url, null);
+  });
+
+  t('of what was refused no file is shown, and nothing is under way', async () => {
+    for (const [end, status] of [
+      ['MediaFailed', 'failed'],
+      ['MediaQuarantined', 'quarantined'],
+    ] as const) {
+      const id = randomUUID();
+      const why = { code: 'media_bomb', message: 'It unpacks to more than an honest file would.' };
+      const events = [
+        ...assetEvents(world.workspaceId, id, 'image', { platforms: ['x', 'threads'] }).slice(0, 3),
+        { type: end, data: { failure: why } },
+      ];
+      const shown = await given(world, [{ stream: `media-${id}`, events }])
+        .request('GET', `/media/${id}`)
+        .then(200, []);
+      const { url, posterUrl, failure: told, readiness, publishable } = shown.data;
+      assert.deepEqual(
+        { status: shown.data.status, url, posterUrl, told, readiness, publishable },
+        {
+          status,
+          url: null,
+          posterUrl: null,
+          told: why,
+          readiness: { x: 'failed', threads: 'failed' },
+          publishable: false,
+        },
+      );
+    }
+  });
+
+  t('whatever it fails with is explained', async () => {
+    for (const code of Object.keys(mediaFailures)) {
+      const page = await owner.get(`/errors/${code}`);
+      assert.deepEqual([page.status, page.data.code, page.data.status, page.data.category], [200, code, null, 'media']);
+    }
+    for (const [code, status] of [
+      ['upload_url_invalid', 403],
+      ['upload_mismatch', 400],
+    ] as const) {
+      assert.equal((await owner.get(`/errors/${code}`)).data.status, status);
+    }
+  });
+
+  t('unknown, malformed: one and the same 404', async () => {
+    const words = async (id: string) => ({ ...(await owner.get(`/media/${id}`)).body, correlationId: '' });
+    const unknown = await words(randomUUID());
+    assert.equal(unknown.code, 'not_found');
+    for (const id of ['nonsense', 'presign']) assert.deepEqual(await words(id), unknown);
+  });
+});
+
+suite('while the blob store is away', (t) => {
+  let world: World;
+  let blobs: S3Blobs;
+  t.before(async () => {
+    const endpoint = `http://127.0.0.1:${await freePort()}`;
+    const keys = { accessKeyId: 'test', secretAccessKey: 'test' };
+    blobs = new S3Blobs({ endpoint, publicEndpoint: endpoint, bucket: 'media', region: 'us-east-1', ...keys });
+    world = await startWorld({ deps: { blobs } });
+  });
+  t.after(async () => {
+    await world?.close();
+    await blobs?.close();
+  });
+
+  t('what needs it is told to come back; nothing is stored, and the key stays free', async () => {
+    const { owner } = world;
+    const id = randomUUID();
+    const [offered] = assetEvents(world.workspaceId, id, 'image');
+    assert.ok(offered !== undefined);
+    const key = randomUUID();
+    const answer = await given(world, [{ stream: `media-${id}`, events: [offered] }])
+      .request('POST', '/media', { body: { assetId: id }, key })
+      .then(503, []);
+    refused(answer, 503, 'unavailable');
+    assert.ok(answer.headers.get('retry-after'));
+    const again = await owner.post('/media', { assetId: id, name: 'Another body' }, { key });
+    refused(again, 503, 'unavailable');
+    assert.equal((await owner.get(`/media/${id}`)).status, 200, 'it has no file yet');
+  });
+
+  t('what does not need it goes on', async () => {
+    const { owner } = world;
+    const imported = await owner.post('/media/import-url', { url: 'https://cdn.example.com/a.jpg' });
+    assert.equal(imported.status, 200, imported.text);
+    assert.deepEqual(
+      (await owner.get('/media')).rows.map(({ id }) => id),
+      [imported.data.id],
+    );
+    const { clientId, body } = await composer(world, ['x']);
+    const { id } = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image', { clientId });
+    assert.equal((await world.tester.post('/posts', body({ mediaIds: [id] }))).status, 200);
+  });
+});

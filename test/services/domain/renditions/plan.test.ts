@@ -1,0 +1,249 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { initialNeeds, planRenditions, posterSpec } from '#domain/renditions/index.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import type { MediaNeed, MediaProbe, MediaUse } from '#schemas/media.ts';
+import { suite } from '#test/support/suite.ts';
+import { documentProbe, gifProbe, imageProbe, videoProbe } from './probes.ts';
+
+/** One line for each different file that is made, with who gets it: `1080x1920 h264 x instagram`. */
+const files = (probe: MediaProbe, needs: readonly MediaNeed[] = initialNeeds(probe.kind, platforms)) => {
+  const lines = new Map<string, string[]>();
+  for (const one of planRenditions(probe, needs)) {
+    const name = one.use === 'feed' ? one.platform : `${one.platform}/${one.use}`;
+    const line =
+      one.outcome === 'rendition' ? described(one.spec) : one.outcome === 'failed' ? one.failure.code : 'fits';
+    lines.set(line, [...(lines.get(line) ?? []), name]);
+  }
+  return Object.fromEntries([...lines].map(([line, names]) => [line, names.join(' ')]));
+};
+
+const described = (spec: Extract<ReturnType<typeof planRenditions>[number], { outcome: 'rendition' }>['spec']) => {
+  const size = `${spec.width}x${spec.height}${spec.fit === 'pad' ? ' padded' : ''}`;
+  if (spec.kind !== 'video') return `${spec.kind} ${size} ${spec.format}`;
+  return spec.mode === 'remux'
+    ? `remux ${size}`
+    : `${size} ${spec.fps ?? 'own'} ${spec.videoKbps}k${spec.audio === null ? ' silent' : ''}`;
+};
+
+const one = (platform: Platform, use: MediaUse, probe: MediaProbe) => planRenditions(probe, [{ platform, use }])[0];
+const sentence = (platform: Platform, use: MediaUse, probe: MediaProbe) => {
+  const plan = one(platform, use, probe);
+  return plan?.outcome === 'failed' ? plan.failure.message : plan?.outcome;
+};
+
+const minute = { width: 1920, height: 1080, durationMs: 60_000, bytes: 60_000_000, frames: 1800 };
+
+suite('renditions of ten networks', (t) => {
+  t('a source that fits all of them is not touched', () => {
+    deepEqual(files(videoProbe()), {
+      fits: platforms.map((one) => (one === 'instagram' ? 'instagram/reel' : one)).join(' '),
+    });
+    deepEqual(files(imageProbe()), {
+      fits: 'x instagram tiktok facebook linkedin threads pinterest bluesky telegram',
+      media_kind_not_taken: 'youtube',
+    });
+  });
+
+  t('a minute of 1080p30 that fits nobody is encoded twice', () =>
+    deepEqual(files(videoProbe(minute, { profile: 'high 4:4:4 predictive', pixelFormat: 'yuv444p' })), {
+      '1280x720 own 5000k': 'x telegram',
+      '1920x1080 own 6000k': 'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky',
+    }),
+  );
+
+  t('HEVC is encoded for those alone that do not take it', () => {
+    deepEqual(files(videoProbe(minute, { codec: 'hevc', profile: 'main' })), {
+      '1280x720 own 5000k': 'x telegram',
+      fits: 'instagram/reel tiktok youtube threads pinterest',
+      '1920x1080 own 6000k': 'facebook linkedin bluesky',
+    });
+    deepEqual(files(videoProbe(minute, { codec: 'hevc', profile: 'main', container: 'matroska' })), {
+      '1280x720 own 5000k': 'x telegram',
+      'remux 1920x1080': 'instagram/reel tiktok threads pinterest',
+      fits: 'youtube',
+      '1920x1080 own 6000k': 'facebook linkedin bluesky',
+    });
+  });
+
+  t('a clip of a phone is copied into a file that does not say where it was taken', () =>
+    deepEqual(
+      files(videoProbe({ width: 1080, height: 1920 }, { container: 'mov', indexFirst: false, located: true })),
+      {
+        '720x1280 own 5000k': 'x',
+        'remux 1080x1920': 'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky telegram',
+      },
+    ),
+  );
+
+  t('a limit of size leads down the ladder, as far as the network needs and no further', () =>
+    deepEqual(files(videoProbe({ ...minute, durationMs: 600_000, bytes: 3_000_000_000 }, { hdr: true })), {
+      media_too_long: 'x threads',
+      '1920x1080 own 3000k': 'instagram/reel linkedin bluesky',
+      '1920x1080 own 6000k': 'tiktok youtube facebook pinterest',
+      '640x360 own 300k': 'telegram',
+    }),
+  );
+
+  t('what cannot be made to fit is refused for that network; the others go on', () => {
+    const hours = videoProbe({ ...minute, durationMs: 10_800_000 });
+    deepEqual(files(hours), {
+      media_too_long: 'x instagram/reel tiktok linkedin threads pinterest bluesky',
+      fits: 'youtube facebook',
+      media_too_heavy: 'telegram',
+    });
+    equal(sentence('x', 'feed', hours), 'X takes videos of at most 140 s; this one has 10,800 s');
+    equal(
+      sentence('instagram', 'story', hours),
+      'Instagram takes videos in a story of at most 60 s; this one has 10,800 s',
+    );
+    equal(
+      sentence('facebook', 'reel', videoProbe({ durationMs: 2500 })),
+      'Facebook takes videos as a reel of at least 3 s; this one has 2.5 s',
+    );
+    equal(
+      sentence('telegram', 'feed', hours),
+      'Telegram takes videos of at most 50 MB; 10,800 s cannot be made that small and still be seen',
+    );
+    equal(sentence('x', 'feed', documentProbe()), 'X takes no documents');
+    equal(sentence('x', 'reel', videoProbe()), 'X takes no videos as a reel');
+    equal(
+      sentence('instagram', 'feed', imageProbe({ width: 20, height: 20 })),
+      'This one is too small for Instagram: it has 20 by 20 pixels and would have to be enlarged more than four times',
+    );
+    equal(
+      sentence('linkedin', 'feed', documentProbe({ bytes: 104_000_000 })),
+      'LinkedIn takes documents of at most 100 MB; this one has 104 MB',
+    );
+  });
+
+  t('the rate of a source is kept where players know it, else it is a house rate', () => {
+    const rates: readonly (readonly [fps: number | null, steady: boolean, made: number | null])[] = [
+      [24, true, null],
+      [23.976, true, null],
+      [29.97, true, null],
+      [60, true, null],
+      [59.94, false, 60],
+      [29.3, false, 30],
+      [24.6, false, 25],
+      [15, true, 30],
+      [12, true, 24],
+      [12.5, true, 25],
+      [7, true, 30],
+      [120, true, 30],
+      [null, true, 30],
+    ];
+    for (const [fps, constantRate, made] of rates) {
+      const plan = one('linkedin', 'feed', videoProbe({}, { fps, constantRate, codec: 'vp9', profile: 'profile 0' }));
+      equal(plan?.outcome === 'rendition' && plan.spec.kind === 'video' && plan.spec.fps, made, `${fps}`);
+    }
+  });
+
+  t('twice as many pictures a second get half as many bits again', () =>
+    equal(
+      files(videoProbe(minute, { fps: 60, interlaced: true }))['1920x1080 own 9000k'],
+      'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky',
+    ),
+  );
+
+  t('nothing is enlarged but to reach a minimum', () =>
+    deepEqual(files(videoProbe({ width: 320, height: 240 }, { hdr: true, fps: 25 })), {
+      '320x240 own 1200k': 'x instagram/reel youtube facebook linkedin threads pinterest bluesky telegram',
+      '480x360 own 1200k': 'tiktok',
+    }),
+  );
+
+  t('a ratio that is not taken gets bars, nothing is cut off', () => {
+    deepEqual(files(videoProbe(minute), [{ platform: 'facebook', use: 'reel' }]), {
+      '1080x1920 padded own 6000k': 'facebook/reel',
+    });
+    deepEqual(files(videoProbe({ ...minute, height: 540 }), [{ platform: 'facebook', use: 'feed' }]), {
+      '1920x1080 padded own 6000k': 'facebook',
+    });
+    deepEqual(files(imageProbe({ width: 1000, height: 3000 }), [{ platform: 'instagram', use: 'feed' }]), {
+      'image 1080x1350 padded jpeg': 'instagram',
+    });
+  });
+
+  t('the copy of a file that is nearly too heavy could be too heavy: it is encoded', () => {
+    const long = { ...minute, durationMs: 30_000 };
+    const located = { located: true };
+    deepEqual(files(videoProbe({ ...long, bytes: 49_000_000 }, located), [{ platform: 'telegram', use: 'feed' }]), {
+      'remux 1920x1080': 'telegram',
+    });
+    deepEqual(files(videoProbe({ ...long, bytes: 49_900_000 }, located), [{ platform: 'telegram', use: 'feed' }]), {
+      '1280x720 own 5000k': 'telegram',
+    });
+  });
+
+  t('a photo of a camera becomes two', () =>
+    deepEqual(files(imageProbe({ width: 4032, height: 3024, bytes: 5_400_000 }, { upright: false, located: true })), {
+      'image 2048x1536 jpeg': 'x facebook linkedin pinterest telegram',
+      'image 1440x1080 jpeg': 'instagram tiktok threads bluesky',
+      media_kind_not_taken: 'youtube',
+    }),
+  );
+
+  t('a gif moves everywhere, silent', () =>
+    deepEqual(files(gifProbe()), {
+      fits: 'x linkedin',
+      '480x480 30 2000k silent': 'instagram/reel tiktok youtube facebook threads pinterest bluesky telegram',
+    }),
+  );
+
+  t('covers come of an image, or of the frame that a poster shows', () => {
+    const covers = (['youtube', 'instagram', 'facebook', 'pinterest', 'telegram'] as const).map((platform) => ({
+      platform,
+      use: 'cover' as const,
+    }));
+    deepEqual(files(imageProbe({ width: 1080, height: 1920 }), covers), {
+      'image 1280x720 padded jpeg': 'youtube/cover',
+      fits: 'instagram/cover facebook/cover pinterest/cover telegram/cover',
+    });
+    deepEqual(files(videoProbe(minute), [{ platform: 'youtube', use: 'cover' }]), {
+      'frame 1280x720 jpeg': 'youtube/cover',
+    });
+    const plan = one('instagram', 'cover', videoProbe({ durationMs: 900 }));
+    equal(plan?.outcome === 'rendition' && plan.spec.kind === 'frame' && plan.spec.atMs, 450);
+    equal(one('x', 'cover', imageProbe())?.outcome, 'failed');
+    equal(one('tiktok', 'cover', imageProbe())?.outcome, 'failed');
+  });
+
+  t('the id of a rendition is that of its spec, for ever', () => {
+    const plan = one('x', 'feed', videoProbe(minute));
+    equal(plan?.outcome === 'rendition' && plan.id, 'c2ea353c926dc071fadedccdd2a068f1');
+  });
+});
+
+suite('what is made when a file comes in', (t) => {
+  const uses = (needs: readonly MediaNeed[]) => needs.map(({ platform, use }) => `${platform}/${use}`).join(' ');
+  t('is what a post without more words would use', () => {
+    equal(uses(initialNeeds('video', ['x', 'instagram', 'facebook', 'x'])), 'x/feed instagram/reel facebook/feed');
+    equal(uses(initialNeeds('gif', ['instagram'])), 'instagram/reel');
+    equal(uses(initialNeeds('image', ['instagram', 'tiktok'])), 'instagram/feed tiktok/feed');
+    deepEqual(initialNeeds('image', []), []);
+  });
+
+  t('is a poster too, but of documents', () => {
+    deepEqual(posterSpec(videoProbe(minute)), {
+      kind: 'frame',
+      format: 'jpeg',
+      width: 1280,
+      height: 720,
+      fit: 'scale',
+      atMs: 1000,
+      quality: 85,
+      maxBytes: 1_000_000,
+    });
+    deepEqual(posterSpec(imageProbe({ width: 300, height: 200 })), {
+      kind: 'image',
+      format: 'jpeg',
+      width: 300,
+      height: 200,
+      fit: 'scale',
+      quality: 85,
+      maxBytes: 1_000_000,
+    });
+    equal(posterSpec(gifProbe())?.kind, 'image');
+    equal(posterSpec(documentProbe()), null);
+  });
+});

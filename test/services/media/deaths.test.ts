@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { clip } from '#test/support/clip.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MediaWorld } from './world.ts';
+
+const script = fileURLToPath(new URL('./media-process.ts', import.meta.url));
+/** In the order in which one file meets them. */
+const points = [
+  ...['media:after-store-blob', 'media:after-stored', 'media:after-probed', 'media:after-planned'],
+  ...['media:after-rendition-put', 'media:after-rendition', 'media:before-finish', 'media:after-finish'],
+];
+const single = ['MediaStored', 'MediaProbed', 'MediaTranscoded'];
+
+suite('media deaths', { timeoutMs: 240_000 }, (t) => {
+  let world: MediaWorld;
+  const mortals = new Mortals(script, () => [world.posts.url]);
+  const picture = (side: number) =>
+    sharp({ create: { width: side, height: side, channels: 3, background: '#481' } })
+      .png()
+      .toBuffer();
+  const fine = async (id: string): Promise<void> => {
+    const { needs } = await world.settled(id, 'transcoded');
+    const story = await world.story(id);
+    for (const type of single) assert.equal(story.filter((one) => one === type).length, 1, story.join(' '));
+    for (const need of needs.values()) assert.ok(['ready', 'fits'].includes(need.status), JSON.stringify(need));
+    assert.equal(story.filter((one) => one === 'MediaRenditionReady').length, needs.size);
+    assert.deepEqual(await world.keys(id), await world.named(id));
+  };
+
+  t.before(async () => {
+    world = await MediaWorld.open();
+  });
+  t.after(async () => {
+    await mortals.end();
+    await world.close();
+  });
+
+  t('one file over which somebody dies at every gap: each outcome once, and no blob that nobody names', async () => {
+    const id = await world.upload(await picture(500), { contentType: 'image/png', platforms: ['instagram'] });
+    for (const point of points) await mortals.died(await mortals.child(point));
+    const last = await world.start();
+    await fine(id);
+    await last.stop();
+  });
+
+  t('asleep past its lease with a rendition in its hand: what it wakes up to do changes nothing', async () => {
+    for (const point of ['media:after-rendition-put', 'media:before-finish']) {
+      const sleeper = await mortals.child(point, 'SIGSTOP');
+      const id = await world.upload(await picture(510), { contentType: 'image/png', platforms: ['instagram'] });
+      await eventually('it sleeps', async () => (await world.story(id)).includes('MediaRenditionsPlanned'));
+      const next = await world.start();
+      await fine(id);
+      const story = await world.story(id);
+      const keys = await world.keys(id);
+      sleeper.kill('SIGCONT');
+      sleeper.kill('SIGTERM');
+      if (sleeper.exitCode === null) await once(sleeper, 'exit');
+      assert.equal(sleeper.exitCode, 0);
+      assert.deepEqual(await world.story(id), story, 'the sleeper wrote');
+      assert.deepEqual(await world.keys(id), keys);
+      await next.stop();
+    }
+  });
+
+  t('a file that kills whoever touches it is given up, and the worker goes on', async () => {
+    const id = await world.upload(await clip(), { contentType: 'video/mp4', platforms: ['x'] });
+    for (let death = 1; death <= 5; death += 1) await mortals.died(await mortals.child('media:after-store-blob'));
+    const worker = await world.start();
+    const { failure } = await world.settled(id, 'failed');
+    assert.equal(failure?.code, 'processing_failed');
+    assert.deepEqual(await world.keys(id), []);
+    await worker.stop();
+  });
+
+  t('a drain in the middle of the work is no death, and the next one goes on', async () => {
+    const id = await world.upload(await clip(), { contentType: 'video/mp4' });
+    const first = await world.start();
+    await eventually('it has begun', async () => (await world.job(id)) !== null && (await world.story(id)).length > 2);
+    await first.stop();
+    const job = await world.job(id);
+    assert.ok(job === null || job.attempts === 0, JSON.stringify(job));
+    const second = await world.start();
+    await world.settled(id, 'transcoded');
+    assert.deepEqual(await world.keys(id), await world.named(id));
+    await second.stop();
+  });
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import sharp from 'sharp';
+import { Cores } from '#services/media/cores.ts';
+import { clearOffers } from '#services/media/offers.ts';
+import { readyClip } from '#test/support/clip.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MediaWorld } from './world.ts';
+
+suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
+  let world: MediaWorld;
+  t.before(async () => {
+    world = await MediaWorld.open();
+  });
+  t.after(() => world.close());
+
+  const never = new AbortController().signal;
+  const picture = (side: number) =>
+    sharp({ create: { width: side, height: side, channels: 3, background: '#164' } })
+      .png()
+      .toBuffer();
+
+  t('the cores of a machine are shared out: never more threads than there are, and nobody waits for ever', async () => {
+    const options = { pool: world.posts.pool, ttlMs: 2_000, onError: () => undefined, count: 3, host: randomUUID() };
+    const both = [new Cores(options), new Cores(options)];
+    let busy = 0;
+    let most = 0;
+    const work = async (cores: Cores, wish: number): Promise<void> => {
+      const taken = await cores.take(wish, never);
+      busy += taken.threads;
+      most = Math.max(most, busy);
+      assert.ok(taken.threads >= 1 && taken.threads <= wish);
+      await new Promise((resolve) => setImmediate(resolve));
+      busy -= taken.threads;
+      taken.release();
+    };
+    await Promise.all(Array.from({ length: 12 }, (_, at) => work(both[at % 2] as Cores, (at % 3) + 1)));
+    assert.ok(most <= 3, `${most} threads on 3 cores`);
+    const all = await (both[0] as Cores).take(8, never);
+    assert.equal(all.threads, 3);
+    const stop = new AbortController();
+    const waiting = (both[1] as Cores).take(1, stop.signal);
+    stop.abort(new Error('drained'));
+    await assert.rejects(waiting);
+    all.release();
+    await Promise.all(both.map((one) => one.close()));
+  });
+
+  t(
+    'two workers and many files: each is worked on once, and a workspace with one is not behind one with many',
+    async () => {
+      const body = await picture(300);
+      const many: string[] = [];
+      for (let n = 0; n < 12; n += 1)
+        many.push(await world.upload(body, { contentType: 'image/png', platforms: ['x'] }));
+      const single = await world.upload(body, {
+        contentType: 'image/png',
+        platforms: ['x'],
+        workspaceId: randomUUID(),
+      });
+      const workers = [await world.start(), await world.start()];
+      await eventually('the one', async () => (await world.state(single)).status === 'transcoded');
+      const done = await Promise.all(many.map(async (id) => (await world.state(id)).status === 'transcoded'));
+      assert.ok(done.filter(Boolean).length < many.length, 'it came last');
+      for (const id of many) await world.settled(id, 'transcoded');
+      for (const id of [...many, single]) {
+        const story = await world.story(id);
+        assert.equal(new Set(story).size, story.length, story.join(' '));
+      }
+      for (const one of workers) await one.stop();
+    },
+  );
+
+  t('what a plan needs is asked for as soon as it is known, long before its time', async () => {
+    const { posts } = world;
+    const worker = await world.start();
+    const { id } = await readyClip(posts.store, posts.workspaceId, posts.blobs, { needs: [] });
+    const clientId = await posts.client();
+    const accounts = [await posts.connect(clientId, 'tiktok'), await posts.connect(clientId, 'threads')];
+    await posts.schedule(accounts, { dueAt: Date.now() + 86_400_000, body: { mediaIds: [id] } });
+    await eventually('both', async () => {
+      const state = await world.state(id);
+      if (state.status !== 'transcoded') return false;
+      const met = ['tiktok/feed', 'threads/feed'].map((key) => state.needs.get(key)?.status ?? '');
+      return met.every((status) => status === 'ready' || status === 'fits');
+    });
+    const story = await world.story(id);
+    assert.equal(story.filter((one) => one === 'MediaRenditionsRequested').length, 1, story.join(' '));
+    await worker.stop();
+  });
+
+  t(
+    'an upload that nobody registered is deleted a day after its URL expired, one that is waited for is not',
+    async () => {
+      const { posts } = world;
+      const worker = await world.start();
+      const body = await picture(310);
+      const offered = await world.offer(body, { contentType: 'image/png' });
+      const known = async () =>
+        (await posts.pool.query('select 1 from ops.media_offers where asset_id = $1', [offered.id])).rowCount === 1;
+      await eventually('the offer is heard of', known);
+      await worker.stop();
+      const deps = { pool: posts.pool, store: posts.store, blobs: posts.blobs, logger: posts.logger };
+      assert.equal(await clearOffers(deps, never), 0);
+      await posts.pool.query("update ops.media_offers set due_at = now() - interval '1 minute'");
+      const described = { name: 'late', clientId: null, folder: null, altText: null, platforms: [] };
+      await world.command(offered.id, { type: 'Register', ...described });
+      await clearOffers(deps, never);
+      assert.equal((await world.keys(offered.id)).length, 1, 'it is still needed');
+      const next = await world.start();
+      await world.settled(offered.id, 'transcoded');
+      await next.stop();
+      const other = await world.offer(body, { contentType: 'image/png' });
+      await posts.pool.query('insert into ops.media_offers (asset_id, key, due_at) values ($1, $2, now())', [
+        other.id,
+        other.key,
+      ]);
+      await clearOffers(deps, never);
+      assert.deepEqual(await world.keys(other.id), []);
+    },
+  );
+});

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import sharp from 'sharp';
+import { BlobError } from '#contracts/ports/blob-store.ts';
+import { platforms } from '#schemas/common.ts';
+import { clip } from '#test/support/clip.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MediaWorld } from './world.ts';
+
+const photo = (width = 1_600, height = 1_200) =>
+  sharp({ create: { width, height, channels: 3, background: '#7a4' } })
+    .jpeg()
+    .toBuffer();
+
+suite('media worker', { timeoutMs: 240_000 }, (t) => {
+  let world: MediaWorld;
+  let server: Server;
+  let origin = '';
+  const served = new Map<string, Buffer | number>();
+  t.before(async () => {
+    world = await MediaWorld.open();
+    server = createServer((request, response) => {
+      const found = served.get(request.url?.split('?')[0] ?? '') ?? 404;
+      if (typeof found === 'number') response.writeHead(found).end();
+      else response.writeHead(200, { 'content-length': found.length }).end(found);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await world.start();
+  });
+  t.after(async () => {
+    await world.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  t('an uploaded photo: each step once, what it needs made, the upload gone', async () => {
+    const id = await world.upload(await photo(), {
+      contentType: 'image/jpeg',
+      platforms: ['x', 'instagram', 'pinterest'],
+    });
+    const { stored, probe, needs } = await world.settled(id, 'transcoded');
+    const story = await world.story(id);
+    for (const type of ['MediaStored', 'MediaProbed', 'MediaRenditionsPlanned', 'MediaTranscoded'])
+      assert.equal(story.filter((one) => one === type).length, 1, story.join(' '));
+    assert.equal(stored?.kind, 'image');
+    assert.equal(probe?.width, 1_600);
+    assert.deepEqual([...needs.keys()].sort(), ['instagram/feed', 'pinterest/feed', 'x/feed']);
+    for (const need of needs.values())
+      assert.ok(need.status === 'fits' || need.status === 'ready', JSON.stringify(need));
+    assert.deepEqual(await world.keys(id), await world.named(id));
+  });
+
+  t('an uploaded clip for all networks, and a need that comes later', async () => {
+    const id = await world.upload(await clip(), { contentType: 'video/mp4' });
+    const { needs, poster, status } = await world.settled(id, 'transcoded');
+    assert.equal(status, 'transcoded');
+    assert.equal(needs.size, platforms.length);
+    for (const need of needs.values())
+      assert.ok(need.status === 'fits' || need.status === 'ready', JSON.stringify(need));
+    assert.ok(poster !== null && poster.width > 0);
+    await world.need(id, { platform: 'instagram', use: 'story' }, { platform: 'x', use: 'feed' });
+    await eventually('the story', async () => {
+      const state = await world.state(id);
+      if (state.status !== 'transcoded') return false;
+      const need = state.needs.get('instagram/story');
+      return need?.status === 'ready' || need?.status === 'fits';
+    });
+    await eventually('the end of the work', async () => (await world.job(id)) === null);
+    assert.equal((await world.story(id)).filter((one) => one === 'MediaTranscoded').length, 1);
+    assert.deepEqual(await world.keys(id), await world.named(id));
+  });
+
+  t('what is asked for after another network had the same file takes that file', async () => {
+    const id = await world.upload(await photo(3_000, 2_000), { contentType: 'image/jpeg', platforms: ['instagram'] });
+    await world.settled(id, 'transcoded');
+    const before = await world.keys(id);
+    await world.need(id, { platform: 'threads', use: 'feed' });
+    await eventually('the need', async () => {
+      const state = await world.state(id);
+      return state.status === 'transcoded' && ['ready', 'fits'].includes(state.needs.get('threads/feed')?.status ?? '');
+    });
+    const state = await world.settled(id, 'transcoded');
+    const [one, other] = ['instagram/feed', 'threads/feed'].map((key) => state.needs.get(key));
+    if (one?.status === 'ready' && other?.status === 'ready' && one.rendition === other.rendition) {
+      assert.equal(one.file.key, other.file.key);
+      assert.deepEqual(await world.keys(id), before);
+    }
+  });
+
+  t('a file that is not what it was sent as is quarantined, and nothing of it is kept', async () => {
+    const id = await world.upload(await photo(), { contentType: 'video/mp4' });
+    const { failure } = await world.settled(id, 'quarantined');
+    assert.equal(failure?.code, 'media_type_mismatch');
+    assert.deepEqual(await world.keys(id), []);
+  });
+
+  t('a picture of another type than it was sent as is stored as what it is', async () => {
+    const id = await world.upload(await photo(), { contentType: 'image/png', platforms: ['x'] });
+    const { stored } = await world.settled(id, 'transcoded');
+    assert.equal(stored?.contentType, 'image/jpeg');
+    assert.equal((await world.posts.blobs.head(stored?.key ?? ''))?.contentType, 'image/jpeg');
+    assert.deepEqual(await world.keys(id), await world.named(id));
+  });
+
+  t('text, nothing at all, a torn clip, an upload that changed: refused with a code, nothing kept', async () => {
+    const whole = await clip();
+    const text = await world.upload(Buffer.from('plain words '.repeat(20)), { contentType: 'image/jpeg' });
+    const torn = await world.upload(whole.subarray(0, 900), { contentType: 'video/mp4' });
+    const changed = await world.upload(await photo(), { contentType: 'image/jpeg', claimedBytes: 17 });
+    const table = [
+      [text, 'media_unsupported'],
+      [torn, 'media_unreadable'],
+      [changed, 'media_changed'],
+    ] as const;
+    for (const [id, code] of table) {
+      const { failure } = await world.settled(id, 'failed');
+      assert.equal(failure?.code, code);
+      assert.deepEqual(await world.keys(id), []);
+    }
+  });
+
+  t('an import is stored like an upload; what is no media, or not there, fails with a code', async () => {
+    served.set('/photo', await photo());
+    served.set('/page', Buffer.from('<!doctype html><title>no</title>'));
+    served.set('/gone', 410);
+    const id = await world.import(`${origin}/photo?signature=secret`, ['x']);
+    const page = await world.import(`${origin}/page`);
+    const gone = await world.import(`${origin}/gone`);
+    await world.settled(id, 'transcoded');
+    assert.deepEqual(await world.keys(id), await world.named(id));
+    const refused = async (one: string) => {
+      await eventually('its end', async () => ['failed', 'quarantined'].includes((await world.state(one)).status));
+      const state = await world.state(one);
+      return state.status === 'failed' || state.status === 'quarantined' ? state.failure?.code : null;
+    };
+    assert.ok(['import_not_media', 'media_reaches_out', 'media_unsupported'].includes((await refused(page)) ?? ''));
+    assert.equal(await refused(gone), 'import_refused');
+  });
+
+  t('a server that is away for a while is asked again, and one that stays away ends the import', async () => {
+    served.set('/later', 503);
+    const later = await world.import(`${origin}/later`, ['x']);
+    await eventually('a failed download', async () => ((await world.job(later))?.fetches ?? 0) > 0);
+    served.set('/later', await photo());
+    await world.settled(later, 'transcoded');
+    served.set('/never', 503);
+    const never = await world.import(`${origin}/never`, ['x']);
+    const { failure } = await world.settled(never, 'failed');
+    assert.equal(failure?.code, 'import_refused');
+  });
+
+  t('a store that is away is waited for, and not counted against the file', async () => {
+    const other = await MediaWorld.open();
+    let away = true;
+    const blobs = new Proxy(other.posts.blobs, {
+      get: (target, name) => {
+        const found = Reflect.get(target, name);
+        if (typeof found !== 'function') return found;
+        return (...given: unknown[]) => {
+          if (away && name !== 'close') return Promise.reject(new BlobError('unavailable', 'away'));
+          return Reflect.apply(found, target, given);
+        };
+      },
+    });
+    const running = await other.start({ blobs });
+    const id = await other.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
+    await eventually('tries', async () => ((await other.job(id))?.failures ?? 0) >= 7);
+    assert.equal((await other.job(id))?.attempts ?? 0, 0);
+    away = false;
+    await other.settled(id, 'transcoded');
+    await running.stop();
+    await other.close();
+  });
+
+  t('what it tells about itself', async () => {
+    const { registry, stop } = await world.start();
+    const id = await world.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
+    await world.settled(id, 'transcoded');
+    const text = await registry.metrics();
+    for (const name of ['media_steps_total', 'media_step_seconds', 'media_queue_length', 'media_in_work'])
+      assert.match(text, new RegExp(`# TYPE ${name} `));
+    await stop();
+  });
+});

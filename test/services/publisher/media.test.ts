@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { MediaCommand } from '#domain/media.ts';
+import { media } from '#domain/media.ts';
+import { mediaFailure } from '#domain/media-failures.ts';
+import { execute } from '#runtime/execute.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { clip, readyClip } from '#test/support/clip.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { eventually, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('files of a target', { timeoutMs: 180_000 }, (t) => {
+  let world: PublishingWorld;
+  let publisher: Running;
+  let clientId = '';
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    clientId = await world.client();
+    publisher = world.publisher();
+  });
+  t.after(async () => {
+    await publisher?.stop();
+    await world?.close();
+  });
+
+  const say = (id: string, command: MediaCommand) => execute(world.store, media, id, command, world.context());
+  const post = async (platform: 'tiktok' | 'instagram' | 'x' | 'facebook', body: object, dueAt?: number) => {
+    const account = await world.connect(clientId, platform);
+    const variants =
+      platform === 'tiktok'
+        ? [{ platform, contentOverride: null, mediaIdsOverride: null, overrides: { privacyLevel: 'SELF_ONLY' } }]
+        : [];
+    const { targetIds } = await world.schedule([account], {
+      body,
+      variants,
+      ...(dueAt === undefined ? {} : { dueAt }),
+    });
+    return targetIds[0] ?? '';
+  };
+  const failureOf = async (id: string) => {
+    const [state] = await world.all([id], 'failed');
+    return state?.status === 'failed' ? state.failure : null;
+  };
+
+  t('the network gets the source where it fits, with the post’s own words for who cannot see it', async () => {
+    const { id, probe } = await readyClip(world.store, world.workspaceId, world.blobs, { altText: 'a test picture' });
+    const target = await post('tiktok', { mediaIds: [id], mediaAltTexts: { [id]: 'bars that move' } });
+    await world.all([target], 'published');
+    const [row] = await world.sandbox.creates(target);
+    const [given] = row?.media ?? [];
+    assert.equal(given?.mediaId, id);
+    assert.deepEqual([given?.contentType, given?.width, given?.height], ['video/mp4', 720, 1280]);
+    assert.equal(given?.bytes, probe.bytes);
+    assert.equal(given?.altText, 'bars that move');
+  });
+
+  t('what nobody has asked for is asked for, waited for, and then goes out; nothing is claimed before', async () => {
+    const body = await clip();
+    const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const target = await post('tiktok', { mediaIds: [id] });
+    await eventually('it is asked for', async () =>
+      (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'),
+    );
+    assert.deepEqual(await world.story(`target-${target}`), ['TargetScheduled']);
+    const rendition = 'ab'.repeat(16);
+    const need = { platform: 'tiktok', use: 'feed' } as const;
+    const spec = {
+      kind: 'video',
+      mode: 'remux',
+      width: 720,
+      height: 1280,
+      fit: 'scale',
+      fps: null,
+      videoKbps: 900,
+      audio: null,
+      maxBytes: null,
+    } as const;
+    await say(id, { type: 'Plan', initial: false, needs: [{ ...need, outcome: 'rendition', id: rendition, spec }] });
+    const key = `${world.workspaceId}/${id}/${rendition}.mp4`;
+    const { bytes } = await world.blobs.put(key, body, { contentType: 'video/mp4', bytes: body.length });
+    const state = (await world.store.load(media, id)).state;
+    const sha256 = state.status === 'transcoded' ? (state.stored?.sha256 ?? '') : '';
+    const file = { key, contentType: 'video/mp4', bytes, sha256, width: 720, height: 1280, durationMs: 5_000 };
+    await say(id, { type: 'RecordRendition', rendition, file });
+    await world.all([target], 'published');
+    const requested = (await world.story(`media-${id}`)).filter((one) => one === 'MediaRenditionsRequested');
+    assert.equal(requested.length, 1);
+    assert.equal(await world.created(target), 1);
+  });
+
+  t('what cannot be made fails it in the words of the rendition; what never comes ends in time', async () => {
+    const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const failure = mediaFailure('media_too_long', 'TikTok takes videos of at most 600 s.');
+    await say(id, {
+      type: 'Plan',
+      initial: false,
+      needs: [{ platform: 'tiktok', use: 'feed', outcome: 'failed', failure }],
+    });
+    const said = await failureOf(await post('tiktok', { mediaIds: [id] }));
+    assert.deepEqual(
+      [said?.category, said?.code, said?.message, said?.mediaId, said?.retryable],
+      ['media', failure.code, failure.message, id, false],
+    );
+
+    const other = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const late = await failureOf(await post('tiktok', { mediaIds: [other.id] }, Date.now() - 31 * 60_000));
+    assert.deepEqual([late?.code, late?.mediaId, late?.retryable], ['media_not_ready', other.id, true]);
+  });
+
+  t('a file that is not there, or somebody else’s, is missing', async () => {
+    const elsewhere = await readyAsset(world.store, randomUUID(), 'video');
+    for (const id of [randomUUID(), elsewhere.id]) {
+      const said = await failureOf(await post('tiktok', { mediaIds: [id] }));
+      assert.deepEqual([said?.code, said?.mediaId], ['media_missing', id]);
+    }
+  });
+
+  t(
+    'the network does not believe what it is told: a file that is another is refused, and nothing is made',
+    async () => {
+      const { id, key } = await readyClip(world.store, world.workspaceId, world.blobs);
+      const text = Buffer.from('no clip at all');
+      await world.blobs.put(key, text, { contentType: 'video/mp4', bytes: text.length });
+      const target = await post('tiktok', { mediaIds: [id] });
+      const said = await failureOf(target);
+      assert.deepEqual([said?.category, said?.mediaId], ['invalid_content', id]);
+      assert.equal(await world.created(target), 0);
+    },
+  );
+});
