@@ -1,6 +1,6 @@
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { coverOf, type GateMedia } from '#domain/platforms/index.ts';
+import { type GateMedia, misfits, useRules } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
@@ -102,7 +102,7 @@ export const standingOf = (
     files: {
       gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
       media: mediaIds.flatMap((id) => shown.find(({ mediaId }) => mediaId === id) ?? []),
-      cover: files.find(({ use }) => use === 'cover') ?? (coverOf(platform) ? posterOf(shown, usable) : null),
+      cover: files.find(({ use }) => use === 'cover') ?? posterOf(platform, shown, usable),
     },
   };
 };
@@ -123,11 +123,21 @@ const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string
   return { kind: 'waiting', asked: state !== undefined };
 };
 
-/** The still that the first video has anyway. */
-const posterOf = (shown: readonly Outgoing[], assetOf: (id: string) => Asset | null): Outgoing | null => {
+/** The still that the first video has anyway, where the network takes it as it is: nobody made it for this one. */
+const posterOf = (
+  platform: Platform,
+  shown: readonly Outgoing[],
+  assetOf: (id: string) => Asset | null,
+): Outgoing | null => {
   const video = shown.find(({ kind }) => kind === 'video');
   const poster = video === undefined ? null : (assetOf(video.mediaId)?.poster ?? null);
-  if (video === undefined || poster === null) return null;
+  const rules = useRules(platform, 'cover');
+  if (video === undefined || poster === null || rules === null) return null;
+  const { contentType, bytes, width, height } = poster;
+  const size = { width, height, durationMs: null, frames: 1 };
+  const image = { format: 'jpeg', alpha: false, srgb: true, upright: true, located: false };
+  const none = { video: null, audio: null, digitalSourceType: null };
+  if (misfits(rules, { kind: 'image', contentType, bytes, ...size, image, ...none }).length > 0) return null;
   const { mediaId, altText } = video;
   return { ...poster, mediaId, altText, kind: 'image', use: 'cover', durationMs: null };
 };

@@ -99,13 +99,21 @@ export const compose = async (
   );
 
 /** Waits until every target of the post is published and the post says so; answers it. */
-export const published = (http: Caller, postId: string, within = 60_000): Promise<Answered> =>
-  until(
-    `post ${postId} published`,
-    async () => {
-      const answered = await http.get(`/posts/${postId}`).catch(() => null);
-      if (answered?.status !== 200 || answered.data.status !== 'published') return null;
-      return targetsOf(answered).every(({ status }) => status === 'published') ? answered : null;
-    },
-    within,
-  );
+export const published = async (http: Caller, postId: string, within = 60_000): Promise<Answered> => {
+  let last: Answered | null = null;
+  try {
+    return await until(
+      `post ${postId} published`,
+      async () => {
+        const answered = await http.get(`/posts/${postId}`).catch(() => null);
+        if (answered?.status !== 200) return null;
+        last = answered;
+        if (answered.data.status !== 'published') return null;
+        return targetsOf(answered).every(({ status }) => status === 'published') ? answered : null;
+      },
+      within,
+    );
+  } catch (error) {
+    throw new Error(`as it was seen last: ${JSON.stringify(last)}`, { cause: error });
+  }
+};
