@@ -2,15 +2,11 @@ import path from 'node:path';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
-import { download } from '#runtime/egress/download.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
-import type { FetchFile } from './deps.ts';
+import { fetchThroughGuard } from './fetch.ts';
 import { watch } from './health.ts';
 import { startMedia } from './media.ts';
 import { migrateMedia } from './tables.ts';
@@ -24,11 +20,7 @@ await runProcess({
     const { pool, log, blobs } = parts;
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
-    await migratePositions(pool);
-    await migrateLeases(pool);
     await migrateMedia(pool);
-    const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));
-    const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts });
     const folder = await WorkFolder.open(
       path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'media'),
     );
@@ -38,8 +30,7 @@ await runProcess({
       workDir: await folder.of('transcoder'),
       warn: (message) => logger.warn(message),
     });
-    const fetchFile: FetchFile = (url, options) => download(guard, url, options);
-    const tools = { transcoder, fetchFile, folder, blobs };
+    const tools = { transcoder, fetchFile: fetchThroughGuard(config), folder, blobs };
     const deps = { log, eventStore: parts.store, store, codec, pool, config, logger, registry, readiness, ...tools };
     const media = startMedia(deps, signal);
     watch(readiness, parts, transcoder, media);

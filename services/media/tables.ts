@@ -1,9 +1,13 @@
 import type { Pool } from 'pg';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 
-/** What the media worker keeps for itself: what is to be worked on, and offers whose upload may have to be cleared away. */
-export const migrateMedia = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
+/** What the media worker keeps: its positions and leases, what is to be worked on, offers whose upload may be left over. */
+export const migrateMedia = async (pool: Pool): Promise<void> => {
+  await migratePositions(pool);
+  await migrateLeases(pool);
+  await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;
       create table if not exists ops.media_jobs (
@@ -33,3 +37,4 @@ export const migrateMedia = (pool: Pool): Promise<void> =>
       );
       create index if not exists media_offers_due on ops.media_offers (due_at)`);
   });
+};

@@ -107,7 +107,8 @@ const giveUp = async (held: Held): Promise<void> => {
 
 /**
  * Deletes what the stream does not name: the upload once its copy is recorded, what was written before a death and made
- * anew after it, and everything of a file that was refused. The row goes after it, so a death in between repeats it.
+ * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. The row
+ * goes last, so a death in between repeats it.
  */
 const tidy = async (held: Held): Promise<void> => {
   const { state } = held;

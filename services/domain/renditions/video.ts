@@ -22,10 +22,14 @@ export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, pr
   return encodeOf(need, rules, { ...probe, width, height, durationMs });
 };
 
-/** Another wrapping may be a little larger than the one it replaces; null where that could be too large. */
+/** Streams that players know inside an MP4 (mp4ra.org, "Codecs"; no network documents any other there). */
+const carried: readonly string[] = ['h264', 'hevc', 'vp9', 'av1', 'mpeg4', 'aac', 'mp3', 'ac3', 'eac3', 'opus', 'alac'];
+
+/** Another wrapping may be a little larger than the one it replaces; null where that could be too large, or cannot hold it. */
 const remuxOf = (rules: VideoRules, probe: MediaProbe): VideoSpec | null => {
   const { video, audio, width, height, bytes, durationMs } = probe;
   if (video === null || width === null || height === null || durationMs === null) return null;
+  if (!carried.includes(video.codec) || (audio !== null && !carried.includes(audio.codec))) return null;
   const maxBytes = Math.ceil(bytes * 1.01) + 65_536;
   if (!rules.containers.includes('mp4') || maxBytes > rules.bytes.max) return null;
   const average = (bytes * 8) / Math.max(1, durationMs);

@@ -75,6 +75,14 @@ suite('renditions of ten networks', (t) => {
     ),
   );
 
+  t('sound that an MP4 cannot carry is encoded, and the pictures with it', () => {
+    const audio = { codec: 'pcm_s16le', profile: null, channels: 2, sampleRate: 48_000, bitrate: 1_536_000 };
+    deepEqual(files(videoProbe({ ...minute, audio }, { container: 'mov', located: true })), {
+      '1280x720 own 5000k': 'x telegram',
+      '1920x1080 own 6000k': 'instagram/reel tiktok youtube facebook linkedin threads pinterest bluesky',
+    });
+  });
+
   t('a limit of size leads down the ladder, as far as the network needs and no further', () =>
     deepEqual(files(videoProbe({ ...minute, durationMs: 600_000, bytes: 3_000_000_000 }, { hdr: true })), {
       media_too_long: 'x threads',

@@ -1,0 +1,11 @@
+import type { Config } from '#runtime/config.ts';
+import { download } from '#runtime/egress/download.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import type { FetchFile } from './deps.ts';
+
+/** Imports leave through the guard, like everything that a caller names. */
+export const fetchThroughGuard = (config: Pick<Config, 'baseUrl' | 'consoleUrl' | 'privateTargets'>): FetchFile => {
+  const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));
+  const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts });
+  return (url, options) => download(guard, url, options);
+};
