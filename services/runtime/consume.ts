@@ -222,6 +222,16 @@ const asPosition = (row: { lane: string; next_offset: string | null; position: s
   position: row.position === null ? null : BigInt(row.position),
 });
 
+/** Those that lie further than all before them: a log that repeats itself may do so inside of one batch, too. */
+const onward = (records: readonly StoredBytes[], from: bigint | null): readonly StoredBytes[] => {
+  let reached = from;
+  return records.filter(({ position }) => {
+    if (reached !== null && position <= reached) return false;
+    reached = position;
+    return true;
+  });
+};
+
 /** Milliseconds for which what was passed over may stay unstored. */
 const passedOverMs = 1_000;
 
@@ -370,7 +380,7 @@ class Member implements Consumer {
     if (prepare !== undefined) await this.#insisting(held, prepare);
     const known = held.position;
     const wanted = all.filter((one) => this.#wants(one, all));
-    const records = replay === 'never' && known !== null ? wanted.filter((one) => one.position > known) : wanted;
+    const records = replay === 'never' ? onward(wanted, known) : wanted;
     if (all.length > 0 && wanted.length === 0 && held.state === 'running' && this.#options.relaxed !== true) {
       this.#passOver(lane, held, nextOffset, position);
       return;

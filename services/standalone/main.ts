@@ -86,7 +86,7 @@ const run: (
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
-  screen.step('Starting the projections, the publisher and the webhooks');
+  screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads({ ...own, DATABASE_URL: databaseUrl, PORT: String(door.port) }, report);
   onClose(threads.stop);
   await threads.ready;

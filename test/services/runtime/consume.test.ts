@@ -179,6 +179,23 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(one.group), [0, 1, 2, 3]);
   });
 
+  t('a batch in which a log repeats itself, as after the death of its relay, is handed over once', async () => {
+    const list = await records(client(3));
+    const handed: number[] = [];
+    const group = `g-${randomUUID()}`;
+    const one = start({
+      group,
+      replay: 'never',
+      apply: async (tx, events) => {
+        handed.push(...events.map(({ revision }) => revision));
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await one.assigned();
+    await one.give([...list.slice(0, 3), ...list.slice(1)], { nextOffset: 6n });
+    assert.deepEqual(handed, [0, 1, 2, 3]);
+  });
+
   t('kinds that nobody asked for are passed over undecoded', async () => {
     const [first] = await records(client(0));
     assert.ok(first !== undefined);
