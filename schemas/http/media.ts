@@ -99,6 +99,13 @@ export const Media = Type.Object({
   posterUrl: Address,
   failure: Nullable(MediaFailure),
   readiness: Type.Record(Type.String(), Readiness, { description: 'By platform.' }),
+  progress: Nullable(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Of what is being made now. Null: nobody has said yet, or nothing is.',
+    }),
+  ),
   variants: Type.Array(Variant),
   ...stamps,
 });

@@ -4,6 +4,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { migrateProgress } from '#runtime/progress.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { openDoor } from './server.ts';
 import { baseUrlOf, startApi } from './start.ts';
@@ -21,6 +22,7 @@ await runProcess({
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
     await migrateWebhooks(parts.pool);
+    await migrateProgress(parts.pool);
     const api = await startApi({ parts, door, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });

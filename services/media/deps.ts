@@ -54,5 +54,7 @@ export interface Tools {
   readonly jobs: Jobs;
   readonly folder: WorkFolder;
   readonly metrics: MediaMetrics | null;
+  /** How far the rendering of an asset has come; does not wait. @param done 0–1 */
+  readonly progress: (assetId: string, done: number) => void;
   readonly logger: Logger;
 }

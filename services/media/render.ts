@@ -84,7 +84,7 @@ const mostThreads = (kind: MediaKind): number => (kind === 'video' || kind === '
 
 const rendering = async (
   held: Held,
-  { transcoder, cores }: Tools,
+  { transcoder, cores, progress }: Tools,
   wanted: readonly Omit<WantedRendition, 'to'>[],
 ): Promise<readonly MadeRendition[]> => {
   const probe = probeOf(held.asset);
@@ -94,7 +94,11 @@ const rendering = async (
     return await transcoder.render(
       source,
       wanted.map((one) => ({ ...one, to: path.join(held.folder, `made-${one.id}`) })),
-      { threads: taken.threads, signal: AbortSignal.any([held.signal, taken.signal]) },
+      {
+        threads: taken.threads,
+        signal: AbortSignal.any([held.signal, taken.signal]),
+        onProgress: (done) => progress(held.id, done),
+      },
     );
   } finally {
     taken.release();

@@ -2,11 +2,13 @@ import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { migrateProgress } from '#runtime/progress.ts';
 
 /** What the media worker keeps: its positions and leases, what is to be worked on, offers whose upload may be left over. */
 export const migrateMedia = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
+  await migrateProgress(pool);
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;

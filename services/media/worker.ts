@@ -1,6 +1,7 @@
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
+import { endProgress, reportProgress } from '#runtime/progress.ts';
 import type { Bell } from './bell.ts';
 import { Cores } from './cores.ts';
 import type { MediaDeps, Tools } from './deps.ts';
@@ -36,6 +37,8 @@ export class Worker {
   readonly #underWay = new Map<string, Set<Promise<void>>>();
   /** Whether what is under way must stay the only one. */
   #alone = false;
+  /** The newest report of each asset's progress: the row goes after it. */
+  readonly #reports = new Map<string, Promise<void>>();
   #lookedAt = performance.now();
 
   constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
@@ -61,12 +64,20 @@ export class Worker {
   }
 
   async run(): Promise<void> {
-    const { folder, transcoder, fetchFile, registry, logger, config, pollMs = 1_000 } = this.#deps;
+    const { folder, transcoder, fetchFile, registry, logger, config, pool, pollMs = 1_000 } = this.#deps;
     const metrics =
       registry === undefined
         ? null
         : mediaMetrics(registry, { queued: () => this.#jobs.length(), underWay: () => this.#running });
-    const tools: Tools = { transcoder, fetchFile, cores: this.#cores, jobs: this.#jobs, folder, metrics, logger };
+    const progress = (assetId: string, done: number): void => {
+      // One that fails is made up for by the next.
+      this.#reports.set(
+        assetId,
+        reportProgress(pool, assetId, done).catch(() => undefined),
+      );
+    };
+    const parts = { cores: this.#cores, jobs: this.#jobs, progress };
+    const tools: Tools = { transcoder, fetchFile, folder, metrics, logger, ...parts };
     const isOver = (): boolean => this.#signal.aborted;
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     try {
@@ -137,6 +148,8 @@ export class Worker {
       await this.#putOff(assetId, lease, error, failures);
     } finally {
       await tools.folder.clear(assetId).catch(() => undefined);
+      await this.#reports.get(assetId);
+      if (this.#reports.delete(assetId)) await endProgress(this.#deps.pool, assetId).catch(() => undefined);
       lease.release();
     }
   }

@@ -7,6 +7,7 @@ import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { processEnv } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { openDoor } from '#services/api/server.ts';
@@ -86,6 +87,7 @@ const run: (
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
+  await migrateProgress(parts.pool);
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads({ ...own, DATABASE_URL: databaseUrl, PORT: String(door.port) }, report);
   onClose(threads.stop);

@@ -31,6 +31,7 @@ import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
+import { migrateProgress } from '#runtime/progress.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
@@ -146,6 +147,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   await migratePositions(pool);
   await migrateReadModels(pool);
   await migrateWebhooks(pool);
+  await migrateProgress(pool);
   const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const codec = new EventCodec(new TestKeys());
   const store = new DomainStore(eventStore, codec, defaultPartitions);

@@ -41,6 +41,7 @@ const registered = {
   posterUrl: null,
   failure: null,
   readiness: { instagram: 'preparing', x: 'preparing' },
+  progress: null,
   variants: [],
   createdAt: asked,
   updatedAt: asked,
@@ -71,6 +72,7 @@ export const exampleMedia = {
   url: address('original'),
   posterUrl: address('poster.jpg'),
   readiness: { instagram: 'ready', x: 'not_needed' },
+  progress: null,
   variants: [
     {
       platform: 'instagram',

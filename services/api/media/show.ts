@@ -1,5 +1,6 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { MediaRow, NeedRow } from '#projections/media.ts';
+import { progressOf } from '#runtime/progress.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { away } from './blobs.ts';
@@ -63,8 +64,18 @@ const figures = async (row: MediaRow, need: NeedRow, address: (file: File) => Pr
   return { contentType, width, height, durationMs, bytes, url: await address(row.source) };
 };
 
-/** @throws Unavailable while the blob store is away */
-export const showMedia = async ({ deps, now }: Asking, row: MediaRow) => {
+/** Of those that are being worked on. */
+export const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly MediaRow[]) =>
+  progressOf(
+    deps.pool,
+    rows.filter((row) => Object.values(readinessOf(row)).includes('preparing')).map(({ id }) => id),
+  );
+
+/**
+ * @param progress 0–1 of what is being made now; null where nobody said
+ * @throws Unavailable while the blob store is away
+ */
+export const showMedia = async ({ deps, now }: Asking, row: MediaRow, progress: number | null = null) => {
   const address = addresses(deps.blobs, row, now);
   const shown = async (file: File | null): Promise<string | null> =>
     file === null || isRefused(row) ? null : address(file);
@@ -88,6 +99,7 @@ export const showMedia = async ({ deps, now }: Asking, row: MediaRow) => {
     posterUrl: await shown(row.poster),
     failure: row.failure,
     readiness: readinessOf(row),
+    progress,
     variants: await Promise.all(
       row.needs.map(async (need) => ({
         platform: need.platform,

@@ -2,7 +2,7 @@ import { getMedia as queryMedia } from '#projections/media.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Media } from '#schemas/http/media.ts';
 import { exampleMedia } from '../media/examples.ts';
-import { showMedia } from '../media/show.ts';
+import { progressOfRows, showMedia } from '../media/show.ts';
 import { operation } from '../operation.ts';
 import { readRow } from '../rows.ts';
 
@@ -25,6 +25,7 @@ export const getMedia = operation({
   handle: async (call) => {
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'media', ['media'], (id) => queryMedia(deps.knex, workspaceId, id));
-    return { data: await showMedia(call, row), revision: row.revision };
+    const progress = await progressOfRows(call, [row]);
+    return { data: await showMedia(call, row, progress.get(row.id) ?? null), revision: row.revision };
   },
 });

@@ -3,7 +3,7 @@ import type { NewestFirst } from '#projections/rows.ts';
 import { Media, MediaQuery } from '#schemas/http/media.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { exampleMedia } from '../media/examples.ts';
-import { showMedia } from '../media/show.ts';
+import { progressOfRows, showMedia } from '../media/show.ts';
 import { operation } from '../operation.ts';
 
 export const listMedia = operation({
@@ -34,7 +34,11 @@ export const listMedia = operation({
     return listPage('listMedia', call, {
       rows: async (page: { readonly after: NewestFirst | null; readonly limit: number }) => {
         const { rows, hasMore } = await queryMedia(deps.knex, workspaceId, filters, page);
-        const shown = rows.map(async (row) => ({ row, media: await showMedia(call, row) }));
+        const progress = await progressOfRows(call, rows);
+        const shown = rows.map(async (row) => ({
+          row,
+          media: await showMedia(call, row, progress.get(row.id) ?? null),
+        }));
         return { rows: await Promise.all(shown), hasMore };
       },
       keyOf: ({ row }) => newestFirst(row),

@@ -5,6 +5,7 @@ import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
 import { execute } from '#runtime/execute.ts';
+import { endProgress, reportProgress } from '#runtime/progress.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { assetEvents, readyAsset } from '#test/support/assets.ts';
 import { composer, refused } from '#test/support/composing.ts';
@@ -459,6 +460,12 @@ suite('an asset as shown', (t) => {
       youtube: 'failed',
     });
     assert.equal(shown.data.publishable, false, 'wait for this, not for a network');
+    assert.equal(shown.data.progress, null);
+    await reportProgress(world.pool, id, 0.25);
+    const later = await world.owner.get(`/media/${id}`);
+    assert.equal(later.data.progress, 0.25);
+    assert.equal((await world.owner.get('/media?limit=100')).rows.find((row) => row.id === id)?.progress, 0.25);
+    await endProgress(world.pool, id);
     const variants = shown.data.variants as readonly Readonly<Record<string, unknown>>[];
     assert.deepEqual(
       variants.map(({ platform, use, status, bytes: has, width, failure: why }) => [

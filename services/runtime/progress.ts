@@ -1,0 +1,48 @@
+import type { Pool } from 'pg';
+import { withMigrationLock } from './migrate.ts';
+
+/**
+ * How far long work has come, for those who wait for it. Worth nothing once it is over, so the table is unlogged: after
+ * a crash of Postgres it is empty, and the next report fills it.
+ */
+
+export const migrateProgress = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create unlogged table if not exists ops.progress (
+        id uuid primary key,
+        -- 0–1.
+        done float4 not null,
+        at timestamptz not null default now()
+      ) with (fillfactor = 50)`);
+  });
+
+/** A report that is older than this is of somebody who has died, milliseconds. */
+const freshMs = 60_000;
+
+/** @param done 0–1 */
+export const reportProgress = async (pool: Pool, id: string, done: number): Promise<void> => {
+  await pool.query({
+    name: 'progress-report',
+    text: `insert into ops.progress (id, done) values ($1, $2)
+           on conflict (id) do update set done = excluded.done, at = now()`,
+    values: [id, done],
+  });
+};
+
+export const endProgress = async (pool: Pool, id: string): Promise<void> => {
+  await pool.query('delete from ops.progress where id = $1', [id]);
+};
+
+/** Of those that somebody works on now; 0–1. */
+export const progressOf = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+  if (ids.length === 0) return new Map();
+  const { rows } = await pool.query<{ id: string; done: number }>({
+    name: 'progress-of',
+    text: `select id::text as id, done from ops.progress
+           where id = any($1::uuid[]) and at > now() - $2 * interval '1 millisecond'`,
+    values: [ids, freshMs],
+  });
+  return new Map(rows.map(({ id, done }) => [id, done]));
+};
