@@ -7,6 +7,7 @@
 import { parseArgs } from 'node:util';
 import { fitting } from './media/fitting.ts';
 import { renditions } from './media/renditions.ts';
+import { sharing } from './media/sharing.ts';
 import { machine } from './media/tools.ts';
 import { type BenchRow, printRows } from './row.ts';
 import { upload } from './upload.ts';
@@ -16,6 +17,7 @@ type Part = (quick: boolean) => Promise<readonly BenchRow[]>;
 const parts: Readonly<Record<string, { readonly says: string; readonly run: Part }>> = {
   renditions: { says: 'one source that fits nobody, made into what ten networks take', run: renditions },
   fitting: { says: 'one source that fits, from its registration to media.ready', run: fitting },
+  sharing: { says: 'two workers and six clips: how many processors they use', run: sharing },
   upload: { says: 'a large file through the api to a folder', run: (quick) => upload({ quick }) },
 };
 

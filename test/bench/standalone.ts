@@ -36,6 +36,7 @@ export interface Standalone {
   readonly pid: number;
   readonly databaseUrl: string;
   readonly secretKey: string;
+  readonly dataDir: string;
   readonly pool: pg.Pool;
   /** Test keys of one workspace. */
   readonly keys: readonly string[];
@@ -187,6 +188,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
       pid: child.pid ?? Number.NaN,
       databaseUrl,
       secretKey,
+      dataDir,
       pool,
       keys,
       clientId,

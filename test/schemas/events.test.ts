@@ -6,6 +6,7 @@ import { apikey } from '#domain/apikey.ts';
 import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { invite } from '#domain/invite.ts';
+import { media } from '#domain/media.ts';
 import { post } from '#domain/post.ts';
 import { request } from '#domain/request.ts';
 import { target } from '#domain/target.ts';
@@ -40,11 +41,12 @@ suite('event catalogue', (t) => {
 
   t('names each event once, as a fact', () => {
     equal(new Set(events.map(({ type }) => type)).size, events.length);
-    for (const { type } of events) match(type, /^[A-Z][a-zA-Z]+(ed|Started|Unknown|Over|Held|ToPlatform|OnPlatform)$/);
+    for (const { type } of events)
+      match(type, /^[A-Z][a-zA-Z]+(ed|Ready|Started|Unknown|Over|Held|ToPlatform|OnPlatform)$/);
   });
 
   t('has a decider for every kind', () => {
-    const deciders = [workspace, apikey, client, clientname, invite, account, post, target, webhook, request];
+    const deciders = [workspace, apikey, client, clientname, invite, account, media, post, target, webhook, request];
     deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
   });
 

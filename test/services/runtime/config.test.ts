@@ -45,6 +45,16 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   WEBHOOK_BREAKER_FAILURES: { right: '1', wrong: ['0'] },
   WEBHOOK_BREAKER_MS: { right: '10', wrong: ['9'] },
   WEBHOOK_DISABLE_AFTER_MS: { right: '100', wrong: ['99'] },
+  BLOB_DIR: { right: '/srv/blobs', wrong: [] },
+  S3_ENDPOINT: { right: 'http://s3:7070', wrong: ['s3:7070', 'ftp://s3'] },
+  S3_PUBLIC_ENDPOINT: { right: 'https://files.example', wrong: ['files.example'] },
+  S3_BUCKET: { right: 'media', wrong: [] },
+  S3_REGION: { right: 'eu-central-1', wrong: [] },
+  S3_ACCESS_KEY_ID: { right: 'key', wrong: [] },
+  S3_SECRET_ACCESS_KEY: { right: 'secret', wrong: [] },
+  FFMPEG_PATH: { right: '/usr/bin/ffmpeg', wrong: [] },
+  MEDIA_CONCURRENCY: { right: '1', wrong: ['0', '65'] },
+  MEDIA_TEMP_DIR: { right: '/var/tmp/media', wrong: [] },
 };
 
 const help = configHelp();
