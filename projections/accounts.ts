@@ -157,15 +157,18 @@ const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<Readonly
 export const groupOf = async (knex: Knex, workspaceId: string, clientId: string): Promise<readonly AccountRow[]> =>
   (await groupsByClient(knex, clientId))?.filter((row) => row.workspace_id === workspaceId) ?? [];
 
-/** Networks with a connected account: of the client, or of the whole workspace. */
+/** Networks with a connected account: of the client, or of the workspace's live clients. */
 export const livePlatforms = async (
   knex: Knex,
   workspaceId: string,
   clientId: string | null,
 ): Promise<readonly Platform[]> => {
-  const query = knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' });
-  if (clientId !== null) query.where({ client_id: clientId });
-  const rows: { platform: Platform }[] = await query.distinct('platform').orderBy('platform');
+  const archived = knex('read.clients as c').whereRaw('c.id = a.client_id').whereNotNull('c.archived_at');
+  const query = knex('read.accounts as a')
+    .where({ 'a.workspace_id': workspaceId, 'a.status': 'connected' })
+    .whereNotExists(archived);
+  if (clientId !== null) query.where({ 'a.client_id': clientId });
+  const rows: { platform: Platform }[] = await query.distinct('a.platform').orderBy('a.platform');
   return rows.map(({ platform }) => platform);
 };
 

@@ -20,7 +20,13 @@ type GetPermission = Extract<Permission, { method: 'GET' }>;
 /** What of the disk store is served. */
 type Store = Pick<DiskBlobs, 'put' | 'head' | 'get'>;
 
-export const serve = (store: Store, urls: SignedUrls): ServedBlobs => ({
+/** The longest that an upload may take, milliseconds: 5 GiB at 2 Mbit/s. */
+const longestMs = 6 * 3_600_000;
+
+/** Uploads under way, by key. Of those to one key the newest wins: nobody fills the disk through one URL. */
+type Uploads = Map<string, AbortController>;
+
+export const serve = (store: Store, urls: SignedUrls, uploads: Uploads = new Map()): ServedBlobs => ({
   prefix: PREFIX,
   handle: async (request) => {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -30,7 +36,7 @@ export const serve = (store: Store, urls: SignedUrls): ServedBlobs => ({
     if (permission === null) {
       throw new ServedRefusal('url_invalid', 'The URL was not made for this request, was altered, or has expired.');
     }
-    if (permission.method === 'PUT') return take(store, permission, request);
+    if (permission.method === 'PUT') return take(store, permission, request, uploads);
     return give(store, permission, request);
   },
 });
@@ -51,6 +57,7 @@ const take = async (
   store: Pick<Store, 'put'>,
   { key, contentType, bytes }: PutPermission,
   request: Request,
+  uploads: Uploads,
 ): Promise<ServedAnswer> => {
   if (plainType(header(request, 'content-type') ?? '') !== plainType(contentType)) {
     throw new ServedRefusal('mismatch', `The URL was made for Content-Type: ${contentType}.`);
@@ -63,12 +70,19 @@ const take = async (
   if (header(request, 'content-length') !== String(bytes)) {
     throw new ServedRefusal('mismatch', `The URL was made for Content-Length: ${bytes}.`);
   }
+  uploads.get(key)?.abort();
+  const own = new AbortController();
+  uploads.set(key, own);
+  const signal = AbortSignal.any([own.signal, AbortSignal.timeout(longestMs)]);
   try {
-    const { etag } = await store.put(key, request.body, { contentType, bytes, owned: true });
+    const { etag } = await store.put(key, request.body, { contentType, bytes, owned: true, signal });
     return { status: 200, headers: { ETag: quoted(etag), 'Content-Length': '0' }, body: null };
   } catch (error) {
+    if (signal.aborted) throw new ServedRefusal('mismatch', 'The upload was begun anew, or took too long.');
     if (!(error instanceof BlobError) || error.code !== 'refused') throw error;
     throw new ServedRefusal('mismatch', 'The upload broke off.');
+  } finally {
+    if (uploads.get(key) === own) uploads.delete(key);
   }
 };
 

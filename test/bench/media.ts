@@ -42,7 +42,9 @@ const main = async (): Promise<void> => {
   const rows: BenchRow[] = [];
   for (const name of positionals.length === 0 ? Object.keys(parts) : positionals) {
     console.log(`media, ${name}: ${parts[name]?.says} …`);
-    rows.push(...((await parts[name]?.run(quick)) ?? []));
+    const own = (await parts[name]?.run(quick)) ?? [];
+    printRows(own);
+    rows.push(...own);
   }
   console.log();
   printRows(rows);

@@ -49,20 +49,22 @@ export const fitting = async (quick: boolean): Promise<readonly BenchRow[]> => {
   const file = readFileSync(source);
   const world = await startStandalone();
   try {
-    const http = new TourClient(`http://127.0.0.1:${world.port}/v1`, world.nextKey(), new AbortController().signal);
+    const { signal } = new AbortController();
+    // Each call under another key: nobody asks so often.
+    const http = () => new TourClient(`http://127.0.0.1:${world.port}/v1`, world.nextKey(), signal);
     const times: number[] = [];
     let last: Asset | null = null;
     for (let round = 0; round < (quick ? 2 : 5); round += 1) {
       const asked = { fileName: 'fits.mp4', contentType: 'video/mp4', bytes: file.length, clientId: world.clientId };
-      const offer = await http.post<{ assetId: string; url: string; headers: Record<string, string> }>(
+      const offer = await http().post<{ assetId: string; url: string; headers: Record<string, string> }>(
         '/media/presign',
         asked,
       );
-      await http.upload(offer.url, offer.headers, file);
+      await http().upload(offer.url, offer.headers, file);
       const begun = performance.now();
-      await http.post('/media', { assetId: offer.assetId });
+      await http().post('/media', { assetId: offer.assetId });
       for (;;) {
-        last = await http.get<Asset>(`/media/${offer.assetId}`);
+        last = await http().get<Asset>(`/media/${offer.assetId}`);
         if (last.status !== 'pending' && last.status !== 'transcoding') break;
         await delay(20);
       }

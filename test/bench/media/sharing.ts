@@ -50,16 +50,17 @@ export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
   });
   const ended = once(second, 'exit');
   try {
-    const http = new TourClient(baseUrl, world.nextKey(), new AbortController().signal);
+    const { signal } = new AbortController();
+    const http = () => new TourClient(baseUrl, world.nextKey(), signal);
     const ids: string[] = [];
     for (let n = 0; n < 6; n += 1) {
       const asked = { fileName: 'clip.mov', contentType: 'video/quicktime', bytes: file.length };
-      const offer = await http.post<{ assetId: string; url: string; headers: Record<string, string> }>(
+      const offer = await http().post<{ assetId: string; url: string; headers: Record<string, string> }>(
         '/media/presign',
         asked,
       );
-      await http.upload(offer.url, offer.headers, file);
-      await http.post('/media', { assetId: offer.assetId, platforms: ['x', 'instagram'] });
+      await http().upload(offer.url, offer.headers, file);
+      await http().post('/media', { assetId: offer.assetId, platforms: ['x', 'instagram'] });
       ids.push(offer.assetId);
     }
     let [most, atOnce, samples] = [0, 0, 0];
@@ -73,7 +74,7 @@ export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
       samples += 1;
       await delay(20);
       if (samples % 25 !== 0) continue;
-      const statuses = await Promise.all(open.map((id) => http.get<{ status: string }>(`/media/${id}`)));
+      const statuses = await Promise.all(open.map((id) => http().get<{ status: string }>(`/media/${id}`)));
       open = open.filter((_, index) => statuses[index]?.status === 'transcoding');
     }
     const cores = availableParallelism();

@@ -146,6 +146,25 @@ suite('presigned URLs of the api', (t) => {
     equal(await blobs.head(key), null);
   });
 
+  t('of two uploads to one place the newer one wins, and the older one leaves nothing', async () => {
+    const key = newKey();
+    const { url, headers } = await presigned(key, 1_000_000);
+    const { host, port, pathname, search } = new URL(url);
+    const socket = connect(Number(port), '127.0.0.1');
+    await once(socket, 'connect');
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`PUT ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}\r\n`);
+    socket.write(Buffer.alloc(300_000));
+    const incoming = path.join(root, '.incoming');
+    await until('some of it is being written', async () => (await readdir(incoming)).length > 0);
+    const closed = once(socket.on('error', () => undefined).resume(), 'close');
+    const newer = randomBytes(1_000_000);
+    equal((await ask('PUT', url, { headers, body: newer })).status, 200);
+    await closed;
+    await until('the older one is gone', async () => (await readdir(incoming)).length === 0);
+    equal((await blobs.head(key))?.bytes, newer.length);
+  });
+
   t('whoever is refused while still sending gets the answer', async () => {
     const { url, headers } = await presigned(newKey(), 30_000_000);
     const answer = await ask('PUT', `${url}x`, { headers, body: Buffer.alloc(30_000_000) });

@@ -299,6 +299,8 @@ suite('registering an upload', (t) => {
     const a = await composer(world, ['x', 'bluesky'], { name: 'A' });
     await composer(world, ['bluesky', 'tiktok'], { name: 'B' });
     const { tester } = world;
+    const gone = await composer(world, ['youtube'], { name: 'C' });
+    assert.equal((await tester.delete(`/clients/${gone.clientId}`)).status, 200);
     const platformsOf = async (more: object) => {
       const { assetId } = (await uploaded(tester)).data;
       const made = await tester.post('/media', { assetId, ...more });
