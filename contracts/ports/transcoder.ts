@@ -34,7 +34,9 @@ export type MadeRendition =
 
 /**
  * `unreadable`: damaged, or no media. `hostile`: does what no honest file does (a bomb, reaching out, a polyglot).
- * `unsupported`: honest, but of a kind that is not taken. `interrupted`: nothing of the file's; again may help.
+ * `unsupported`: honest, but of a kind that is not taken. `interrupted`: nothing of the file's; again may help. What is
+ * no TranscodeError (a tool that ran out of time, or was killed from outside) may be the file's doing or not: it is tried
+ * again, but not for ever.
  */
 export type TranscodeErrorKind = 'unreadable' | 'hostile' | 'unsupported' | 'interrupted';
 

@@ -17,6 +17,7 @@ export interface Limits {
   readonly cpuSeconds: number;
   /** Largest file that may be written, in bytes. */
   readonly fileBytes: number;
+  /** By the clock: ends what hangs, and says nothing of the file. */
   readonly wallMs: number;
   /** Most bytes of standard output; more ends the run. */
   readonly answerBytes: number;
@@ -43,7 +44,7 @@ export interface Ended {
   /** The last 16 KiB. */
   readonly stderr: string;
   /** The limit that ended it; null: none did. */
-  readonly struck: 'time' | 'processor' | 'file' | 'answer' | null;
+  readonly struck: 'processor' | 'file' | 'answer' | null;
 }
 
 /**
@@ -74,8 +75,12 @@ const struckBy = (code: number): Ended['struck'] =>
   outOfProcessor.includes(code) ? 'processor' : code === 128 + constants.signals.SIGXFSZ ? 'file' : null;
 
 /**
+ * Whose fault an end is that no limit on the file's own work brought about, nobody knows: a machine that stalls or runs
+ * out of memory, or a file that makes it. So it is neither a verdict nor `interrupted`: whoever counts ends that are none
+ * gives the file up after a few.
  * @param onLine each line of standard output, which is then not kept
- * @throws TranscodeError `interrupted` when it was aborted, killed from outside, or could not be started
+ * @throws Error when its time was up or it was killed from outside
+ * @throws TranscodeError `interrupted` when it was aborted or could not be started
  */
 export const runTool = (
   tool: string,
@@ -97,22 +102,24 @@ export const runTool = (
       {
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-        env: { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' },
+        // Each thread of glibc would set aside 64 MiB of address space.
+        env: { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin', MALLOC_ARENA_MAX: '2' },
       },
     );
     let struck: Ended['struck'] = null;
+    let late = false;
     let failure: unknown = null;
     let kept = 0;
     let line = '';
     let stderr = '';
     const stdout: string[] = [];
-    let late: NodeJS.Timeout | undefined;
+    let ending: NodeJS.Timeout | undefined;
 
     const end = (): void => {
-      if (late !== undefined || child.pid === undefined) return;
+      if (ending !== undefined || child.pid === undefined) return;
       const group = -child.pid;
       child.kill('SIGTERM');
-      late = setTimeout(() => {
+      ending = setTimeout(() => {
         try {
           process.kill(group, 'SIGKILL');
         } catch {
@@ -121,7 +128,7 @@ export const runTool = (
       }, graceMs);
     };
     const timer = setTimeout(() => {
-      struck ??= 'time';
+      late = struck === null;
       end();
     }, limit.wallMs);
     signal.addEventListener('abort', end, { once: true });
@@ -150,15 +157,16 @@ export const runTool = (
     });
     child.on('close', (code, killedBy) => {
       clearTimeout(timer);
-      clearTimeout(late);
+      clearTimeout(ending);
       signal.removeEventListener('abort', end);
       held?.destroy();
       if (signal.aborted) return reject(interrupted(signal.reason));
       if (failure !== null) return reject(interrupted(failure));
       const status = code ?? 128 + (killedBy === null ? 0 : constants.signals[killedBy]);
+      if (late) return reject(new Error('a tool ran out of time'));
       struck ??= struckBy(status);
       if (struck === null && status === 128 + constants.signals.SIGKILL) {
-        return reject(interrupted(new Error('a tool was killed from outside')));
+        return reject(new Error('a tool was killed from outside'));
       }
       if (struck === null && /No space left on device|Disk quota exceeded/.test(stderr)) {
         return reject(interrupted(new Error('there is no room left in the work folder')));

@@ -2,7 +2,7 @@
 import ffmpeg from 'fluent-ffmpeg';
 import type { SourceFile } from '#contracts/ports/transcoder.ts';
 import type { RenditionSpec } from '#schemas/media.ts';
-import { blockLimit, inputOptions, inputUrl } from './input.ts';
+import { blockLimit, inputOptions, inputUrl, picturesOf } from './input.ts';
 import { type Colours, chainOf, graphOf, paceOf } from './picture.ts';
 
 export type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
@@ -97,12 +97,14 @@ export const encodeCommand = (
   return finished(command, ['-filter_complex_threads', String(threads), '-progress', 'pipe:1']);
 };
 
-/** The streams as they are, in an MP4 of ours. */
-export const remuxCommand = (source: SourceFile, { spec, to }: VideoOutput): readonly string[] => {
+/** The streams as they are, in an MP4 of ours. `pictures`: which of them is the video's. */
+export const remuxCommand = (source: SourceFile, pictures: number, { spec, to }: VideoOutput): readonly string[] => {
   const audio = spec.audio === null || source.probe.audio === null ? ['-an'] : ['-map', '0:a:0'];
+  // Out of Matroska it would become hev1, which players of Apple do not play.
+  const tag = source.probe.video?.codec === 'hevc' ? ['-tag:v', 'hvc1'] : [];
   const command = begin(source, 1)
     .output(to)
-    .outputOptions('-map', '0:v:0', ...audio, '-c', 'copy', ...alone, ...mp4);
+    .outputOptions('-map', `0:${pictures}`, ...audio, '-c', 'copy', ...tag, ...alone, ...mp4);
   return finished(command);
 };
 
@@ -115,11 +117,13 @@ export const frameCommand = (
   colours: Colours | null,
 ): readonly string[] => {
   const seek = at.seconds > 0 ? ['-ss', at.seconds.toFixed(3)] : [];
+  const chain = `${chainOf(source.probe, { ...spec, fps: null }, colours)},format=rgb24`;
   const command = begin(source, 1, at.exactly ? [] : seek)
+    .complexFilter([`[${picturesOf(0)}]${chain}[still]`])
     .output(to)
     .outputOptions(
       ...(at.exactly ? seek : []),
-      ...['-map', '0:v:0', '-an', '-vf', `${chainOf(source.probe, { ...spec, fps: null }, colours)},format=rgb24`],
+      ...['-map', '[still]', '-an'],
       ...['-frames:v', '1', '-c:v', 'png', '-f', 'image2', '-update', '1'],
     );
   return finished(command);

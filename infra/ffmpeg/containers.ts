@@ -1,13 +1,14 @@
 /** How a video's file is laid out, by its own headers: what ffprobe does not say, and whether the file is whole. */
+import { type Budget, budgetOf, spend } from './budget.ts';
 import type { Bytes } from './bytes.ts';
-import { bomb, unreadable } from './failures.ts';
-import { placeInXmp, sourceTypesOf } from './marks.ts';
+import { unreadable } from './failures.ts';
+import { heaviest, marksOf } from './marks.ts';
 
 export interface Layout {
   readonly indexFirst: boolean;
   readonly editList: boolean;
   readonly located: boolean;
-  readonly sourceTypes: readonly string[];
+  readonly sourceType: string | null;
 }
 
 const cutOff = () => unreadable('The file is cut off: it is shorter than it says it is.');
@@ -19,42 +20,42 @@ interface Box {
   readonly to: number;
 }
 
-/** More than any honest film has; a fragmented one of 12 hours has some 10,000 fragments. */
-const mostBoxes = 200_000;
+/** Short boxes lie side by side: a read each would take longer than all the rest. */
+const readBytes = 4_096;
+const longestHeader = 16;
 
-async function* boxes(bytes: Bytes, from: number, to: number): AsyncGenerator<Box> {
-  let count = 0;
+async function* boxes(bytes: Bytes, { from, to }: Box, budget: Budget): AsyncGenerator<Box> {
+  let begins = from;
+  let window: Buffer = Buffer.alloc(0);
   for (let at = from; at + 8 <= to; ) {
-    count += 1;
-    if (count > mostBoxes) throw bomb('The file has more parts than any film has.');
-    const head = await bytes.read(at, 16);
+    spend(budget);
+    if (at + longestHeader > begins + window.length) {
+      begins = at;
+      window = await bytes.read(at, readBytes);
+    }
+    const head = window.subarray(at - begins, at - begins + longestHeader);
     const short = head.readUInt32BE(0);
     const type = head.toString('latin1', 4, 8);
     if (short === 1 && head.length < 16) throw cutOff();
     const size = short === 0 ? to - at : short === 1 ? Number(head.readBigUInt64BE(8)) : short;
     const header = short === 1 ? 16 : 8;
-    if (size < header) {
-      // Zeros at the end are padding.
-      if (short === 0) return;
-      throw unreadable('The file holds a part that is shorter than its own header.');
-    }
+    if (size < header) throw unreadable('The file holds a part that is shorter than its own header.');
     if (at + size > to) throw cutOff();
     yield { type, from: at + header, to: at + size };
     at += size;
   }
 }
 
-const all = async (bytes: Bytes, { from, to }: Omit<Box, 'type'>): Promise<readonly Box[]> => {
-  const found: Box[] = [];
-  for await (const box of boxes(bytes, from, to)) found.push(box);
-  return found;
-};
+/** The way to what is looked for; nothing else is opened, so a file's depth costs nothing. */
+const opened: Readonly<Record<string, string>> = { file: 'moov', moov: 'trak', trak: 'edts' };
 
-const inside = async (bytes: Bytes, outer: readonly Box[], type: string): Promise<readonly Box[]> => {
-  const found: Box[] = [];
-  for (const box of outer) found.push(...(await all(bytes, box)).filter((each) => each.type === type));
-  return found;
-};
+/** The boxes of a file and, on that way, those inside them. */
+async function* walk(bytes: Bytes, outer: Box, budget: Budget): AsyncGenerator<Box> {
+  for await (const box of boxes(bytes, outer, budget)) {
+    yield box;
+    if (box.type === opened[outer.type]) yield* walk(bytes, box, budget);
+  }
+}
 
 /** One entry that begins at 0 changes nothing; anything else cuts or delays. */
 const edits = async (bytes: Bytes, { from, to }: Box): Promise<boolean> => {
@@ -67,27 +68,27 @@ const edits = async (bytes: Bytes, { from, to }: Box): Promise<boolean> => {
   return long ? box.readBigInt64BE(time) !== 0n : box.readInt32BE(time) !== 0;
 };
 
-const describedBytes = 1_048_576;
+/** Boxes of the file, of its index and of its tracks that say something about it: XMP, C2PA, user data. */
+const describing = new Set(['uuid', 'meta', 'udta']);
+const describedBytes = 16 * 1_048_576;
 
-const mp4 = async (bytes: Bytes): Promise<Layout> => {
-  const top = await all(bytes, { from: 0, to: bytes.size });
-  const index = top.findIndex(({ type }) => type === 'moov');
-  const data = top.findIndex(({ type }) => type === 'mdat');
-  const moov = top[index];
-  if (moov === undefined) throw unreadable('The file has no index: it was not written to its end.');
-  const lists = await inside(bytes, await inside(bytes, await inside(bytes, [moov], 'trak'), 'edts'), 'elst');
+const mp4 = async (bytes: Bytes, budget: Budget): Promise<Layout> => {
+  let indexed = false;
+  let indexFirst = true;
   let editList = false;
-  for (const list of lists) editList ||= await edits(bytes, list);
-  const types: string[] = [];
   let located = false;
-  for (const box of top) {
-    if (box.type === 'mdat') continue;
-    types.push(...(await sourceTypesOf(bytes, box.from, Math.min(box.to, box.from + 16 * describedBytes))));
-    if (box.type !== 'uuid' && box.type !== 'meta') continue;
-    const text = (await bytes.read(box.from, Math.min(box.to - box.from, describedBytes))).toString('latin1');
-    located ||= placeInXmp.test(text);
+  const types: string[] = [];
+  for await (const box of walk(bytes, { type: 'file', from: 0, to: bytes.size }, budget)) {
+    if (box.type === 'moov') indexed = true;
+    if (box.type === 'mdat' && !indexed) indexFirst = false;
+    if (box.type === 'elst') editList ||= await edits(bytes, box);
+    if (!describing.has(box.type)) continue;
+    const marks = await marksOf(bytes, budget, box.from, Math.min(box.to, box.from + describedBytes));
+    located ||= marks.placed;
+    if (marks.sourceType !== null) types.push(marks.sourceType);
   }
-  return { indexFirst: data < 0 || index < data, editList, located, sourceTypes: types };
+  if (!indexed) throw unreadable('The file has no index: it was not written to its end.');
+  return { indexFirst, editList, located, sourceType: heaviest(types) };
 };
 
 /** Length and value of an EBML number at `at`; a value of all ones means "not known". */
@@ -101,9 +102,11 @@ const vint = (buffer: Buffer, at: number): { readonly length: number; readonly v
   return { length, value: ones ? null : value };
 };
 
-const none: Layout = { indexFirst: false, editList: false, located: false, sourceTypes: [] };
+const none: Layout = { indexFirst: false, editList: false, located: false, sourceType: null };
 
-const matroska = async (bytes: Bytes): Promise<Layout> => {
+const headBytes = 1_048_576;
+
+const matroska = async (bytes: Bytes, budget: Budget): Promise<Layout> => {
   const head = await bytes.read(0, 4_096);
   const ebml = vint(head, 4);
   const segment = 4 + ebml.length + (ebml.value ?? 0);
@@ -112,7 +115,8 @@ const matroska = async (bytes: Bytes): Promise<Layout> => {
   }
   const { length, value } = vint(head, segment + 4);
   if (value !== null && segment + 4 + length + value > bytes.size) throw cutOff();
-  return { ...none, sourceTypes: await sourceTypesOf(bytes, 0, Math.min(bytes.size, describedBytes)) };
+  const { sourceType, placed } = await marksOf(bytes, budget, 0, Math.min(bytes.size, headBytes));
+  return { ...none, located: placed, sourceType };
 };
 
 const avi = async (bytes: Bytes): Promise<Layout> => {
@@ -122,18 +126,19 @@ const avi = async (bytes: Bytes): Promise<Layout> => {
   return none;
 };
 
-/** @throws TranscodeError when the file is not whole */
-export const layoutOf = (bytes: Bytes, contentType: string): Promise<Layout> => {
+/** @throws TranscodeError when the file is not whole or is made of too many parts, or `interrupted` */
+export const layoutOf = async (bytes: Bytes, contentType: string, signal: AbortSignal): Promise<Layout> => {
+  const budget = budgetOf(signal);
   switch (contentType) {
     case 'video/mp4':
     case 'video/quicktime':
-      return mp4(bytes);
+      return mp4(bytes, budget);
     case 'video/webm':
     case 'video/x-matroska':
-      return matroska(bytes);
+      return matroska(bytes, budget);
     case 'video/x-msvideo':
       return avi(bytes);
     default:
-      return Promise.resolve(none);
+      return none;
   }
 };

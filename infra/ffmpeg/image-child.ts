@@ -22,7 +22,7 @@ const plain = new Set(['srgb', 'b-w']);
 
 const found = async (job: ImageJob, options: SharpOptions): Promise<ImageFound> => {
   const metadata = await sharp(job.path, { ...options, limitInputPixels: false }).metadata();
-  const { width, height, pages = 1, space = '', icc, exif, xmp, hasAlpha = false, orientation = 1 } = metadata;
+  const { width, height, pages = 1, space = '', icc, xmp, hasAlpha = false, orientation = 1 } = metadata;
   const turned = orientation > 4;
   const seen: ImageFound = {
     format: formatOf(metadata),
@@ -32,7 +32,7 @@ const found = async (job: ImageJob, options: SharpOptions): Promise<ImageFound> 
     alpha: hasAlpha,
     srgb: plain.has(space) && (icc === undefined || isSrgbProfile(icc)),
     upright: orientation === 1,
-    located: isPlaced(exif, xmp),
+    located: isPlaced(metadata),
     sourceTypes: sourceTypesIn(xmp?.toString('latin1') ?? ''),
   };
   // NOTE: looked at before any pixel is unpacked; the caller refuses what is too large.

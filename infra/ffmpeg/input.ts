@@ -33,3 +33,9 @@ export const input = (path: string, contentType: string): readonly string[] => [
 
 /** For the whole run: the largest block that may be asked for at once. */
 export const blockLimit: readonly string[] = ['-max_alloc', String(512 * MiB)];
+
+/**
+ * The pictures of an input, in a graph of filters, which takes the first that fits: what is attached as a cover is none,
+ * wherever it lies. NOTE: `V:0` is not the same: ffmpeg 4 counts covers when it comes to numbers.
+ */
+export const picturesOf = (input: number): string => `${input}:V`;

@@ -1,4 +1,5 @@
 /** What a file says of itself beside its pictures: where it was taken, and whether a machine drew it. */
+import { type Budget, spend } from './budget.ts';
 import type { Bytes } from './bytes.ts';
 
 /** IPTC's newscodes, as XMP and C2PA manifests spell them out. */
@@ -13,18 +14,36 @@ export const heaviest = (types: readonly string[]): string | null =>
 export const sourceTypesIn = (text: string): readonly string[] =>
   [...text.matchAll(sourceType)].map(([, type = '']) => type);
 
+const placeInXmp =
+  /GPSL(?:at|ong)itude|LocationShown|LocationCreated|Iptc4xmpCore:(?:Location|CountryCode)|photoshop:(?:City|State|Country)/;
+
 const windowBytes = 1_048_576;
 /** Longer than any mention: two windows overlap by so much. */
 const overlapBytes = 128;
+/** Of a budget, for each window: a mebibyte is looked through in the time of some hundred short looks. */
+const windowCost = 100;
+
+export interface Marks {
+  /** The heaviest of those named. */
+  readonly sourceType: string | null;
+  /** Whether XMP in it names a place. */
+  readonly placed: boolean;
+}
 
 /** Mentions in a part of the file, window by window. */
-export const sourceTypesOf = async (bytes: Bytes, from = 0, to = bytes.size): Promise<readonly string[]> => {
-  const found = new Set<string>();
+export const marksOf = async (bytes: Bytes, budget: Budget, from = 0, to = bytes.size): Promise<Marks> => {
+  let named: string | null = null;
+  let placed = false;
   for (let at = from; at < to; at += windowBytes) {
-    const window = await bytes.read(at, Math.min(windowBytes + overlapBytes, to - at));
-    for (const type of sourceTypesIn(window.toString('latin1'))) found.add(type);
+    spend(budget, windowCost);
+    const text = (await bytes.read(at, Math.min(windowBytes + overlapBytes, to - at))).toString('latin1');
+    placed ||= placeInXmp.test(text);
+    for (const { index, 1: type = '' } of text.matchAll(sourceType)) {
+      // One that begins in the overlap may be cut; the next window has all of it.
+      if (index < windowBytes) named = heaviest(named === null ? [type] : [named, type]);
+    }
   }
-  return [...found];
+  return { sourceType: named, placed };
 };
 
 /** XMP that says this and nothing else. */
@@ -46,10 +65,50 @@ const hasGps = (exif: Buffer): boolean => {
   );
 };
 
-export const placeInXmp = /GPSL(?:at|ong)itude|LocationShown|LocationCreated|Iptc4xmpCore:Location|photoshop:City/;
+/** Of IPTC's record 2: content location, city, sublocation, state, country. */
+const placeDatasets = new Set([26, 27, 90, 92, 95, 100, 101]);
 
-export const isPlaced = (exif: Buffer | undefined, xmp: Buffer | undefined): boolean =>
-  (exif !== undefined && hasGps(exif)) || (xmp !== undefined && placeInXmp.test(xmp.toString('latin1')));
+/** IPTC-IIM: 0x1c, record, dataset, length, value, again and again. */
+const placedInDatasets = (iim: Buffer): boolean => {
+  for (let at = 0; at + 5 <= iim.length && iim[at] === 0x1c; ) {
+    const length = iim.readUInt16BE(at + 3);
+    if (iim[at + 1] === 2 && placeDatasets.has(iim[at + 2] ?? 0) && length > 0) return true;
+    // From its highest bit on it says how long the length is; nobody writes such, so what follows is not known.
+    if (length > 0x7fff) return true;
+    at += 5 + length;
+  }
+  return false;
+};
+
+const iimResource = 0x0404;
+
+/** Photoshop's resources, as a JPEG's APP13 holds them: `8BIM`, number, name, length, data, each to an even length. */
+const placedInIptc = (block: Buffer): boolean => {
+  const first = block.indexOf('8BIM', 0, 'latin1');
+  if (first < 0) return placedInDatasets(block);
+  for (let at = first; at + 12 <= block.length && block.toString('latin1', at, at + 4) === '8BIM'; ) {
+    const name = 1 + (block[at + 6] ?? 0);
+    const data = at + 6 + name + (name % 2) + 4;
+    if (data > block.length) return false;
+    const length = block.readUInt32BE(data - 4);
+    if (block.readUInt16BE(at + 4) === iimResource && placedInDatasets(block.subarray(data, data + length)))
+      return true;
+    at = data + length + (length % 2);
+  }
+  return false;
+};
+
+/** Any of the blocks of a picture that may name a place. */
+export interface Blocks {
+  readonly exif?: Buffer | undefined;
+  readonly iptc?: Buffer | undefined;
+  readonly xmp?: Buffer | undefined;
+}
+
+export const isPlaced = ({ exif, iptc, xmp }: Blocks): boolean =>
+  (exif !== undefined && hasGps(exif)) ||
+  (iptc !== undefined && placedInIptc(iptc)) ||
+  (xmp !== undefined && placeInXmp.test(xmp.toString('latin1')));
 
 /** The description of a colour profile, in either of its encodings. */
 export const isSrgbProfile = (icc: Buffer): boolean =>

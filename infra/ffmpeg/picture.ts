@@ -1,5 +1,6 @@
 /** Filters that make a source's pictures into those of a rendition: upright, square, progressive, SDR, 4:2:0. */
 import type { MediaProbe, RenditionSpec } from '#schemas/media.ts';
+import { picturesOf } from './input.ts';
 
 /** Size and pace of a rendition's pictures; equal ones are made once. */
 export interface Picture {
@@ -9,11 +10,10 @@ export interface Picture {
   readonly fps: number | null;
 }
 
-/** Colours of an HDR source, by ffprobe's names. */
-export interface Colours {
-  readonly transfer: string;
-  readonly primaries: string;
-}
+/** What is special about a source's colours: HDR, by ffprobe's names, or HD that does not say how they are coded. */
+export type Colours =
+  | { readonly kind: 'hdr'; readonly transfer: string; readonly primaries: string }
+  | { readonly kind: 'unsaid' };
 
 const even = (value: number): number => Math.max(2, 2 * Math.round(value / 2));
 
@@ -42,7 +42,10 @@ export const paceOf = ({ fps }: Picture, { video }: MediaProbe): number => {
 const zscaleTransfer: Readonly<Record<string, string>> = { smpte2084: 'smpte2084', 'arib-std-b67': 'arib-std-b67' };
 
 /** PQ and HLG through linear light; what is only wide in gamut is mapped without. Done at the size that is kept. */
-const toSdr = ({ transfer, primaries }: Colours, size: { readonly width: number; readonly height: number }): string => {
+const toSdr = (
+  { transfer, primaries }: Extract<Colours, { kind: 'hdr' }>,
+  size: { readonly width: number; readonly height: number },
+): string => {
   const pin = primaries === 'bt709' ? '709' : '2020';
   const from = `w=${size.width}:h=${size.height}:f=lanczos:pin=${pin}:min=${pin === '709' ? '709' : '2020_ncl'}:rin=tv`;
   const tin = zscaleTransfer[transfer];
@@ -68,13 +71,15 @@ const largest = (pictures: readonly Picture[], probe: MediaProbe) => {
 /** What every picture goes through once, whatever becomes of it. */
 const shared = (probe: MediaProbe, pictures: readonly Picture[], colours: Colours | null): readonly string[] => [
   ...(probe.video?.interlaced ? ['yadif=0:-1:1'] : []),
-  ...(colours === null ? [] : [toSdr(colours, largest(pictures, probe))]),
+  ...(colours?.kind === 'hdr' ? [toSdr(colours, largest(pictures, probe))] : []),
 ];
 
-const finish = (picture: Picture, probe: MediaProbe): string => {
+const finish = (picture: Picture, probe: MediaProbe, colours: Colours | null): string => {
   const { width, height } = inner(picture, probe);
   const pad = picture.fit === 'pad' ? [`pad=${picture.width}:${picture.height}:(ow-iw)/2:(oh-ih)/2:black`] : [];
-  const scale = `scale=${width}:${height}:flags=lanczos:out_color_matrix=bt709:out_range=tv`;
+  // Players take HD that does not say for BT.709; the scaler would take it for BT.601.
+  const from = colours?.kind === 'unsaid' ? 'in_color_matrix=bt709:' : '';
+  const scale = `scale=${width}:${height}:flags=lanczos:${from}out_color_matrix=bt709:out_range=tv`;
   return [scale, ...pad, 'setsar=1', 'format=yuv420p'].join(',');
 };
 
@@ -118,13 +123,13 @@ export const graphOf = (
   const flat = probe.kind === 'gif' && probe.image?.alpha === true;
   if (flat) {
     // What shows through is white, as in a picture that is flattened.
-    filters.push('[0:v:0]format=rgba,split[over][under]');
+    filters.push(`[${picturesOf(0)}]format=rgba,split[over][under]`);
     filters.push('[under]lutrgb=r=255:g=255:b=255:a=255[white]');
     filters.push('[white][over]overlay=format=rgb[flat]');
   }
   fan(
     shared(probe, distinct, colours),
-    flat ? 'flat' : '0:v:0',
+    flat ? 'flat' : picturesOf(0),
     roots.map((picture) => `s${distinct.indexOf(picture)}`),
   );
   distinct.forEach((picture, index) => {
@@ -133,11 +138,11 @@ export const graphOf = (
     const own = takers.map((at) => `o${at}`);
     for (const at of takers) labels[at] = `o${at}`;
     const pace = parents[index] === null ? [paced(picture, probe)] : [];
-    fan([...pace, finish(picture, probe)], `s${index}`, [...own, ...children]);
+    fan([...pace, finish(picture, probe, colours)], `s${index}`, [...own, ...children]);
   });
   return { filters, labels };
 };
 
 /** For one picture alone. */
 export const chainOf = (probe: MediaProbe, picture: Picture, colours: Colours | null): string =>
-  [...shared(probe, [picture], colours), finish(picture, probe)].join(',');
+  [...shared(probe, [picture], colours), finish(picture, probe, colours)].join(',');

@@ -9,8 +9,9 @@ import { type Ended, limits, runTool } from './child.ts';
 import { type Layout, layoutOf } from './containers.ts';
 import { bomb, tooMuchWork, unreadable, unsupported } from './failures.ts';
 import type { Tools } from './index.ts';
-import { input } from './input.ts';
+import { input, picturesOf } from './input.ts';
 import { heaviest, sourceTypesIn } from './marks.ts';
+import { isPictures } from './streams.ts';
 
 /** Of ffprobe's JSON: the members that are read. Numbers come as text, and anything may be missing. */
 export interface Stream {
@@ -94,6 +95,7 @@ const asking = async (
     const copy = join(folder, 'copy.mkv');
     const { size } = await stat(path);
     const args = ['-v', 'error', '-nostdin', ...input(path, contentType)];
+    // Such a stream holds no covers.
     const to = ['-map', '0:v:0', '-map', '0:a:0?', '-c', 'copy', '-f', 'matroska', copy];
     answer({ ...(await runTool(ffmpeg, [...args, ...to], limits({ fileBytes: 2 * size }), signal)), stdout: '{}' });
     return await ask(async (asked) => answer(await run(copy, 'video/x-matroska', asked)));
@@ -141,18 +143,19 @@ const isLocated = (shown: Shown): boolean =>
     Object.keys(tags).some((key) => tellsPlace.test(key)),
   ) || (shown.streams ?? []).some(({ codec_tag_string: tag = '' }) => placeTracks.has(tag));
 
-/** Pictures that are shown half as long again as others: a rate that changes. Rounding to a millisecond is not. */
-const isSteady = (packets: NonNullable<Shown['packets']>): boolean => {
-  // The two samples of a short one overlap.
-  const shown = new Set(packets.map(({ pts_time, dts_time }) => number(pts_time) ?? number(dts_time)));
-  const times = [...shown].filter((time) => time !== null).sort((a, b) => a - b);
-  const steps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
-  // Between the samples of two places lies what was not looked at.
-  const near = steps.filter((step) => step < 5);
-  return near.length === 0 || Math.max(...near) < 1.5 * Math.max(Math.min(...near), 0.000_1);
-};
-
 const samples = 120;
+/** The most pictures that x264 and x265 put out of order; a sample that ends among them has holes. */
+const reordered = 16;
+
+/** Pictures that are shown half as long again as others: a rate that changes. Rounding to a millisecond is not. */
+const isSteady = (packets: NonNullable<Shown['packets']>): boolean =>
+  [packets.slice(0, samples), packets.slice(samples)].every((sample) => {
+    const shown = new Set(sample.map(({ pts_time, dts_time }) => number(pts_time) ?? number(dts_time)));
+    const sorted = [...shown].filter((time) => time !== null).sort((a, b) => a - b);
+    const times = sample.length < samples ? sorted : sorted.slice(0, -reordered);
+    const steps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    return steps.length === 0 || Math.max(...steps) < 1.5 * Math.max(Math.min(...steps), 0.000_1);
+  });
 
 const sizeOf = (video: Stream, rotation: number) => {
   const { width = 0, height = 0 } = video;
@@ -176,9 +179,11 @@ const decodes = async ({ ffmpeg }: Binaries, path: string, type: string, seconds
   const from = Math.max(0, seconds - 2);
   const end = from > 0 ? ['-ss', from.toFixed(3), ...input(path, type)] : [];
   const args = ['-v', 'error', '-nostdin', '-threads', '1', ...input(path, type), ...end];
-  const maps = ['-map', '0:v:0', ...(from > 0 ? ['-map', '1:v:0'] : [])];
-  const out = ['-frames:v', '1', '-f', 'null', '-'];
-  const ended = await runTool(ffmpeg, [...args, ...maps, ...out], limits({ cpuSeconds: 60 }), signal);
+  const places = from > 0 ? [0, 1] : [0];
+  const graph = places.map((place) => `[${picturesOf(place)}]null[p${place}]`).join(';');
+  const maps = places.flatMap((place) => ['-map', `[p${place}]`]);
+  const out = ['-filter_complex_threads', '1', '-filter_complex', graph, ...maps, '-frames:v', '1', '-f', 'null', '-'];
+  const ended = await runTool(ffmpeg, [...args, ...out], limits({ cpuSeconds: 60 }), signal);
   if (ended.struck !== null) throw tooMuchWork('Decoding the video takes more work than it is given.');
   if (ended.code !== 0) throw unreadable('The video cannot be decoded.', new Error(ended.stderr));
 };
@@ -191,7 +196,7 @@ export const probeVideo = async (
   { contentType }: SniffedType,
   signal: AbortSignal,
 ): Promise<MediaProbe> => {
-  const layout = await layoutOf(bytes, contentType);
+  const layout = await layoutOf(bytes, contentType, signal);
   return asking(tools, path, contentType, signal, (ask) => look(tools, path, bytes, contentType, layout, ask, signal));
 };
 
@@ -208,9 +213,7 @@ const look = async (
   const shown = await ask(show);
   const streams = shown.streams ?? [];
   if (streams.length > mostStreams) throw bomb(`The video has ${streams.length} streams; ${mostStreams} are taken.`);
-  const video = streams.find(
-    ({ codec_type: type, disposition }) => type === 'video' && disposition?.attached_pic !== 1,
-  );
+  const video = streams.find(isPictures);
   if (video === undefined) throw unsupported('The file holds no moving pictures.');
   const codec = video.codec_name ?? 'unknown';
   if (!videoCodecs.has(codec)) throw unsupported(`Video in ${codec} is not taken.`);
@@ -225,7 +228,14 @@ const look = async (
   await decodes(await tools.binaries(), path, contentType, seconds, signal);
 
   const places = `0%+#${samples},${(seconds / 2).toFixed(3)}%+#${samples}`;
-  const pace = ['-select_streams', 'v:0', '-read_intervals', places, '-show_entries', 'packet=pts_time,dts_time'];
+  const pace = [
+    '-select_streams',
+    String(video.index ?? 0),
+    '-read_intervals',
+    places,
+    '-show_entries',
+    'packet=pts_time,dts_time',
+  ];
   const { packets = [] } = await ask(['-v', 'error', '-of', 'json', ...pace]);
   const fps = ratio(video.avg_frame_rate, '/') ?? ratio(video.r_frame_rate, '/');
   const audioBitrate = positive(audio?.bit_rate);
@@ -266,6 +276,9 @@ const look = async (
             sampleRate: positive(audio.sample_rate) ?? 0,
             bitrate: audioBitrate,
           },
-    digitalSourceType: heaviest([...layout.sourceTypes, ...sourceTypesIn(JSON.stringify(shown.format?.tags ?? {}))]),
+    digitalSourceType: heaviest([
+      ...(layout.sourceType === null ? [] : [layout.sourceType]),
+      ...sourceTypesIn(JSON.stringify(shown.format?.tags ?? {})),
+    ]),
   };
 };

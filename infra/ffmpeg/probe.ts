@@ -1,11 +1,12 @@
 import type { SniffedType } from '#contracts/ports/transcoder.ts';
 import type { MediaProbe } from '#schemas/media.ts';
+import { budgetOf } from './budget.ts';
 import { type Bytes, withBytes } from './bytes.ts';
 import { bomb, empty, unreadable, unsupported } from './failures.ts';
 import { gifFrames } from './gif.ts';
 import { maxPixels, workOnImage } from './images.ts';
 import type { Tools } from './index.ts';
-import { heaviest, sourceTypesOf } from './marks.ts';
+import { heaviest, marksOf } from './marks.ts';
 import { probeVideo } from './probe-video.ts';
 
 const nothing = { durationMs: null, frames: null, image: null, video: null, audio: null, digitalSourceType: null };
@@ -22,6 +23,8 @@ const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedTy
   const { format, width, height, pages, alpha, srgb, upright, located, sourceTypes } = found;
   if (`image/${format}` !== contentType) throw unreadable(`The picture is not the ${contentType} that it begins as.`);
   if (pages > 1 && format === 'webp') throw unsupported('Animated WebP is not taken; send a GIF or a video.');
+  // A manifest of C2PA lies in the open.
+  const { sourceType } = await marksOf(bytes, budgetOf(signal));
   return {
     ...nothing,
     kind: 'image' as const,
@@ -31,8 +34,7 @@ const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedTy
     height,
     frames: 1,
     image: { format, alpha, srgb, upright, located },
-    // A manifest of C2PA lies in the open.
-    digitalSourceType: heaviest([...sourceTypes, ...(await sourceTypesOf(bytes))]),
+    digitalSourceType: heaviest(sourceType === null ? sourceTypes : [...sourceTypes, sourceType]),
   };
 };
 
@@ -74,7 +76,7 @@ const probeGif = async (path: string, bytes: Bytes, signal: AbortSignal): Promis
       located: false,
     },
     audio: null,
-    digitalSourceType: heaviest(await sourceTypesOf(bytes)),
+    digitalSourceType: (await marksOf(bytes, budgetOf(signal))).sourceType,
   };
 };
 

@@ -6,7 +6,7 @@ import { fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
 import { processorsFor } from './processors.ts';
 import { failedRendition, type Render, type Wanted } from './render.ts';
-import { coloursOf, startsApartMs } from './streams.ts';
+import { beginningOf, coloursOf } from './streams.ts';
 
 const GiB = 1024 ** 3;
 const mostCpuSeconds = 48 * 3_600;
@@ -20,7 +20,8 @@ const limitsFor = ({ source: { probe }, options }: Render, outputs: readonly Vid
   const kbps = Math.max(...outputs.map(({ spec }) => spec.videoKbps + (spec.audio?.kbps ?? 0)));
   const copies = outputs.some(({ spec }) => spec.mode === 'remux') ? probe.bytes : 0;
   return limits({
-    memory: (3 + outputs.length / 4) * GiB,
+    // Each thread of each encoder has its stack and its pictures.
+    memory: (3 + outputs.length / 4 + (options.threads * (2 + outputs.length)) / 32) * GiB,
     cpuSeconds,
     wallMs: Math.min(2 ** 31 - 1, 4_000 * cpuSeconds),
     fileBytes: 1.2 * copies + 2 * kbps * 125 * (seconds + 10) + 2 ** 24,
@@ -69,7 +70,7 @@ const encodeOne = async (run: Render, wanted: Wanted<'video'>, colours: Colours 
   let { videoKbps } = wanted.spec;
   for (let tried = 1; tried <= mostTries && videoKbps >= lowestKbps; tried += 1) {
     const ended = await encode(run, [{ to: wanted.to, spec: { ...wanted.spec, mode: 'encode', videoKbps } }], colours);
-    if (ended.struck === 'time' || ended.struck === 'processor') {
+    if (ended.struck === 'processor') {
       throw tooMuchWork('The video takes more work than a video of its length is given.');
     }
     if (ended.code !== 0) return failedRendition(wanted.id, 'rendition_failed', 'The video could not be converted.');
@@ -90,10 +91,12 @@ const apartMs = 100;
 /** Null: copying gave nothing that fits, so it is to be encoded. */
 const remux = async (run: Render, wanted: Wanted<'video'>): Promise<MadeRendition | null> => {
   const { tools, source, options } = run;
-  const { ffmpeg } = await tools.binaries();
+  const binaries = await tools.binaries();
+  const beginning = await beginningOf(binaries, source, options.signal);
   // Without an edit list nothing says that sound begins later.
-  if ((await startsApartMs(await tools.binaries(), source, options.signal)) > apartMs) return null;
-  const ended = await runTool(ffmpeg, remuxCommand(source, wanted), limitsFor(run, [wanted]), options.signal);
+  if (beginning === null || beginning.apartMs > apartMs) return null;
+  const args = remuxCommand(source, beginning.pictures, wanted);
+  const ended = await runTool(binaries.ffmpeg, args, limitsFor(run, [wanted]), options.signal);
   if (ended.code !== 0 || ended.struck !== null) return null;
   const judged = await judge(run, wanted);
   if (judged.kind === 'short') throw brokeOff();

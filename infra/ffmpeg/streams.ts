@@ -5,35 +5,66 @@ import { limits, runTool } from './child.ts';
 import { input } from './input.ts';
 import type { Colours } from './picture.ts';
 
+interface Stream {
+  readonly index: number;
+  readonly codec_type?: string;
+  readonly start_time?: string;
+  readonly color_space?: string;
+  readonly color_transfer?: string;
+  readonly color_primaries?: string;
+  readonly disposition?: { readonly attached_pic?: number };
+}
+
 const ask = async (
   { ffprobe }: Binaries,
   { path, probe }: SourceFile,
   entries: string,
   signal: AbortSignal,
-): Promise<readonly Readonly<Record<string, string>>[]> => {
-  const args = ['-v', 'error', '-of', 'json', '-show_entries', `stream=codec_type,${entries}`];
-  const { stdout } = await runTool(ffprobe, [...args, ...input(path, probe.contentType)], limits({}), signal);
+): Promise<readonly Stream[]> => {
+  const shown = `stream=index,codec_type,${entries}:stream_disposition=attached_pic`;
+  const args = ['-v', 'error', '-of', 'json', '-show_entries', shown, ...input(path, probe.contentType)];
+  const { stdout } = await runTool(ffprobe, args, limits({}), signal);
   return JSON.parse(stdout || '{}').streams ?? [];
 };
 
-/** Null: the source is SDR. A probe says only that it is HDR, not how. */
+/** A cover is a video of one picture, to ffprobe. */
+export const isPictures = ({ codec_type, disposition }: Pick<Stream, 'codec_type' | 'disposition'>): boolean =>
+  codec_type === 'video' && disposition?.attached_pic !== 1;
+
+/** Height from which a picture is HD, as players guess. */
+const hd = 720;
+
+/** Null: nothing special. A probe says only that a source is HDR, not how. */
 export const coloursOf = async (
   binaries: Binaries,
   source: SourceFile,
   signal: AbortSignal,
 ): Promise<Colours | null> => {
-  if (!source.probe.video?.hdr) return null;
-  const streams = await ask(binaries, source, 'color_transfer,color_primaries', signal);
-  const video = streams.find(({ codec_type: type }) => type === 'video');
-  return { transfer: video?.color_transfer ?? '', primaries: video?.color_primaries ?? 'bt2020' };
+  const { video: probed, width, height } = source.probe;
+  if (!probed?.hdr && Math.min(width ?? 0, height ?? 0) < hd) return null;
+  const streams = await ask(binaries, source, 'color_space,color_transfer,color_primaries', signal);
+  const video = streams.find(isPictures);
+  if (!probed?.hdr) return (video?.color_space ?? 'unknown') === 'unknown' ? { kind: 'unsaid' } : null;
+  return { kind: 'hdr', transfer: video?.color_transfer ?? '', primaries: video?.color_primaries ?? 'bt2020' };
 };
 
-/** Between the first picture and the first sound. */
-export const startsApartMs = async (binaries: Binaries, source: SourceFile, signal: AbortSignal): Promise<number> => {
-  if (source.probe.audio === null) return 0;
+export interface Beginning {
+  /** Which stream the video is. */
+  readonly pictures: number;
+  /** Between the first picture and the first sound. */
+  readonly apartMs: number;
+}
+
+/** Null: the source cannot be read. */
+export const beginningOf = async (
+  binaries: Binaries,
+  source: SourceFile,
+  signal: AbortSignal,
+): Promise<Beginning | null> => {
   const streams = await ask(binaries, source, 'start_time', signal);
-  const [picture, sound] = ['video', 'audio'].map((kind) =>
-    Number(streams.find(({ codec_type: type }) => type === kind)?.start_time ?? 0),
-  );
-  return 1_000 * Math.abs((picture || 0) - (sound || 0));
+  const video = streams.find(isPictures);
+  if (video === undefined) return null;
+  const sound = source.probe.audio === null ? video : streams.find(({ codec_type: type }) => type === 'audio');
+  const [pictures, first] = [video, sound].map((stream) => Number(stream?.start_time ?? 0) || 0);
+  return { pictures: video.index, apartMs: 1_000 * Math.abs((pictures ?? 0) - (first ?? 0)) };
 };

@@ -43,11 +43,13 @@ export interface PublisherDeps {
   readonly aheadMs?: number;
   /** Milliseconds an adapter may take before the boundary. Default 15 min. */
   readonly preparationLimitMs?: number;
-  /** How long after its time a target waits for its renditions, milliseconds. Default 30 min. */
+  /** How long a target waits for a rendition, milliseconds: from its own time, our start or the asking. Default 30 min. */
   readonly mediaLimitMs?: number;
 }
 
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool'>> {
+  /** This publisher's start by its wall clock, milliseconds. */
+  readonly startedAt: number;
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
   readonly files: Files;

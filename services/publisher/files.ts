@@ -24,17 +24,18 @@ export class Files {
   }
 
   lend({ media, cover }: TargetFiles, signal: AbortSignal): Lent {
-    const name = randomUUID();
+    const call = randomUUID();
     let used: WorkFolder | null = null;
     const folder = async (): Promise<string> => {
-      this.#folder ??= WorkFolder.open(this.#root);
-      used = await this.#folder;
-      return used.of(name);
+      used = await this.#opened();
+      return used.of(call);
     };
     const lent = (one: Outgoing): PublishMedia => {
       let here: Promise<string> | null = null;
+      // Each has a path of its own: the keys of two files may end alike.
+      const name = `${one.mediaId}-${one.use}-${path.posix.basename(one.key)}`;
       const fetched = async (): Promise<string> =>
-        this.#blobs.localFile(one.key, path.join(await folder(), path.posix.basename(one.key)), signal);
+        this.#blobs.localFile(one.key, path.join(await folder(), name), signal);
       const { mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText } = one;
       return {
         ...{ mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText },
@@ -49,11 +50,22 @@ export class Files {
     return {
       media: media.map(lent),
       cover: cover === null ? null : lent(cover),
-      close: async () => used?.clear(name).catch(() => undefined),
+      close: async () => used?.clear(call).catch(() => undefined),
     };
   }
 
   async close(): Promise<void> {
-    await (await this.#folder)?.close();
+    await (await this.#folder?.catch(() => null))?.close();
+  }
+
+  /** One that could not be opened is tried again: a full disk gets room. */
+  #opened(): Promise<WorkFolder> {
+    if (this.#folder !== null) return this.#folder;
+    const opening = WorkFolder.open(this.#root);
+    this.#folder = opening;
+    opening.catch(() => {
+      this.#folder = null;
+    });
+    return opening;
   }
 }

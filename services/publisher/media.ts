@@ -1,11 +1,11 @@
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { type GateMedia, misfits, useRules } from '#domain/platforms/index.ts';
+import { type GateMedia, posterFits, takesCover } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import { asFacts, type Loaded } from '#runtime/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
+import type { MediaEvent, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { Content } from './subject.ts';
@@ -33,8 +33,8 @@ export type Standing =
   | { readonly kind: 'ready'; readonly files: TargetFiles }
   | {
       readonly kind: 'waiting';
-      /** The first that is not there. */
-      readonly mediaId: string;
+      /** All that is not there, in the order of the post. */
+      readonly waiting: readonly [AwaitedFile, ...AwaitedFile[]];
       /** Needs that nobody has asked for. */
       readonly missing: readonly {
         readonly mediaId: string;
@@ -43,6 +43,13 @@ export type Standing =
       }[];
     }
   | { readonly kind: 'failed'; readonly failure: Failure };
+
+/** A need whose rendition is not there. */
+export interface AwaitedFile {
+  readonly mediaId: string;
+  /** Milliseconds since the epoch at which it was last asked for; null: with the file itself, or not at all. */
+  readonly askedAt: number | null;
+}
 
 export const noFiles = { kind: 'ready', files: { gate: [], media: [], cover: null } } as const satisfies Standing;
 
@@ -80,7 +87,10 @@ export const standingOf = (
   });
   for (const { one } of found) if (one.kind === 'failed') return one;
   const waiting = found.filter(({ one }) => one.kind === 'waiting');
-  const [first] = waiting;
+  const [first, ...others] = waiting.map(({ mediaId, need }) => ({
+    mediaId,
+    askedAt: askedAt(assets.get(mediaId), need),
+  }));
   if (first !== undefined) {
     const missing = new Map<string, MediaNeed[]>();
     for (const { mediaId, need, one } of waiting) {
@@ -88,7 +98,7 @@ export const standingOf = (
     }
     return {
       kind: 'waiting',
-      mediaId: first.mediaId,
+      waiting: [first, ...others],
       missing: [...missing].flatMap(([mediaId, wanted]) => {
         const loaded = assets.get(mediaId);
         return loaded === undefined ? [] : [{ mediaId, loaded, needs: wanted }];
@@ -123,21 +133,25 @@ const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string
   return { kind: 'waiting', asked: state !== undefined };
 };
 
-/** The still that the first video has anyway, where the network takes it as it is: nobody made it for this one. */
+const askedAt = (loaded: Loaded<MediaState> | undefined, need: MediaNeed): number | null => {
+  const asked = asFacts<MediaEvent>(loaded?.events ?? []).findLast(
+    ({ event }) =>
+      event.type === 'MediaRenditionsRequested' && event.data.needs.some((one) => needKey(one) === needKey(need)),
+  );
+  return asked === undefined ? null : Date.parse(asked.fact.occurredAt);
+};
+
+/** The still that the first video has anyway, where a cover is taken and this one fits: nobody made it for the network. */
 const posterOf = (
   platform: Platform,
   shown: readonly Outgoing[],
   assetOf: (id: string) => Asset | null,
 ): Outgoing | null => {
   const video = shown.find(({ kind }) => kind === 'video');
-  const poster = video === undefined ? null : (assetOf(video.mediaId)?.poster ?? null);
-  const rules = useRules(platform, 'cover');
-  if (video === undefined || poster === null || rules === null) return null;
-  const { contentType, bytes, width, height } = poster;
-  const size = { width, height, durationMs: null, frames: 1 };
-  const image = { format: 'jpeg', alpha: false, srgb: true, upright: true, located: false };
-  const none = { video: null, audio: null, digitalSourceType: null };
-  if (misfits(rules, { kind: 'image', contentType, bytes, ...size, image, ...none }).length > 0) return null;
-  const { mediaId, altText } = video;
+  if (video === undefined) return null;
+  const { mediaId, altText, use } = video;
+  const kinds = shown.map(({ kind }) => kind);
+  const poster = takesCover(platform, use, kinds) ? (assetOf(mediaId)?.poster ?? null) : null;
+  if (poster === null || !posterFits(platform, poster)) return null;
   return { ...poster, mediaId, altText, kind: 'image', use: 'cover', durationMs: null };
 };

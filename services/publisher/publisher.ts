@@ -54,17 +54,18 @@ class Publisher {
   #lookedAt = performance.now();
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
-    const { pool, registry, readiness, config, logger } = deps;
+    const { pool, registry, readiness, config, logger, now = Date.now } = deps;
     this.#pool = pool;
     this.#signal = signal;
     this.#tools = {
-      now: Date.now,
       random: Math.random,
       pollMs: 100,
       aheadMs: 3_000,
       preparationLimitMs: 15 * 60_000,
       mediaLimitMs: 30 * 60_000,
       ...deps,
+      now,
+      startedAt: now(),
       files: new Files(deps.blobs, deps.workDir),
       lateness: registry === undefined ? null : latenessIn(registry),
     };

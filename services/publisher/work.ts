@@ -137,16 +137,22 @@ export class Work {
     return standingOf({ ...content, body: content.body }, target.platform, this.#claim.context().workspaceId, assets);
   }
 
-  /** Asks for what nobody has asked for yet, and waits for it for a while: the asset's decider takes each need once. */
+  /**
+   * Asks for what nobody has asked for yet, and waits for it for a while: the asset's decider takes each need once. If we
+   * die between two of them, the next worker asks for the rest. What is late because nobody was there to ask, or because
+   * we were not, still has all of its time.
+   */
   async #mediaFailure(target: In<'pending'>, standing: Standing): Promise<Failure | null> {
     if (standing.kind !== 'waiting') return standing.kind === 'failed' ? standing.failure : null;
-    const { now, mediaLimitMs, store } = this.#tools;
-    if (now() > Date.parse(target.dueAt) + mediaLimitMs) return mediaNotReady(standing.mediaId);
+    const { now, mediaLimitMs, startedAt, store } = this.#tools;
     for (const { loaded, mediaId, needs } of standing.missing) {
       const asked = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.targetId } } as const;
       await execute(store, media, mediaId, asked, this.#claim.context(), { loaded });
     }
-    return null;
+    if (standing.missing.length > 0) return null;
+    const since = Math.max(Date.parse(target.dueAt), startedAt);
+    const late = standing.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
+    return late === undefined ? null : mediaNotReady(late.mediaId);
   }
 
   /** Begins with an append, so that whatever the worker before us still wants to write loses. */
@@ -174,7 +180,7 @@ export class Work {
     ]);
     if (standing.kind !== 'ready') {
       // They were there at the claim, and what was made of a file is not taken back: the store was put back.
-      const failure = standing.kind === 'failed' ? standing.failure : mediaNotReady(standing.mediaId);
+      const failure = standing.kind === 'failed' ? standing.failure : mediaNotReady(standing.waiting[0].mediaId);
       return this.#end(target, { kind: 'failed', failure }, null);
     }
     const refusal = contentFailure(target, content, standing.files);

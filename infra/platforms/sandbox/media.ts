@@ -46,6 +46,8 @@ interface Found {
   readonly pixelFormat: string | null;
   readonly fps: number | null;
   readonly audio: string | null;
+  /** False: the probe itself died over it, and nothing but its format is known. */
+  readonly probed: boolean;
 }
 
 const probeLimitMs = 20_000;
@@ -66,7 +68,10 @@ export class Looker {
     const given: GivenMedia[] = [];
     let refusal: Failure | null = null;
     for (const one of [...request.media, ...(request.cover === null ? [] : [request.cover])]) {
-      const { found, bytes, sha256 } = await this.#find(one, signal);
+      const { found: seen, bytes, sha256 } = await this.#find(one, signal);
+      // What nobody can look into is what it is said to be.
+      const { width, height, durationMs } = one;
+      const found = seen === null || seen.probed ? seen : { ...seen, width, height, durationMs };
       const rules = useRules(platform, one.use);
       const wrong =
         sha256 !== one.sha256 || bytes !== one.bytes
@@ -114,16 +119,21 @@ export class Looker {
     const format = await formatOf(file);
     if (format === null) return null;
     const nothing = { width: null, height: null, durationMs: null, codec: null, pixelFormat: null, fps: null };
-    if (format === 'pdf') return { format, contentType: 'application/pdf', ...nothing, audio: null };
+    const bare = { format, contentType: contentTypes[format] ?? 'application/octet-stream', ...nothing, audio: null };
+    if (format === 'pdf') return { ...bare, probed: true };
     const { ffprobe } = await findBinaries(this.#ffmpegPath);
     const args = ['-v', 'error', '-protocol_whitelist', 'file', '-show_streams', '-show_format', '-of', 'json', file];
     const options = { timeout: probeLimitMs, maxBuffer: 4 << 20, signal };
     const said = await promisify(execFile)(ffprobe, args, options).catch((error: unknown) => {
       signal.throwIfAborted();
+      // NOTE: the npm package's ffprobe dies on every MPEG transport stream.
+      if (format === 'mpegts' && error instanceof Error && 'signal' in error && error.signal === 'SIGSEGV')
+        return 'died';
       // What cannot be read is refused; a probe that cannot be started is no fault of the file.
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw error;
       return null;
     });
+    if (said === 'died') return { ...bare, probed: false };
     return said === null ? null : readProbe(format, JSON.parse(said.stdout) as Probed);
   }
 }
@@ -146,9 +156,13 @@ const contentTypes: Readonly<Record<string, string>> = {
   png: 'image/png',
   webp: 'image/webp',
   gif: 'image/gif',
+  pdf: 'application/pdf',
   mp4: 'video/mp4',
   mov: 'video/quicktime',
   webm: 'video/webm',
+  matroska: 'video/x-matroska',
+  avi: 'video/x-msvideo',
+  mpegts: 'video/mp2t',
 };
 const stills: readonly string[] = ['jpeg', 'png', 'webp'];
 
@@ -167,22 +181,30 @@ const readProbe = (format: string, { streams = [], format: whole }: Probed): Fou
     pixelFormat: picture.pix_fmt ?? null,
     fps: per === 0 ? null : count / per,
     audio: streams.find((one) => one.codec_type === 'audio')?.codec_name ?? null,
+    probed: true,
   };
 };
+
+/** Of an MPEG transport stream; each begins with the same byte. */
+const packetBytes = 188;
 
 /** From the first bytes. */
 const formatOf = async (file: string): Promise<string | null> => {
   const handle = await open(file);
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(packetBytes + 1), 0, packetBytes + 1, 0);
     const text = buffer.subarray(0, bytesRead).toString('latin1');
     if (text.startsWith('\xff\xd8\xff')) return 'jpeg';
     if (text.startsWith('\x89PNG')) return 'png';
     if (text.startsWith('GIF8')) return 'gif';
     if (text.startsWith('%PDF-')) return 'pdf';
     if (text.startsWith('RIFF') && text.slice(8, 12) === 'WEBP') return 'webp';
-    if (text.startsWith('\x1a\x45\xdf\xa3')) return 'webm';
+    if (text.startsWith('RIFF') && text.slice(8, 12) === 'AVI ') return 'avi';
+    if (text.startsWith('\x1a\x45\xdf\xa3')) return text.slice(0, 64).includes('matroska') ? 'matroska' : 'webm';
     if (text.slice(4, 8) === 'ftyp') return text.slice(8, 12) === 'qt  ' ? 'mov' : 'mp4';
+    // Before there were brands.
+    if (['moov', 'mdat', 'wide', 'free', 'skip'].includes(text.slice(4, 8))) return 'mov';
+    if (text[0] === 'G' && text[packetBytes] === 'G') return 'mpegts';
     return null;
   } finally {
     await handle.close();
@@ -211,14 +233,16 @@ const problem = (rules: UseRules | null, found: Found, bytes: number): string | 
   }
   const video = rules?.video ?? null;
   if (video === null || !video.containers.includes(format)) return `${format} is not taken here`;
-  const { codec, pixelFormat, durationMs, fps, audio } = found;
+  const { codec, pixelFormat, durationMs, fps, audio, probed } = found;
+  if (durationMs === null || outside(durationMs, video.durationMs)) return `${durationMs} ms is no length it takes`;
+  if (outside(bytes, video.bytes)) return `${bytes} bytes are too many`;
+  if (!probed) return sizeProblem(video, found);
   if (!video.codecs.some((one) => one.codec === codec)) return `the codec ${codec} is not taken`;
   if (pixelFormat === null || !video.pixelFormats.includes(pixelFormat)) return `${pixelFormat} is not taken`;
   if (audio !== null && !video.audio.codecs.some((one) => one.codec === audio)) return `sound as ${audio} is not taken`;
-  if (durationMs === null || outside(durationMs, video.durationMs)) return `${durationMs} ms is no length it takes`;
   // Rates wander a little: 23.976 is 24.
   if (fps === null || fps < video.fps.min - 0.1 || fps > video.fps.max + 0.1) return `${fps} pictures a second`;
-  return outside(bytes, video.bytes) ? `${bytes} bytes are too many` : sizeProblem(video, found);
+  return sizeProblem(video, found);
 };
 
 const sizeProblem = (rules: SizeRules, { width, height }: Found): string | null => {

@@ -40,6 +40,12 @@ export interface DownloadOptions extends Partial<DialOptions> {
   readonly totalMs?: number;
   /** Milliseconds without a byte of an answer; default 30,000. */
   readonly idleMs?: number;
+  /** Bytes a second, over all that has come since the start: slower than this is the end; default 64 KiB. */
+  readonly minRate?: number;
+  /** Milliseconds from which on it is held to that; default 60,000. */
+  readonly minRateAfterMs?: number;
+  /** The clock of these limits, milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
   /** Default 5. */
   readonly maxRedirects?: number;
   /** How often a connection that broke under the body is made anew; default 5. */
@@ -64,6 +70,8 @@ export const DOWNLOAD_DEFAULTS = {
   connectMs: 10_000,
   totalMs: 1_800_000,
   idleMs: 30_000,
+  minRate: 65_536,
+  minRateAfterMs: 60_000,
   maxRedirects: 5,
   maxResumes: 5,
   resumeDelayMs: 500,
@@ -78,7 +86,7 @@ export const download = async (guard: EgressGuard, url: string, options: Downloa
   options.signal.throwIfAborted();
   const handle = await open(options.to, 'w', 0o600);
   try {
-    const one = new Download(guard, url, handle, { ...DOWNLOAD_DEFAULTS, ...options });
+    const one = new Download(guard, url, handle, { ...DOWNLOAD_DEFAULTS, ...options }, options.now);
     const done = await one.run();
     await handle.close();
     return done;
@@ -89,7 +97,7 @@ export const download = async (guard: EgressGuard, url: string, options: Downloa
   }
 };
 
-type Settings = Required<Omit<DownloadOptions, 'connectTo'>> & Pick<DownloadOptions, 'connectTo'>;
+type Settings = Required<Omit<DownloadOptions, 'connectTo' | 'now'>> & Pick<DownloadOptions, 'connectTo'>;
 
 /** The connection broke under the body. */
 class Broken extends Error {}
@@ -99,13 +107,16 @@ class Download {
   readonly #url: string;
   readonly #file: FileHandle;
   readonly #settings: Settings;
-  readonly #startedAt = performance.now();
+  readonly #now: () => number;
+  readonly #startedAt: number;
   #transfer: Transfer | null = null;
   /** Since when nothing came though we would take it; null while we are busy ourselves. */
   #waitingSince: number | null = null;
   /** Why the transfer was ended from here. */
   #verdict: unknown = null;
 
+  /** All that ever came of a body: what is begun anew does not count anew. */
+  #received = 0;
   #bytes = 0;
   #hash: Hash = createHash('sha256');
   /** Of the whole file, as far as a server said. */
@@ -113,11 +124,13 @@ class Download {
   /** What names the very bytes we have a part of (strong ETag, else Last-Modified); null: a break begins anew. */
   #validator: string | null = null;
 
-  constructor(guard: EgressGuard, url: string, file: FileHandle, settings: Settings) {
+  constructor(guard: EgressGuard, url: string, file: FileHandle, settings: Settings, now = () => performance.now()) {
     this.#guard = guard;
     this.#url = url;
     this.#file = file;
     this.#settings = settings;
+    this.#now = now;
+    this.#startedAt = now();
   }
 
   async run(): Promise<Downloaded> {
@@ -131,6 +144,8 @@ class Download {
           return await this.#attempt();
         } catch (error) {
           if (!(error instanceof Broken)) throw error;
+          // A part that was not taken would hold its connection.
+          this.#transfer?.end(new Error('of no use'));
           if (breaks === maxResumes) throw new DownloadError('import_unreachable', true, { cause: error.cause });
         }
         await wait(Math.min(resumeDelayMs * 2 ** breaks, 10_000), null, { signal }).catch(() => undefined);
@@ -152,9 +167,11 @@ class Download {
       await this.#beginAnew();
       throw new Broken();
     }
-    if (from === 0) await this.#beginAnew();
+    if (from === 0) {
+      await this.#beginAnew();
+      this.#validator = validatorOf(head.headers);
+    }
     this.#total = totalOf(head) ?? this.#total;
-    this.#validator = validatorOf(head.headers);
     if ((this.#total ?? 0) > this.#settings.maxBytes) throw new DownloadError('import_too_large', false);
     await this.#write(transfer);
     return {
@@ -202,7 +219,7 @@ class Download {
     const limits = { connectMs, maxHeaderBytes: MAX_HEADER_BYTES, ...(connectTo === undefined ? {} : { connectTo }) };
     const transfer = new Transfer(this.#guard, url, headers, limits);
     this.#transfer = transfer;
-    this.#waitingSince = performance.now();
+    this.#waitingSince = this.#now();
     try {
       return { transfer, head: await transfer.head };
     } catch (error) {
@@ -241,7 +258,13 @@ class Download {
     const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers['content-range'] ?? '') ?? [];
     const goesOn = start !== undefined && Number(start) === this.#bytes;
     const sameLength = this.#total === null || total === '*' || Number(total) === this.#total;
-    return goesOn && sameLength ? this.#bytes : null;
+    return goesOn && sameLength && !this.#namesAnother(headers) ? this.#bytes : null;
+  }
+
+  /** A server that does not look at If-Range gives a part of whatever lies there now. */
+  #namesAnother(headers: Head['headers']): boolean {
+    const said = headers[this.#validator?.startsWith('"') ? 'etag' : 'last-modified'];
+    return said !== undefined && said !== this.#validator;
   }
 
   async #write(transfer: Transfer): Promise<void> {
@@ -249,6 +272,7 @@ class Download {
     for (;;) {
       const chunk = await this.#next(chunks);
       if (chunk === null) break;
+      this.#received += chunk.length;
       if (this.#bytes + chunk.length > this.#settings.maxBytes) throw new DownloadError('import_too_large', false);
       this.#hash.update(chunk);
       for (let at = 0; at < chunk.length; ) {
@@ -261,7 +285,7 @@ class Download {
   }
 
   async #next(chunks: AsyncIterator<Buffer>): Promise<Buffer | null> {
-    this.#waitingSince = performance.now();
+    this.#waitingSince = this.#now();
     try {
       const { value, done } = await chunks.next();
       return done === true ? null : value;
@@ -281,10 +305,14 @@ class Download {
   }
 
   #tick(): void {
-    const now = performance.now();
-    const late = now - this.#startedAt >= this.#settings.totalMs;
-    const silent = this.#waitingSince !== null && now - this.#waitingSince >= this.#settings.idleMs;
-    if (late || silent) this.#end(new DownloadError('import_timeout', true));
+    const { totalMs, idleMs, minRate, minRateAfterMs } = this.#settings;
+    const now = this.#now();
+    const elapsed = now - this.#startedAt;
+    const slow = elapsed >= minRateAfterMs && this.#received < (minRate * elapsed) / 1_000;
+    const silent = this.#waitingSince !== null && now - this.#waitingSince >= idleMs;
+    // A server that is slow on purpose would hold a place of ours at each try.
+    if (slow || elapsed >= totalMs) this.#end(new DownloadError('import_timeout', false));
+    else if (silent) this.#end(new DownloadError('import_timeout', true));
   }
 
   #end(verdict: unknown): void {

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { limits, runTool } from '#infra/ffmpeg/child.ts';
 import { makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
@@ -39,13 +40,12 @@ suite('a tool that is run within limits', (t) => {
         .map((line) => line.split('=')[0])
         .filter((name) => !['_', 'PWD', 'SHLVL', 'OLDPWD'].includes(name ?? ''))
         .sort(),
-      ['LC_ALL', 'PATH'],
+      ['LC_ALL', 'MALLOC_ARENA_MAX', 'PATH'],
     );
   });
 
   t('each limit strikes', async () => {
     equal((await sh('while :; do :; done', limits({ cpuSeconds: 1 }))).struck, 'processor');
-    equal((await sh('exec sleep 600', limits({ wallMs: 200 }))).struck, 'time');
     equal(
       (await sh('while :; do echo 0123456789012345678901234567890123456789; done', limits({ answerBytes: 10_000 })))
         .struck,
@@ -57,6 +57,15 @@ suite('a tool that is run within limits', (t) => {
     const eat = ['-e', 'const all = []; for (;;) all.push(Buffer.alloc(64 * 2 ** 20, 1));'];
     const ended = await runTool(process.execPath, eat, limits({ memory: 3 * 2 ** 30 }), never());
     ok(ended.code !== 0 && ended.struck === null);
+  });
+
+  t('ended by the clock or from outside, says nothing of the file and is no interruption either', async () => {
+    const isPlain = (words: string) => (error: unknown) => {
+      ok(error instanceof Error && !(error instanceof TranscodeError), String(error));
+      return error.message === words;
+    };
+    await rejects(sh('exec sleep 600', limits({ wallMs: 200 })), isPlain('a tool ran out of time'));
+    await rejects(sh('kill -s KILL $$'), isPlain('a tool was killed from outside'));
   });
 
   t('is ended as a whole when it is aborted', async () => {

@@ -1,14 +1,21 @@
-import { deepEqual, equal, ok } from 'node:assert/strict';
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
+import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { makeClip } from '#test/support/media/clips.ts';
 import { toolsOf } from '#test/support/media/groups.ts';
 import { flatPng, gradient, manyFrames, save } from '#test/support/media/pictures.ts';
 import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
+import { alias, box, changed } from './boxes.ts';
+
+const run = promisify(execFile);
 
 suite('files that mean harm', (t) => {
   const { folder, transcoder, sourceOf, render, leftovers } = transcoding();
@@ -113,12 +120,45 @@ suite('files that mean harm', (t) => {
   });
 
   t('an index that points to another file opens none', async () => {
-    const bytes = await readFile(await makeClip(folder, { seconds: 0.5, container: 'mov' }));
-    // A data reference that is not "in this file": its flag is cleared.
-    const reference = bytes.indexOf('url ', bytes.indexOf('dref', 0, 'latin1'), 'latin1');
-    bytes.writeUInt32BE(0, reference + 4);
-    const [kind] = await outcome(await save(folder, 'mov', bytes));
-    ok(kind === 'taken' || kind === 'unreadable');
+    const other = await makeClip(folder, { seconds: 0.5, container: 'mov', picture: 'smptebars' });
+    const references = ['moov', 'trak', 'mdia', 'minf', 'dinf', 'dref'];
+    const pointing = changed(await readFile(other), references, (list) =>
+      Buffer.concat([list.subarray(0, 8), alias(other)]),
+    );
+    const path = await save(
+      folder,
+      'mov',
+      changed(pointing, ['mdat'], (data) => Buffer.alloc(data.length)),
+    );
+    // Whoever allows it sees the other's pictures: the reference is a good one.
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const still = join(folder, 'still.png');
+    await run(ffmpeg, ['-v', 'error', '-enable_drefs', '1', '-i', path, '-frames:v', '1', still]);
+    ok((await sharp(still).stats()).entropy > 1);
+    deepEqual(await outcome(path), ['unreadable', 'media_unreadable']);
+    const { probe } = await sourceOf(other);
+    const wanted = [videoSpec(), videoSpec({ mode: 'remux' })];
+    for (const spec of wanted) {
+      await rejects(render({ path, probe }, [spec]), { kind: 'unreadable' });
+    }
+    const shape = { kind: 'frame', format: 'jpeg', atMs: 0, width: 320, height: 180, fit: 'scale' } as const;
+    const [frame] = await render({ path, probe }, [{ ...shape, quality: 80, maxBytes: null }]);
+    equal(frame?.kind, 'failed');
+  });
+
+  t('a film of too many parts is told before it is worked through', async () => {
+    const beginning = box('ftyp', Buffer.from('mp42\0\0\0\0mp42isom', 'latin1'));
+    const many = (type: string, count: number) => Buffer.concat(new Array(count).fill(box(type)));
+    const track = box('trak', many('edts', 100_000));
+    const tracks = Buffer.concat([beginning, box('moov', track, track, track)]);
+    await ends('mp4', tracks, 'hostile', 'media_bomb');
+    await ends('mp4', Buffer.concat([beginning, many('free', 250_000)]), 'hostile', 'media_bomb');
+    await ends('mp4', Buffer.concat([beginning, many('meta', 250_000)]), 'hostile', 'media_bomb');
+    const path = await save(folder, 'mp4', tracks);
+    const stop = new AbortController();
+    const looking = transcoder.probe(path, { kind: 'video', contentType: 'video/mp4' }, { signal: stop.signal });
+    setImmediate(() => stop.abort());
+    await rejects(looking, { kind: 'interrupted' });
   });
 
   t('cut off anywhere, a file is not taken', async () => {

@@ -1,11 +1,12 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
 import { flatPng, gradient, save, tinyPdf } from '#test/support/media/pictures.ts';
 import { transcoding } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
+import { box, changed, covered, xmpNumber } from './boxes.ts';
 
 const ai = 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia';
 const aiXmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${ai}"/></rdf:RDF></x:xmpmeta>`;
@@ -46,6 +47,10 @@ suite('what a video is found to be', (t) => {
       ],
       [{ container: 'ts' }, { container: 'mpegts', codec: 'h264', fps: 30 }],
       [{ fps: 60, seconds: 2, variable: true }, { constantRate: false }],
+      // Longer than what is looked at, at places where pictures stand out of order.
+      [{ fps: 30, seconds: 6, group: 250 }, { constantRate: true }],
+      [{ fps: 30, seconds: 15, group: 60 }, { constantRate: true }],
+      [{ fps: '24000/1001', seconds: 12, group: 48 }, { constantRate: true }],
       [{ fps: 25, interlaced: true }, { interlaced: true }],
       [{ hdr: 'pq' }, { codec: 'hevc', hdr: true, pixelFormat: 'yuv420p10le' }],
       [{ hdr: 'hlg' }, { hdr: true }],
@@ -82,15 +87,26 @@ suite('what a video is found to be', (t) => {
     equal((await probeOf({ sound: false })).audio, null);
   });
 
-  t('the mark of a machine, in XMP of an MP4', async () => {
-    const path = await makeClip(folder, { seconds: 0.5 });
-    const xmp = Buffer.from(aiXmp);
-    const head = Buffer.alloc(24);
-    head.writeUInt32BE(24 + xmp.length, 0);
-    head.write('uuid', 4);
-    Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex').copy(head, 8);
-    await writeFile(path, Buffer.concat([await readFile(path), head, xmp]));
-    equal((await sourceOf(path)).probe.digitalSourceType, 'trainedAlgorithmicMedia');
+  t('the mark of a machine and a place, in XMP wherever an MP4 holds it', async () => {
+    const film = await readFile(await makeClip(folder, { seconds: 0.5 }));
+    const xmp = Buffer.from(aiXmp.replace(' Iptc4xmpExt:Dig', ' exif:GPSLatitude="48,8N" Iptc4xmpExt:Dig'));
+    const own = box('uuid', xmpNumber, xmp);
+    const user = box('udta', box('XMP_', xmp));
+    const into = (path: readonly string[], added: Buffer) =>
+      changed(film, path, (content) => Buffer.concat([content, added]));
+    const films = [Buffer.concat([film, own]), into(['moov'], own), into(['moov'], user), into(['moov', 'trak'], user)];
+    for (const bytes of [film, ...films]) {
+      const { probe } = await sourceOf(await save(folder, 'mp4', bytes));
+      const expected = bytes === film ? [null, false] : ['trainedAlgorithmicMedia', true];
+      deepEqual([probe.digitalSourceType, probe.video?.located], expected);
+    }
+  });
+
+  t('a cover that lies first is not the video', async () => {
+    const film = await readFile(await makeClip(folder, { seconds: 2, fps: 60, variable: true }));
+    const { probe } = await sourceOf(await save(folder, 'mp4', await covered(film)));
+    deepEqual([probe.width, probe.height, probe.video?.codec], [320, 180, 'h264']);
+    equal(probe.video?.constantRate, false, 'its own pace');
   });
 });
 
@@ -137,6 +153,31 @@ suite('what a picture is found to be', (t) => {
     deepEqual([turned.width, turned.height, turned.image?.upright], [40, 60, false]);
     const dot = await probeOf('png', flatPng(1, 1));
     deepEqual([dot.width, dot.height], [1, 1]);
+  });
+
+  t('a place in IPTC of a JPEG', async () => {
+    const picture = await gradient(60, 40).jpeg().toBuffer();
+    const resource = (number: number, data: Buffer) => {
+      const head = Buffer.alloc(12);
+      head.write('8BIM', 'latin1');
+      head.writeUInt16BE(number, 4);
+      head.writeUInt32BE(data.length, 8);
+      return Buffer.concat([head, data, Buffer.alloc(data.length % 2)]);
+    };
+    const dataset = (number: number, value: string) =>
+      Buffer.concat([Buffer.from([0x1c, 2, number, 0, value.length]), Buffer.from(value)]);
+    const described = (...datasets: readonly Buffer[]) => {
+      const other = resource(0x0425, Buffer.alloc(15, 7));
+      const data = Buffer.concat([Buffer.from('Photoshop 3.0\0'), other, resource(0x0404, Buffer.concat(datasets))]);
+      const head = Buffer.from([0xff, 0xed, 0, 0]);
+      head.writeUInt16BE(data.length + 2, 2);
+      return Buffer.concat([picture.subarray(0, 2), head, data, picture.subarray(2)]);
+    };
+    const located = async (bytes: Buffer) => (await probeOf('jpg', bytes)).image?.located;
+    equal(await located(described(dataset(5, 'a title'), dataset(120, 'words'), dataset(90, ''))), false);
+    for (const number of [90, 92, 95, 101]) {
+      equal(await located(described(dataset(5, 'a title'), dataset(number, 'Somewhere'))), true, String(number));
+    }
   });
 
   t('the mark of a machine', async () => {

@@ -9,6 +9,7 @@ import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
 import { gradient, save } from '#test/support/media/pictures.ts';
 import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
+import { covered } from './boxes.ts';
 
 const run = promisify(execFile);
 
@@ -111,6 +112,20 @@ suite('renditions of a video', (t) => {
     match(stdout, /color_space=bt709[\s\S]*color_transfer=bt709[\s\S]*color_primaries=bt709/);
   });
 
+  t('HD that does not say how its colours are coded is taken as players take it', async () => {
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const path = join(folder, 'unsaid.mp4');
+    await run(ffmpeg, [
+      ...['-v', 'error', '-nostdin', '-y', '-f', 'lavfi', '-i', 'smptebars=s=1280x720:r=30', '-t', '0.5'],
+      ...['-vf', 'format=rgb24,scale=out_color_matrix=bt709,format=yuv420p', '-c:v', 'libx264', '-preset', 'ultrafast'],
+      ...['-bsf:v', 'h264_metadata=colour_primaries=2:transfer_characteristics=2:matrix_coefficients=2', path],
+    ]);
+    const [made] = await render(await sourceOf(path), [videoSpec({ width: 640, height: 360, audio: null })]);
+    // The fourth bar is green: coded as BT.709 and read as BT.601 it would be off by twenty and more.
+    const [red = 0, green = 0, blue = 0] = await pixel(pathOf(made), 320, 80);
+    ok(Math.abs(red - 0) < 9 && Math.abs(green - 191) < 9 && Math.abs(blue - 0) < 9, `${red},${green},${blue}`);
+  });
+
   t('closed groups of 2 s', async () => {
     const [made] = await render(await clipSource({ seconds: 5, width: 160, height: 90 }), [
       videoSpec({ width: 160, height: 90 }),
@@ -148,6 +163,24 @@ suite('renditions of a video', (t) => {
     equal(probe.video?.located, false);
     equal(probe.video?.profile, source.probe.video?.profile, 'not encoded again');
     equal((await readFile(pathOf(made))).includes('+48.1'), false);
+  });
+
+  t('a cover that lies first is in none of them', async () => {
+    const film = await readFile(await makeClip(folder, { seconds: 0.5, picture: 'smptebars' }));
+    const source = await sourceOf(await save(folder, 'mp4', await covered(film)));
+    const shape = { width: 320, height: 180, fit: 'scale', quality: 80, maxBytes: null } as const;
+    const made = await render(source, [
+      videoSpec(),
+      videoSpec({ mode: 'remux' }),
+      { kind: 'frame', format: 'jpeg', atMs: 0, ...shape },
+    ]);
+    const copy = (await sourceOf(pathOf(made[1]))).probe;
+    equal(copy.video?.profile, source.probe.video?.profile, 'not encoded again');
+    for (const each of made) {
+      // The first bar is light grey.
+      const [red = 0, green = 0, blue = 0] = await pixel(pathOf(each), 10, 20);
+      ok(Math.min(red, green, blue) > 150, `${each.id}: ${red},${green},${blue}`);
+    }
   });
 
   t('what an edit list cut away does not come back by a copy', async () => {

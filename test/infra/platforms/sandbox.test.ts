@@ -1,7 +1,9 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import pg from 'pg';
 import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
@@ -9,6 +11,8 @@ import { capabilities, rules } from '#domain/platforms/index.ts';
 import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { lentClip } from '#test/support/clip.ts';
+import { type Clip, makeClip } from '#test/support/media/clips.ts';
+import { mediaFolder } from '#test/support/media/folder.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -295,6 +299,58 @@ suite('sandbox network', (t) => {
       const { outcome } = await publish(asked);
       ok(outcome.kind === 'failed' && outcome.failure.code === code, `${platform} ${JSON.stringify(outcome)}`);
       ok((await network.creates(asked.targetId)).every((row) => row.outcome === 'refused'));
+    }
+  });
+
+  t('a network that takes every container takes each for what it is', async () => {
+    const folder = mediaFolder();
+    const small = { width: 160, height: 120, seconds: 0.5 };
+    const clip = async (container: NonNullable<Clip['container']>, over: Clip = {}) =>
+      readFile(await makeClip(folder, { ...small, container, ...over }));
+    const mov = await clip('mov');
+    /** As files are that were made before there was a type box. */
+    const oldMov = (first: string) => {
+      const bytes = Buffer.from(mov);
+      bytes.write(first, 4, 'latin1');
+      return bytes;
+    };
+    const streamable = await clip('mov', { streamable: true });
+    const typeBytes = streamable.readUInt32BE(0);
+    const dataAt = typeBytes + streamable.readUInt32BE(typeBytes);
+    const gap = Buffer.from(streamable.subarray(0, typeBytes));
+    gap.write('free', 4, 'latin1');
+    // The index, then a gap where the type box would be missed: what the index points at stays where it is.
+    const indexFirst = Buffer.concat([streamable.subarray(typeBytes, dataAt), gap, streamable.subarray(dataAt)]);
+    const table: readonly (readonly [name: string, body: Buffer, contentType: string])[] = [
+      ['mp4', await clip('mp4'), 'video/mp4'],
+      ['mov', mov, 'video/quicktime'],
+      ['mov moov', indexFirst, 'video/quicktime'],
+      ...['wide', 'free', 'skip', 'mdat'].map((first) => [`mov ${first}`, oldMov(first), 'video/quicktime'] as const),
+      ['webm', await clip('webm', { codec: 'vp9' }), 'video/webm'],
+      ['matroska', await clip('mkv'), 'video/x-matroska'],
+      ['avi', await clip('avi', { codec: 'mpeg4' }), 'video/x-msvideo'],
+      ['mpegts', await clip('ts'), 'video/mp2t'],
+    ];
+    const lend = async (name: string, body: Buffer, contentType: string): Promise<PublishMedia> => {
+      const file = path.join(folder, name);
+      await writeFile(file, body);
+      const sha256 = createHash('sha256').update(body).digest('hex');
+      const about = { contentType, bytes: body.length, sha256, width: 160, height: 120, durationMs: 500 };
+      return { ...clips, ...about, file: async () => file };
+    };
+    for (const [name, body, contentType] of table) {
+      const asked = request('youtube', { media: [await lend(name, body, contentType)] });
+      const { outcome } = await publish(asked);
+      equal(outcome.kind, 'published', `${name} ${JSON.stringify(outcome)}`);
+      const [row] = await network.creates(asked.targetId);
+      const [given] = row?.media ?? [];
+      deepEqual([given?.contentType, given?.width, given?.height], [contentType, 160, 120], name);
+      const other = contentType === 'video/mp4' ? 'video/webm' : 'video/mp4';
+      const lied = request('youtube', { media: [await lend(name, body, other)] });
+      equal((await publish(lied)).outcome.kind, 'failed', `${name} said to be ${other}`);
+      if (contentType === 'video/mp4' || contentType === 'video/quicktime') continue;
+      const elsewhere = request('x', { media: asked.media });
+      equal((await publish(elsewhere)).outcome.kind, 'failed', `${name} where only MP4 and MOV are taken`);
     }
   });
 

@@ -38,6 +38,15 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
     });
     return targetIds[0] ?? '';
   };
+  /** Whether it was left to rest at least twice. */
+  const rests = new Map<string, Set<string>>();
+  const looksAt = async (id: string): Promise<boolean> => {
+    const { rows } = await world.pool.query('select not_before::text as at from ops.work_leases where id = $1', [id]);
+    const seen = rests.get(id) ?? new Set();
+    rests.set(id, seen);
+    for (const { at } of rows) if (at !== null) seen.add(at);
+    return seen.size > 1;
+  };
   const failureOf = async (id: string) => {
     const [state] = await world.all([id], 'failed');
     return state?.status === 'failed' ? state.failure : null;
@@ -102,10 +111,51 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
       [said?.category, said?.code, said?.message, said?.mediaId, said?.retryable],
       ['media', failure.code, failure.message, id, false],
     );
+  });
 
-    const other = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
-    const late = await failureOf(await post('tiktok', { mediaIds: [other.id] }, Date.now() - 31 * 60_000));
-    assert.deepEqual([late?.code, late?.mediaId, late?.retryable], ['media_not_ready', other.id, true]);
+  const minuteMs = 60_000;
+  const isAskedFor = (id: string) =>
+    eventually('it is asked for', async () => (await world.story(`media-${id}`)).includes('MediaRenditionsRequested'));
+
+  t('after an outage what is late is asked for first, and goes out when it is there', async () => {
+    const { id } = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const target = await post('tiktok', { mediaIds: [id] }, Date.now() - 40 * minuteMs);
+    await isAskedFor(id);
+    assert.deepEqual(await world.story(`target-${target}`), ['TargetScheduled']);
+    const need = { platform: 'tiktok', use: 'feed', outcome: 'fits' } as const;
+    await say(id, { type: 'Plan', initial: false, needs: [need] });
+    await world.all([target], 'published');
+  });
+
+  t('what never comes ends in time: from its own time, from the asking, and from our start', async () => {
+    await publisher.stop();
+    const limit = { mediaLimitMs: 30 * minuteMs };
+    const clock = { behindMs: 31 * minuteMs };
+    const now = () => Date.now() - clock.behindMs;
+    const asked = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    publisher = world.publisher({}, { ...limit, now });
+    const first = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 40 * minuteMs);
+    await isAskedFor(asked.id);
+    clock.behindMs = 0;
+    const late = await failureOf(first);
+    assert.deepEqual([late?.code, late?.mediaId, late?.retryable], ['media_not_ready', asked.id, true]);
+
+    // The same publisher, an hour behind its time: what is asked for only now has all of its time.
+    const fresh = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
+    const second = await post('tiktok', { mediaIds: [fresh.id] }, Date.now() - 60 * minuteMs);
+    await isAskedFor(fresh.id);
+    clock.behindMs = -29 * minuteMs;
+    await eventually('it was looked at since', () => looksAt(second));
+    assert.deepEqual(await world.story(`target-${second}`), ['TargetScheduled']);
+    clock.behindMs = -31 * minuteMs;
+    assert.equal((await failureOf(second))?.code, 'media_not_ready');
+
+    // Asked for long ago, due long ago: a publisher that has just come still waits for it.
+    await publisher.stop();
+    publisher = world.publisher();
+    const third = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 60 * minuteMs);
+    await eventually('it was looked at since', () => looksAt(third));
+    assert.deepEqual(await world.story(`target-${third}`), ['TargetScheduled']);
   });
 
   t('a file that is not there, or somebody else’s, is missing', async () => {

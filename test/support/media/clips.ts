@@ -24,6 +24,8 @@ export interface Clip {
   readonly picture?: 'testsrc2' | 'smptebars' | 'mandelbrot';
   /** Index before the data, no edit list, no reordered pictures: what most networks want. */
   readonly streamable?: boolean;
+  /** Pictures between two key frames, some of them out of order, as encoders make them by default. */
+  readonly group?: number;
   readonly kbps?: number;
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -38,7 +40,7 @@ const encoders: Readonly<Record<NonNullable<Clip['codec']>, readonly string[]>> 
 
 const transfers = { pq: 'smpte2084', hlg: 'arib-std-b67' } as const;
 
-const videoOptions = ({ codec = 'h264', hdr, interlaced, kbps, streamable }: Clip): readonly string[] => {
+const videoOptions = ({ codec = 'h264', group, hdr, interlaced, kbps, streamable }: Clip): readonly string[] => {
   if (hdr !== undefined) {
     const colours = `log-level=none:colorprim=bt2020:transfer=${transfers[hdr]}:colormatrix=bt2020nc`;
     return ['-c:v', ...encoders.hevc, '-pix_fmt', 'yuv420p10le', '-x265-params', colours];
@@ -47,6 +49,7 @@ const videoOptions = ({ codec = 'h264', hdr, interlaced, kbps, streamable }: Cli
     ...['-c:v', ...encoders[codec], '-pix_fmt', codec === 'prores' ? 'yuv422p10le' : 'yuv420p'],
     ...(codec === 'hevc' ? ['-x265-params', 'log-level=none'] : []),
     ...(interlaced ? ['-flags', '+ildct+ilme', '-x264opts', 'tff=1'] : []),
+    ...(group === undefined ? [] : ['-preset', 'veryfast', '-bf', '3', '-g', String(group)]),
     ...(kbps === undefined ? [] : ['-b:v', `${kbps}k`, '-maxrate', `${kbps}k`, '-bufsize', `${kbps}k`]),
     ...(streamable
       ? ['-bf', '0', '-profile:v', 'main', '-preset', 'veryfast', '-movflags', '+faststart', '-use_editlist', '0']

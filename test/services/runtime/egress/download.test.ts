@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { createServer as createHttp, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
@@ -153,10 +153,10 @@ suite('download', (t) => {
   });
 
   t('has the stated limits', () => {
-    const { maxRedirects, maxResumes, totalMs, idleMs } = DOWNLOAD_DEFAULTS;
+    const { maxRedirects, maxResumes, totalMs, idleMs, minRate, minRateAfterMs } = DOWNLOAD_DEFAULTS;
     deepEqual(
-      { maxRedirects, maxResumes, totalMs, idleMs },
-      { maxRedirects: 5, maxResumes: 5, totalMs: 1_800_000, idleMs: 30_000 },
+      { maxRedirects, maxResumes, totalMs, idleMs, minRate, minRateAfterMs },
+      { maxRedirects: 5, maxResumes: 5, totalMs: 1_800_000, idleMs: 30_000, minRate: 65_536, minRateAfterMs: 60_000 },
     );
   });
 
@@ -216,13 +216,13 @@ suite('download', (t) => {
   });
 
   t('ends with the time: of silence, and of all', async () => {
-    const cases: readonly (readonly [ReceiverPath, Partial<DownloadOptions>])[] = [
-      ['/silence', { idleMs: 150 }],
-      ['/drip-headers', { idleMs: 150 }],
-      ['/endless-hints', { totalMs: 300 }],
+    const cases: readonly (readonly [ReceiverPath, Partial<DownloadOptions>, boolean])[] = [
+      ['/silence', { idleMs: 150 }, true],
+      ['/drip-headers', { idleMs: 150 }, true],
+      ['/endless-hints', { totalMs: 300 }, false],
     ];
     await Promise.all(
-      cases.map(async ([at, limits]) => {
+      cases.map(async ([at, limits, retryable]) => {
         const own = path.join(folder, at.slice(1));
         await rejects(
           download(anyPrivate, receivers.url(at), {
@@ -231,7 +231,7 @@ suite('download', (t) => {
             signal: new AbortController().signal,
             ...limits,
           }),
-          { code: 'import_timeout', retryable: true },
+          { code: 'import_timeout', retryable },
         );
         ok(!existsSync(own));
         await until(`${at} is hung up on`, async () => (await receivers.seen(at)).closed === 1);
@@ -247,7 +247,73 @@ suite('download', (t) => {
         response.once('close', () => clearInterval(timer));
       },
     };
-    await fails('import_timeout', true, get(`${origin}/`, { totalMs: 400, idleMs: 300 }));
+    await fails('import_timeout', false, get(`${origin}/`, { totalMs: 400, idleMs: 300 }));
+  });
+
+  /** Stands still until it is put forward. */
+  const clockByHand = () => {
+    let at = 0;
+    let looks = 0;
+    return {
+      now: (): number => {
+        looks += 1;
+        return at;
+      },
+      /** Resolves when the limits were held against it. */
+      put: async (ms: number): Promise<void> => {
+        at = ms;
+        looks = 0;
+        await until('the clock is looked at', async () => looks > 2 || !existsSync(to()));
+      },
+    };
+  };
+  const written = (bytes: number): Promise<void> =>
+    until(`${bytes} bytes are there`, async () => existsSync(to()) && (await stat(to())).size === bytes);
+
+  t('a body that comes too slowly is given up for good once a minute is over', async () => {
+    const least = 64 * 1_024 * 60;
+    const file = randomBytes(least + 1_000_000);
+    const arriving = async (first: number, clockMs: number): Promise<Downloaded> => {
+      const clock = clockByHand();
+      let rest = (): void => {};
+      routes = {
+        '/': (_request, response) => {
+          response.writeHead(200, { 'content-length': String(file.length) }).write(file.subarray(0, first));
+          rest = () => void response.end(file.subarray(first));
+        },
+      };
+      const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000 });
+      done.catch(() => undefined);
+      await written(first);
+      await clock.put(clockMs);
+      rest();
+      return done;
+    };
+    await fails('import_timeout', false, arriving(least - 1, 60_000));
+    equal((await arriving(least, 60_000)).bytes, file.length);
+    equal((await arriving(1, 59_999)).bytes, file.length);
+    await fails('import_timeout', false, arriving(least, 60_001));
+  });
+
+  t('what came before it was begun anew counts for its pace', async () => {
+    const clock = clockByHand();
+    const part = 2_000_000;
+    const open: ServerResponse[] = [];
+    routes = {
+      '/': (_request, response) => {
+        open.push(response);
+        response.writeHead(200, { 'content-length': String(content.length) }).write(content.subarray(0, part));
+      },
+    };
+    const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000 });
+    done.catch(() => undefined);
+    await written(part);
+    open[0]?.destroy();
+    await until('it is asked for again', () => Promise.resolve(asked.length === 2));
+    await written(part);
+    await clock.put(60_000);
+    open[1]?.end(content.subarray(part));
+    await arrived(await done);
   });
 
   t('is stopped by its signal, and leaves nothing', async () => {
@@ -328,6 +394,53 @@ suite('download', (t) => {
     // It has changed: a server that knows If-Range sends all of the new one.
     routes = { '/': then(send({ etag: '"two"' }, other)) };
     equal((await get(`${origin}/`)).sha256, createHash('sha256').update(other).digest('hex'));
+  });
+
+  t('joins no two files: a part that is named otherwise is not taken, whatever If-Range asked for', async () => {
+    const other = randomBytes(content.length);
+    const date = 'Wed, 21 Oct 2015 07:28:00 GMT';
+    const later = 'Thu, 22 Oct 2015 07:28:00 GMT';
+    for (const [was, is] of [
+      [{ etag: '"one"' }, { etag: '"two"' }],
+      [{ etag: '"one"' }, { etag: 'W/"two"' }],
+      [{ 'last-modified': date }, { 'last-modified': later }],
+    ] as const) {
+      let requests = 0;
+      const first = breaking(1, was);
+      routes = {
+        '/': (request, response) => {
+          requests += 1;
+          if (requests === 1) return first(request, response);
+          const [, start] = /^bytes=(\d+)-$/.exec(request.headers.range ?? '') ?? [];
+          if (start === undefined) return send(is, other)(request, response);
+          const range = `bytes ${start}-${other.length - 1}/${other.length}`;
+          response.writeHead(206, { 'content-range': range, ...is }).end(other.subarray(Number(start)));
+        },
+      };
+      await get(`${origin}/`);
+      equal(requests, 3);
+      ok(other.equals(await readFile(to())), JSON.stringify(is));
+    }
+  });
+
+  t('goes on by the name of the first answer where a part names none', async () => {
+    let requests = 0;
+    routes = {
+      '/': (request, response) => {
+        requests += 1;
+        const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
+        const range = `bytes ${start}-${content.length - 1}/${content.length}`;
+        if (start === 0) response.writeHead(200, { 'content-length': String(content.length), etag: '"one"' });
+        else response.writeHead(206, { 'content-range': range });
+        if (requests === 3) response.end(content.subarray(start));
+        else response.write(content.subarray(start, start + 1_000_000), () => response.destroy());
+      },
+    };
+    await arrived(await get(`${origin}/`));
+    deepEqual(
+      asked.map(({ headers }) => headers['if-range']),
+      [undefined, '"one"', '"one"'],
+    );
   });
 
   t('believes no part that is not the one it asked for', async () => {

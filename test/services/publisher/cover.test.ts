@@ -1,0 +1,75 @@
+import { equal } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { contentFor } from '#domain/content.ts';
+import type { MediaState } from '#domain/media.ts';
+import { media } from '#domain/media.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import type { Platform } from '#schemas/common.ts';
+import { standingOf } from '#services/publisher/media.ts';
+import { type AssetOptions, assetEvents } from '#test/support/assets.ts';
+import { commandContext, openDomain } from '#test/support/domain.ts';
+import { postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('the still that goes out with a video', (t) => {
+  const { store } = openDomain();
+  const workspaceId = randomUUID();
+  const load = async (kind: 'video' | 'image', options: AssetOptions = {}): Promise<[string, Loaded<MediaState>]> => {
+    const id = randomUUID();
+    const key = `${workspaceId}/${id}/poster.jpg`;
+    const poster = {
+      key,
+      contentType: 'image/jpeg',
+      bytes: 90_000,
+      sha256: 'ab'.repeat(32),
+      width: 1_280,
+      height: 720,
+    };
+    const events = assetEvents(workspaceId, id, kind, options).map((one) =>
+      one.type === 'MediaTranscoded' && kind === 'video' ? { ...one, data: { poster } } : one,
+    );
+    await store.append(`media-${id}`, -1, events, commandContext({ workspaceId }), `media-${id}`);
+    return [id, await store.load(media, id)];
+  };
+  const uses = (platform: Platform): AssetOptions => ({
+    needs: (['feed', 'carousel', 'reel', 'story', 'cover'] as const).map((use) => ({ platform, use })),
+  });
+  /** `poster`, `own`, or null: what is sent as the cover. */
+  const coverOf = async (platform: Platform, contentType: string | null, count: number, withOwn: boolean) => {
+    const videos = await Promise.all(Array.from({ length: count }, () => load('video', uses(platform))));
+    const own = await load('image', uses(platform));
+    const mediaIds = videos.map(([id]) => id);
+    const body = postBody({
+      mediaIds,
+      coverMediaId: withOwn ? own[0] : null,
+      variants:
+        contentType === null
+          ? []
+          : [{ platform, contentOverride: null, mediaIdsOverride: null, overrides: { contentType } }],
+    });
+    const { content: text, overrides } = contentFor(body, platform);
+    const content = { text, overrides, mediaIds, aiDisclosure: false, body };
+    const standing = standingOf(content, platform, workspaceId, new Map([...videos, own]));
+    if (standing.kind !== 'ready') throw new Error(JSON.stringify(standing));
+    const { cover } = standing.files;
+    return cover === null ? null : cover.mediaId === own[0] ? 'own' : 'poster';
+  };
+
+  t('the post’s own where one is taken, else the poster; none in stories and carousels', async () => {
+    const table: readonly (readonly [Platform, string | null, number, own: string | null, poster: string | null])[] = [
+      ['instagram', null, 1, 'own', 'poster'],
+      ['instagram', 'story', 1, null, null],
+      ['instagram', null, 2, null, null],
+      ['facebook', null, 1, 'own', 'poster'],
+      ['facebook', 'reel', 1, 'own', 'poster'],
+      ['facebook', 'story', 1, null, null],
+      ['youtube', null, 1, 'own', 'poster'],
+      ['x', null, 1, null, null],
+    ];
+    for (const [platform, contentType, count, own, poster] of table) {
+      const row = `${platform} ${contentType} ${count}`;
+      equal(await coverOf(platform, contentType, count, true), own, row);
+      equal(await coverOf(platform, contentType, count, false), poster, row);
+    }
+  });
+});
