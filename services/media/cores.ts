@@ -4,8 +4,8 @@ import type { Pool } from 'pg';
 import { type Lease, Leases } from '#runtime/leases.ts';
 
 /**
- * The cores of this machine, shared out among all media workers on it: one lease each. Whoever renders takes what is
- * free and uses no more threads than that, so several workers never keep more threads busy than there are cores.
+ * The cores of this machine, shared out among all media workers on it: one lease each. Whoever renders a video takes what
+ * is free and uses no more threads than that, so several workers never keep more of them busy than there are cores.
  */
 
 export interface CoresOptions {

@@ -12,6 +12,7 @@ import type { WorkFolder } from '#runtime/work-folder.ts';
 import type { Cores } from './cores.ts';
 import type { Jobs } from './jobs.ts';
 import type { MediaMetrics } from './metrics.ts';
+import type { Videos } from './videos.ts';
 
 export interface MediaDeps {
   readonly log: Log;
@@ -33,7 +34,10 @@ export interface MediaDeps {
   readonly readiness?: Readiness;
   /** The wall clock, milliseconds. Default `Date.now`. */
   readonly now?: () => number;
-  /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
+  /**
+   * Milliseconds between two looks for due work when nothing wakes it; a worker that has not looked for ten times that is
+   * not well. Default 1,000.
+   */
   readonly pollMs?: number;
   /** Wait after the first fault of the surroundings, doubled with each, milliseconds. Default 1,000. */
   readonly backOffMs?: number;
@@ -51,6 +55,7 @@ export interface Tools {
   readonly transcoder: Transcoder;
   readonly fetchFile: FetchFile;
   readonly cores: Cores;
+  readonly videos: Videos;
   readonly jobs: Jobs;
   readonly folder: WorkFolder;
   readonly metrics: MediaMetrics | null;

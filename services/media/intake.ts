@@ -15,9 +15,6 @@ export const heardTypes: readonly MediaEvent['type'][] = [
   'MediaRenditionsRequested',
 ];
 
-/** Milliseconds after its URL has expired that an upload is kept for a late registration. */
-export const keptMs = 86_400_000;
-
 export const hear = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
@@ -30,9 +27,12 @@ export const hear = async (
     if (type === 'MediaUploadOffered') {
       await tx.query(
         `insert into ops.media_offers (asset_id, key, due_at) values ($1, $2, $3) on conflict (asset_id) do nothing`,
-        [assetId, data.key, new Date(Date.parse(data.expiresAt) + keptMs)],
+        [assetId, data.key, data.expiresAt],
       );
-    } else asked.push({ assetId, workspaceId: event.metadata.workspaceId, revision: event.revision });
+      continue;
+    }
+    const { workspaceId } = event.metadata;
+    asked.push({ assetId, workspaceId, revision: event.revision, urgent: type === 'MediaRenditionsRequested' });
   }
   await enqueue(tx, asked);
   return asked.length === 0 ? null : { committed: ring, rolledBack: () => undefined };

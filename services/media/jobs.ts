@@ -8,7 +8,11 @@ import type { Pool, PoolClient } from 'pg';
 export interface DueJob {
   readonly assetId: string;
   readonly workspaceId: string;
-  readonly attempts: number;
+}
+
+export interface Suspect extends DueJob {
+  /** Milliseconds since it was due, or since somebody began it last. */
+  readonly waitedMs: number;
 }
 
 export interface Begun {
@@ -19,22 +23,38 @@ export interface Begun {
   readonly written: readonly string[];
 }
 
+export interface PutOff {
+  /** 0: it is due as it was, and keeps its place. */
+  readonly waitMs: number;
+  /** What went wrong, if anything, was not of the file's making: this time is not counted against it. */
+  readonly innocent: boolean;
+  readonly failed: boolean;
+  readonly fetch: boolean;
+  /** It waits for room among the videos. */
+  readonly video: boolean;
+}
+
 export interface Asked {
   readonly assetId: string;
   readonly workspaceId: string;
   readonly revision: number;
+  /** A post waits for it: it goes before the other files of its workspace. */
+  readonly urgent: boolean;
 }
 
 const enqueueSql = `
-insert into ops.media_jobs (asset_id, workspace_id, revision)
-select * from unnest($1::uuid[], $2::uuid[], $3::int8[])
+insert into ops.media_jobs (asset_id, workspace_id, revision, due_at)
+select id, workspace, revision, case when urgent then now() - interval '1 day' else now() end
+from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::bool[]) as asked (id, workspace, revision, urgent)
 on conflict (asset_id) do update
-  set revision = greatest(media_jobs.revision, excluded.revision), due_at = least(media_jobs.due_at, now())`;
+  set revision = greatest(media_jobs.revision, excluded.revision), due_at = least(media_jobs.due_at, excluded.due_at)`;
 
 /** On the transaction that moves the consumer's position: an event heard of is a row, or neither is. */
 export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<void> => {
   const newest = new Map<string, Asked>();
-  for (const one of asked) newest.set(one.assetId, one);
+  for (const one of asked) {
+    newest.set(one.assetId, { ...one, urgent: one.urgent || newest.get(one.assetId)?.urgent === true });
+  }
   // In the order of their ids, so that two lanes never wait for each other.
   const rows = [...newest.values()].sort((a, b) => (a.assetId < b.assetId ? -1 : 1));
   if (rows.length === 0) return;
@@ -42,28 +62,45 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
     rows.map(({ assetId }) => assetId),
     rows.map(({ workspaceId }) => workspaceId),
     rows.map(({ revision }) => revision),
+    rows.map(({ urgent }) => urgent),
   ]);
 };
+
+/**
+ * Times begun without an end after which a file is worked on alone: whoever dies then died of it, and what only happened
+ * to be worked on beside a file that kills is not given up with it.
+ */
+export const suspectAfter = 2;
 
 /**
  * Some of each workspace, the longest due first: `$1` of each, those left out that somebody holds (`$2`: kind of lease).
  * Workspaces are stepped through by the index, so one with a million files costs no more than any other.
  */
-const dueSql = `
+const dueSql = (videos: boolean): string => `
 with recursive workspaces as (
   (select workspace_id from ops.media_jobs order by workspace_id limit 1)
   union all
   select (select j.workspace_id from ops.media_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
   from workspaces w where w.workspace_id is not null
 )
-select j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId", j.attempts
+select j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId"
 from workspaces w, lateral (
   select * from ops.media_jobs one
-  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.asset_id::text not in (
+  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.attempts < ${suspectAfter}
+    ${videos ? '' : 'and not one.video'} and one.asset_id::text not in (
     select l.id from ops.work_leases l where l.kind = $2 and l.until > now())
   order by one.due_at limit $1
 ) j
 order by j.due_at limit 1000`;
+
+/** The one that waits longest, unless somebody holds it. */
+const suspectSql = `
+select asset_id::text as "assetId", workspace_id::text as "workspaceId",
+  extract(epoch from now() - greatest(due_at, tried_at))::float8 * 1000 as "waitedMs"
+from ops.media_jobs
+where attempts >= ${suspectAfter} and due_at <= now() and asset_id::text not in (
+  select l.id from ops.work_leases l where l.kind = $1 and l.until > now())
+order by greatest(due_at, tried_at) limit 1`;
 
 export class Jobs {
   readonly #pool: Pool;
@@ -72,8 +109,15 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  async due(leaseKind: string, ofEach: number): Promise<readonly DueJob[]> {
-    return (await this.#pool.query<DueJob>({ name: 'media-due', text: dueSql, values: [ofEach, leaseKind] })).rows;
+  /** Suspects are left out. @param videos whether those that wait for room among the videos are wanted */
+  async due(leaseKind: string, ofEach: number, videos: boolean): Promise<readonly DueJob[]> {
+    const name = videos ? 'media-due' : 'media-due-no-videos';
+    return (await this.#pool.query<DueJob>({ name, text: dueSql(videos), values: [ofEach, leaseKind] })).rows;
+  }
+
+  async suspect(leaseKind: string): Promise<Suspect | null> {
+    const { rows } = await this.#pool.query<Suspect>({ name: 'media-suspect', text: suspectSql, values: [leaseKind] });
+    return rows[0] ?? null;
   }
 
   /**
@@ -82,7 +126,7 @@ export class Jobs {
    */
   async begin(assetId: string, revision: number): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
-      `update ops.media_jobs set begun_at = $2,
+      `update ops.media_jobs set begun_at = $2, tried_at = now(), video = false,
          attempts = case when begun_at = $2 then attempts else 0 end + 1,
          failures = case when begun_at = $2 then failures else 0 end
        where asset_id = $1 returning attempts, failures, fetches, written`,
@@ -109,17 +153,25 @@ export class Jobs {
     return rowCount === 1;
   }
 
-  /** `innocent`: what went wrong, if anything, was not of the file's making, so this time is not counted against it. */
-  async putOff(
-    assetId: string,
-    options: { readonly waitMs: number; readonly innocent: boolean; readonly failed: boolean; readonly fetch: boolean },
-  ): Promise<void> {
-    const { waitMs, innocent, failed, fetch } = options;
+  /** Nothing is left to do, whatever was heard. */
+  async drop(assetId: string): Promise<void> {
+    await this.#pool.query('delete from ops.media_jobs where asset_id = $1', [assetId]);
+  }
+
+  async putOff(assetId: string, how: PutOff): Promise<void> {
     await this.#pool.query(
-      `update ops.media_jobs set due_at = now() + $2 * interval '1 millisecond',
-         attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5
+      `update ops.media_jobs set due_at = case when $2::float8 = 0 then due_at else now() + $2 * interval '1 millisecond' end,
+         attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5, video = $6
        where asset_id = $1`,
-      [assetId, waitMs, innocent ? 1 : 0, failed ? 1 : 0, fetch ? 1 : 0],
+      [assetId, how.waitMs, how.innocent ? 1 : 0, how.failed ? 1 : 0, how.fetch ? 1 : 0, how.video],
+    );
+  }
+
+  /** Who lost the lease did not die; when somebody has come further since, there is nothing to take back. */
+  async uncount(assetId: string, revision: number): Promise<void> {
+    await this.#pool.query(
+      'update ops.media_jobs set attempts = greatest(0, attempts - 1) where asset_id = $1 and begun_at = $2',
+      [assetId, revision],
     );
   }
 

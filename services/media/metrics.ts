@@ -3,7 +3,7 @@ import type { MediaStep } from '#domain/media.ts';
 
 /** What the worker tells about itself. */
 export interface MediaMetrics {
-  /** `outcome`: `done`, `refused` (the file's own fault), `stopped` (drained, or the lease was lost) or `failed`. */
+  /** `outcome`: `done`, `refused` (the file's own fault), `stopped` (drained, put off for other videos, or the lease was lost) or `failed`. */
   step(step: MediaStep, outcome: 'done' | 'refused' | 'stopped' | 'failed', seconds: number): void;
 }
 

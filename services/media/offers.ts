@@ -7,50 +7,91 @@ import type { Logger } from '#runtime/telemetry.ts';
 
 /**
  * Uploads that nobody registered, and those that came again through a URL that was still valid after the first had been
- * stored, are deleted a day after that URL has expired. The row goes last: a death in between repeats the deletion.
+ * stored, are deleted a day after they were found. A repeat of the offer gives a fresh URL as long as it is not
+ * registered, so each offer is looked at once a day until its blob is nobody's business any more. What the row says is
+ * written after the deletion: a death in between repeats it.
  */
 
 const everyMs = 600_000;
 const batch = 100;
+const dayMs = 86_400_000;
+/** How long after its first URL expired an offer without an upload is looked at, milliseconds. */
+const keptMs = 30 * dayMs;
 
 export interface OffersDeps {
   readonly pool: Pool;
   readonly store: DomainStore;
   readonly blobs: BlobStore;
   readonly logger: Logger;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
 }
 
-/** Answers how many it cleared away. */
-export const clearOffers = async ({ pool, store, blobs }: OffersDeps, signal: AbortSignal): Promise<number> => {
+/** Answers how many it has done with: uploads deleted, and offers that are looked at no more. */
+export const clearOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<number> => {
   let cleared = 0;
   for (let more = true; more && !signal.aborted; ) {
-    const { rows } = await pool.query<{ id: string; key: string }>(
-      'select asset_id::text as id, key from ops.media_offers where due_at <= now() order by due_at limit $1',
+    const { rows } = await deps.pool.query<Row>(
+      `select asset_id::text as id, key, seen_etag as "seenEtag"
+       from ops.media_offers where due_at <= now() order by due_at limit $1`,
       [batch],
     );
-    for (const { id, key } of rows) {
-      const { state } = await store.load(media, id);
-      // Registered so late that its worker still needs the upload.
-      const needed = state.status === 'transcoding' && state.stored === null;
-      if (!needed) await blobs.delete(key);
-      const sql = needed
-        ? "update ops.media_offers set due_at = now() + interval '1 day' where asset_id = $1"
-        : 'delete from ops.media_offers where asset_id = $1';
-      await pool.query(sql, [id]);
-      if (!needed) cleared += 1;
+    for (const row of rows) {
+      const { gone, again } = await look(deps, row);
+      if (gone || again === null) cleared += 1;
+      if (again === null) await deps.pool.query('delete from ops.media_offers where asset_id = $1', [row.id]);
+      else await deps.pool.query(againSql, [row.id, again.seenEtag]);
     }
     more = rows.length === batch;
   }
   return cleared;
 };
 
+const againSql = `update ops.media_offers set due_at = now() + interval '1 day', seen_etag = $2 where asset_id = $1`;
+
+interface Row {
+  readonly id: string;
+  readonly key: string;
+  readonly seenEtag: string | null;
+}
+
+interface Looked {
+  /** Whether an upload was deleted. */
+  readonly gone: boolean;
+  /** Null: it needs no other look. */
+  readonly again: { readonly seenEtag: string | null } | null;
+}
+
+const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, seenEtag }: Row): Promise<Looked> => {
+  const { state, events } = await store.load(media, id);
+  const none = { seenEtag: null };
+  if (state.status === 'offered') {
+    const found = await blobs.head(key);
+    if (found === null) {
+      const over = now() - Date.parse(state.offer.expiresAt) > keptMs;
+      return { gone: false, again: over ? null : none };
+    }
+    // It may have come a moment ago, and be registered in the next.
+    if (found.etag !== seenEtag) return { gone: false, again: { seenEtag: found.etag } };
+    await blobs.delete(key);
+    return { gone: true, again: none };
+  }
+  // Registered so late that its worker still needs the upload.
+  if (state.status === 'transcoding' && state.stored === null) return { gone: false, again: none };
+  await blobs.delete(key);
+  // A URL that was given right before the registration is valid still.
+  const registered = events.find(({ type }) => type === 'MediaRegistered')?.metadata.occurredAt;
+  const late = registered !== undefined && now() - Date.parse(registered) < dayMs;
+  return { gone: false, again: late ? none : null };
+};
+
 export const runOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     try {
       const cleared = await clearOffers(deps, signal);
-      if (cleared > 0) deps.logger.info({ uploads: cleared }, 'expired uploads were deleted');
+      if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were cleared away');
     } catch (error) {
-      deps.logger.warn({ err: error }, 'expired uploads could not be deleted');
+      deps.logger.warn({ err: error }, 'expired offers could not be cleared away');
     }
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }

@@ -4,7 +4,7 @@ import { type Asset, type MadeFile, needKey } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { initialNeeds, planRenditions, posterSpec } from '#domain/renditions/index.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
-import type { MediaKind, MediaProbe } from '#schemas/media.ts';
+import type { MediaProbe } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
 
@@ -79,30 +79,40 @@ const rendered = async (held: Held, tools: Tools, ids: readonly string[]): Promi
   return [...made, ...lost.map((id): MadeRendition => ({ id, kind: 'failed', failure }))];
 };
 
-/** Cores one file can use. A still is decoded and written by one. */
-const mostThreads = (kind: MediaKind): number => (kind === 'video' || kind === 'gif' ? Number.POSITIVE_INFINITY : 1);
+/** Cores that one video can put to use. */
+const mostThreads = 8;
 
-const rendering = async (
-  held: Held,
-  { transcoder, cores, progress }: Tools,
-  wanted: readonly Omit<WantedRendition, 'to'>[],
-): Promise<readonly MadeRendition[]> => {
-  const probe = probeOf(held.asset);
-  const source = { path: await held.local(storedOf(held.asset).key), probe };
-  const taken = await cores.take(mostThreads(probe.kind), held.signal);
+type Wanted = readonly Omit<WantedRendition, 'to'>[];
+
+/** A still takes one thread for a moment: it does not wait for the cores, which a video may keep for hours. */
+const rendering = async (held: Held, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
+  const { cores, videos } = tools;
+  if (!wanted.some(({ spec }) => spec.kind === 'video')) return making(held, tools, wanted, 1, held.signal);
+  videos.enter();
   try {
-    return await transcoder.render(
-      source,
-      wanted.map((one) => ({ ...one, to: path.join(held.folder, `made-${one.id}`) })),
-      {
-        threads: taken.threads,
-        signal: AbortSignal.any([held.signal, taken.signal]),
-        onProgress: (done) => progress(held.id, done),
-      },
-    );
+    // Fetched before there are cores to keep idle.
+    await held.local(storedOf(held.asset).key);
+    const taken = await cores.take(mostThreads, held.signal);
+    try {
+      return await making(held, tools, wanted, taken.threads, AbortSignal.any([held.signal, taken.signal]));
+    } finally {
+      taken.release();
+    }
   } finally {
-    taken.release();
+    videos.leave();
   }
+};
+
+const making = async (
+  held: Held,
+  { transcoder, progress }: Tools,
+  wanted: Wanted,
+  threads: number,
+  signal: AbortSignal,
+): Promise<readonly MadeRendition[]> => {
+  const source = { path: await held.local(storedOf(held.asset).key), probe: probeOf(held.asset) };
+  const files = wanted.map((one) => ({ ...one, to: path.join(held.folder, `made-${one.id}`) }));
+  return transcoder.render(source, files, { threads, signal, onProgress: (done) => progress(held.id, done) });
 };
 
 const storedOf = ({ stored }: Asset): NonNullable<Asset['stored']> => {

@@ -34,7 +34,7 @@ const stored = async (held: Held, tools: Tools, offer: Offer): Promise<Stored> =
   const copy = await copied(held, offer);
   faultPoint('media:after-store-blob');
   const file = await held.local(copy.key);
-  const sniffed = await judged(tools, file, copy.bytes, 'media_unsupported');
+  const sniffed = await judged(tools, file, copy.bytes, 'upload');
   const claimed = kindOfType(offer.contentType);
   if (claimed !== null && familyOf(claimed) !== familyOf(sniffed.kind)) throw refused('hostile', 'media_type_mismatch');
   const { contentType, kind } = sniffed;
@@ -64,24 +64,33 @@ const copied = async (held: Held, offer: Offer): Promise<BlobInfo> => {
 const imported = async (held: Held, tools: Tools, url: string): Promise<Stored> => {
   const to = path.join(held.folder, 'import');
   const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: held.signal });
-  const { contentType, kind } = await judged(tools, to, bytes, 'import_not_media');
+  const { contentType, kind } = await judged(tools, to, bytes, 'import');
   const file = await held.put('original', { path: to, contentType, bytes, sha256 });
   faultPoint('media:after-store-blob');
   return { ...file, kind };
 };
 
-const judged = async (
-  tools: Tools,
-  file: string,
-  bytes: number,
-  otherwise: 'media_unsupported' | 'import_not_media',
-): Promise<SniffedType> => {
+/**
+ * What an upload is kept away for is at an address only a mistake: it leads to a page, an archive, or more than is taken.
+ * A file made to deceive stays one, and what is declined with words of its own keeps them.
+ */
+const judged = async (tools: Tools, file: string, bytes: number, from: 'upload' | 'import'): Promise<SniffedType> => {
+  const imports = from === 'import';
   if ((await stat(file)).size === 0) throw new TranscodeError('unreadable', mediaFailure('media_empty'));
-  const sniffed = await tools.transcoder.sniff(file);
-  if (sniffed === null) throw refused('unsupported', otherwise);
-  if (bytes > largestOf[sniffed.kind]) throw refused('hostile', 'media_too_large');
+  const sniffed = await tools.transcoder.sniff(file).catch((error: unknown) => {
+    throw imports && isOther(error) ? refused('unsupported', 'import_not_media') : error;
+  });
+  if (sniffed === null) throw refused('unsupported', imports ? 'import_not_media' : 'media_unsupported');
+  if (bytes > largestOf[sniffed.kind])
+    throw imports ? refused('unsupported', 'import_too_large') : refused('hostile', 'media_too_large');
   return sniffed;
 };
+
+/** Markup, a playlist, an archive, a program. */
+const isOther = (error: unknown): boolean =>
+  error instanceof TranscodeError &&
+  error.kind === 'hostile' &&
+  ['media_reaches_out', 'media_unsupported'].includes(error.failure?.code ?? '');
 
 /** A picture that moves is a picture: neither was sent to deceive. */
 const familyOf = (kind: MediaKind): MediaKind => (kind === 'gif' ? 'image' : kind);

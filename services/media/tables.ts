@@ -3,6 +3,7 @@ import { migrate as migratePositions } from '#runtime/consume.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { migrateProgress } from '#runtime/progress.ts';
+import { suspectAfter } from './jobs.ts';
 
 /** What the media worker keeps: its positions and leases, what is to be worked on, offers whose upload may be left over. */
 export const migrateMedia = async (pool: Pool): Promise<void> => {
@@ -25,18 +26,29 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
         failures int not null default 0,
         -- Downloads that did not succeed.
         fetches int not null default 0,
+        -- Those that a post waits for are due since a day before they were asked for.
         due_at timestamptz not null default now(),
         noted_at timestamptz not null default now(),
+        tried_at timestamptz,
+        -- It waits for room among the videos.
+        video boolean not null default false,
         -- Blobs that were or are being written for it: those its stream does not name in the end are deleted.
         written text[] not null default '{}'
       );
+      alter table ops.media_jobs add column if not exists tried_at timestamptz,
+        add column if not exists video boolean not null default false;
       create index if not exists media_jobs_due on ops.media_jobs (workspace_id, due_at);
+      create index if not exists media_jobs_no_video on ops.media_jobs (workspace_id, due_at) where not video;
+      create index if not exists media_jobs_suspects on ops.media_jobs (due_at) where attempts >= ${suspectAfter};
       create table if not exists ops.media_offers (
         asset_id uuid primary key,
         key text not null,
         -- Not looked at before.
-        due_at timestamptz not null
+        due_at timestamptz not null,
+        -- Etag of the upload that lay there at the last look; null: none did.
+        seen_etag text
       );
+      alter table ops.media_offers add column if not exists seen_etag text;
       create index if not exists media_offers_due on ops.media_offers (due_at)`);
   });
 };

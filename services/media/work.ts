@@ -11,6 +11,7 @@ import type { Held } from './held.ts';
 import type { Begun } from './jobs.ts';
 import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
+import { NoRoom } from './videos.ts';
 
 /**
  * Brings one asset as far as it goes. Each step ends in an event, so whoever dies in a step leaves a state whose next
@@ -33,8 +34,7 @@ const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<vo
 /** @throws what stopped it, when there is something left to do */
 export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<void> => {
   const { jobs } = tools;
-  // A store that was put back to an earlier day.
-  if (held.state.status === 'none' || held.state.status === 'offered') throw new Error(`asset ${held.id} is not there`);
+  if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
   if (begun.attempts > mostDeaths) await giveUp(held);
   for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
     const { revision } = held;
@@ -45,6 +45,16 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
   await tidy(held);
   // Asked for more meanwhile: the row stays, and is found again at once.
   await jobs.done(held.id, held.revision);
+};
+
+/**
+ * The store was put back to an earlier day: what was written is named by nobody, and a registration to come is heard of.
+ * The row goes last, so a death in between repeats it.
+ */
+const forget = async (held: Held, { jobs, logger }: Tools): Promise<void> => {
+  logger.warn({ assetId: held.id }, 'a media job was dropped: there is no such asset');
+  for (const key of held.written) await held.blobs.delete(key);
+  await jobs.drop(held.id);
 };
 
 const reached = (step: MediaStep): void => {
@@ -62,8 +72,9 @@ const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Pr
     await steps[step](held, tools);
     ended('done');
   } catch (error) {
-    const verdict = held.signal.aborted ? null : verdictOf(error, begun);
-    ended(held.signal.aborted ? 'stopped' : verdict === null ? 'failed' : 'refused');
+    const stopped = held.signal.aborted || error instanceof NoRoom;
+    const verdict = stopped ? null : verdictOf(error, begun);
+    ended(stopped ? 'stopped' : verdict === null ? 'failed' : 'refused');
     if (verdict === null) throw error;
     tools.logger.info({ assetId: held.id, step, code: verdict.failure.code }, 'a media file was refused');
     await refuse(held, verdict);
@@ -129,7 +140,7 @@ const tidy = async (held: Held): Promise<void> => {
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */
 export const isInnocent = (error: unknown): boolean => {
   if (error instanceof BlobError) return error.code === 'unavailable';
-  if (error instanceof DownloadError) return true;
+  if (error instanceof DownloadError || error instanceof NoRoom) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No room, or too many open files, on this machine.

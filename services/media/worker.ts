@@ -8,6 +8,7 @@ import type { MediaDeps, Tools } from './deps.ts';
 import { Held } from './held.ts';
 import { type DueJob, Jobs } from './jobs.ts';
 import { mediaMetrics } from './metrics.ts';
+import { NoRoom, Videos } from './videos.ts';
 import { bring, isInnocent } from './work.ts';
 
 /**
@@ -16,15 +17,10 @@ import { bring, isInnocent } from './work.ts';
  */
 
 const leaseKind = 'media';
-/**
- * Times begun without an end after which a file is worked on alone: whoever dies then died of it, and what only happened
- * to be worked on beside a file that kills is not given up with it.
- */
-const suspectAfter = 2;
+/** How long a suspect lets others be begun before it has this process to itself, milliseconds. */
+const patienceMs = 300_000;
 /** Longest wait after faults in a row, milliseconds. */
 const mostBackOffMs = 600_000;
-/** A loop that has not looked for work for this long is not well, milliseconds. */
-const staleAfterMs = 10_000;
 
 export class Worker {
   readonly #deps: MediaDeps;
@@ -33,16 +29,18 @@ export class Worker {
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #cores: Cores;
+  readonly #videos: Videos;
   /** Work under way, by workspace. */
   readonly #underWay = new Map<string, Set<Promise<void>>>();
   /** Whether what is under way must stay the only one. */
   #alone = false;
   /** The newest report of each asset's progress: the row goes after it. */
   readonly #reports = new Map<string, Promise<void>>();
+  /** When it looked for work, or was full. */
   #lookedAt = performance.now();
 
   constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
-    const { pool, config, logger, readiness, machine } = deps;
+    const { pool, config, logger, readiness, machine, pollMs = 1_000 } = deps;
     const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
     this.#deps = deps;
     this.#bell = bell;
@@ -50,9 +48,10 @@ export class Worker {
     this.#jobs = new Jobs(pool);
     this.#leases = new Leases({ pool, kind: leaseKind, ttlMs: config.leaseTtlMs, onError });
     this.#cores = new Cores({ pool, ttlMs: config.leaseTtlMs, onError, ...machine });
+    this.#videos = new Videos(config.mediaConcurrency);
     readiness?.add('media', async () => {
       const age = performance.now() - this.#lookedAt;
-      if (age > staleAfterMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
+      if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
       return `looked ${Math.round(age)} ms ago, works on ${this.#running}`;
     });
   }
@@ -76,13 +75,13 @@ export class Worker {
         reportProgress(pool, assetId, done).catch(() => undefined),
       );
     };
-    const parts = { cores: this.#cores, jobs: this.#jobs, progress };
+    const parts = { cores: this.#cores, videos: this.#videos, jobs: this.#jobs, progress };
     const tools: Tools = { transcoder, fetchFile, folder, metrics, logger, ...parts };
     const isOver = (): boolean => this.#signal.aborted;
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     try {
       while (!isOver()) {
-        const more = this.#running < config.mediaConcurrency && (await this.#look(tools));
+        const more = await this.#look(tools, config.mediaConcurrency - this.#running);
         if (!more) await this.#bell.wait(pollMs, isOver);
       }
       while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((works) => [...works]));
@@ -93,29 +92,32 @@ export class Worker {
   }
 
   /** True when it has begun something: there may be more. */
-  async #look(tools: Tools): Promise<boolean> {
-    const { config, logger } = this.#deps;
+  async #look(tools: Tools, room: number): Promise<boolean> {
+    const { logger } = this.#deps;
     try {
-      const room = config.mediaConcurrency - this.#running;
-      const due = await this.#jobs.due(leaseKind, room);
+      const full = room <= 0 || this.#alone;
+      const suspect = full ? null : await this.#jobs.suspect(leaseKind);
+      const alone = suspect !== null && this.#running === 0;
+      const heldBack = suspect !== null && suspect.waitedMs > patienceMs;
+      const chosen = alone ? [suspect] : full || heldBack ? [] : await this.#others(room);
       this.#lookedAt = performance.now();
-      const suspect = due.find(({ attempts }) => attempts >= suspectAfter);
-      if (this.#alone || (suspect !== undefined && this.#running > 0)) return false;
-      const chosen =
-        suspect === undefined
-          ? fairly(due, room, (workspaceId) => this.#underWay.get(workspaceId)?.size ?? 0)
-          : [suspect];
       const leases = await this.#leases.acquire(chosen.map(({ assetId }) => assetId));
       for (const lease of leases) {
         const job = chosen.find(({ assetId }) => assetId === lease.id);
         if (job !== undefined) this.#begin(job, lease, tools);
-        this.#alone = suspect !== undefined;
+        this.#alone = alone;
       }
       return leases.length > 0;
     } catch (error) {
       logger.warn({ err: error }, 'looking for media work failed');
       return false;
     }
+  }
+
+  async #others(room: number): Promise<readonly DueJob[]> {
+    const due = await this.#jobs.due(leaseKind, room, this.#videos.hasRoom);
+    const underWay = (workspaceId: string): number => this.#underWay.get(workspaceId)?.size ?? 0;
+    return fairly(due, room, Math.max(1, this.#deps.config.mediaConcurrency - 1), underWay);
   }
 
   #begin({ assetId, workspaceId }: DueJob, lease: Lease, tools: Tools): void {
@@ -133,21 +135,23 @@ export class Worker {
   /** Never rejects. */
   async #hold(assetId: string, lease: Lease, tools: Tools): Promise<void> {
     const signal = AbortSignal.any([lease.signal, this.#signal]);
-    let failures = 0;
+    // A folder of each hold: one that lost the asset may still be at work when we take it anew.
+    const folderName = `${assetId}-${lease.epoch}`;
+    let began: Began | null = null;
     try {
       const { store, blobs, now = Date.now } = this.#deps;
       const loaded = await store.load(media, assetId);
       const begun = await this.#jobs.begin(assetId, loaded.revision);
       if (begun === null) return;
-      failures = begun.failures;
-      const folder = await tools.folder.of(assetId);
+      began = { revision: loaded.revision, failures: begun.failures };
+      const folder = await tools.folder.of(folderName);
       const { jobs } = tools;
       const held = new Held(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
       await bring(held, begun, tools);
     } catch (error) {
-      await this.#putOff(assetId, lease, error, failures);
+      await this.#putOff(assetId, lease, error, began);
     } finally {
-      await tools.folder.clear(assetId).catch(() => undefined);
+      await tools.folder.clear(folderName).catch(() => undefined);
       await this.#reports.get(assetId);
       if (this.#reports.delete(assetId)) await endProgress(this.#deps.pool, assetId).catch(() => undefined);
       lease.release();
@@ -155,26 +159,47 @@ export class Worker {
   }
 
   /** When the database is away too, the row stays as it is, and this time counts as if we had died. */
-  async #putOff(assetId: string, lease: Lease, error: unknown, failures: number): Promise<void> {
+  async #putOff(assetId: string, lease: Lease, error: unknown, began: Began | null): Promise<void> {
     const { logger, backOffMs = 1_000 } = this.#deps;
+    const tell = (fault: unknown): void => logger.warn({ err: fault, assetId }, 'a media job could not be put off');
     // It is somebody else's now.
-    if (!lease.isHeld()) return logger.debug({ err: error, assetId }, 'a media file was left to somebody else');
-    const draining = this.#signal.aborted;
-    const innocent = draining || isInnocent(error);
-    const waitMs = draining ? 0 : Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(failures, 20));
-    if (!draining) {
+    if (!lease.isHeld()) {
+      logger.debug({ err: error, assetId }, 'a media file was left to somebody else');
+      if (began !== null) await this.#jobs.uncount(assetId, began.revision).catch(tell);
+      return;
+    }
+    const video = error instanceof NoRoom;
+    const failed = !this.#signal.aborted && !video;
+    const innocent = !failed || isInnocent(error);
+    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began?.failures ?? 0, 20)) : 0;
+    if (failed) {
       const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
       logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
     }
-    const fetch = !draining && error instanceof DownloadError;
+    const fetch = failed && error instanceof DownloadError;
+    // What was not begun was not counted.
     await this.#jobs
-      .putOff(assetId, { waitMs, innocent, failed: !draining, fetch })
-      .catch((fault: unknown) => logger.warn({ err: fault, assetId }, 'a media job could not be put off'));
+      .putOff(assetId, { waitMs, innocent: innocent && began !== null, failed, fetch, video })
+      .catch(tell);
   }
 }
 
-/** Those of whom least is under way come first, so that one workspace's many files do not hold up another's one. */
-const fairly = (due: readonly DueJob[], room: number, running: (workspaceId: string) => number): readonly DueJob[] => {
+/** How a job stood when this worker began it. */
+interface Began {
+  readonly revision: number;
+  readonly failures: number;
+}
+
+/**
+ * Those of whom least is under way come first, and nobody gets more than `most`, so that one workspace's many files, or slow ones, do
+ * not hold up another's one.
+ */
+const fairly = (
+  due: readonly DueJob[],
+  room: number,
+  most: number,
+  running: (workspaceId: string) => number,
+): readonly DueJob[] => {
   const turns = new Map<string, number>();
   const ranked = due.map((job) => {
     const turn = turns.get(job.workspaceId) ?? running(job.workspaceId);
@@ -182,6 +207,7 @@ const fairly = (due: readonly DueJob[], room: number, running: (workspaceId: str
     return { job, turn };
   });
   return ranked
+    .filter(({ turn }) => turn < most)
     .sort((a, b) => a.turn - b.turn)
     .slice(0, room)
     .map(({ job }) => job);

@@ -291,7 +291,7 @@ const variables = {
   mediaConcurrency: variable(
     'MEDIA_CONCURRENCY',
     integer(1, 64),
-    2,
+    4,
     'media files one process works on at once; the cores of the machine are shared out among all of them',
   ),
   mediaTempDir: variable(

@@ -3,6 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
 import { BlobError } from '#contracts/ports/blob-store.ts';
+import { largestOf } from '#domain/media-types.ts';
+import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { clip } from '#test/support/clip.ts';
 import { eventually } from '#test/support/publishing.ts';
@@ -141,19 +143,32 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
   t('an import is stored like an upload; what is no media, or not there, fails with a code', async () => {
     served.set('/photo', await photo());
     served.set('/page', Buffer.from('<!doctype html><title>no</title>'));
+    served.set('/picture', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'));
+    served.set('/archive', Buffer.concat([Buffer.from('PK\x03\x04\x14\0\0\0\0\0', 'latin1'), Buffer.alloc(200)]));
+    served.set('/words', Buffer.from('plain words '.repeat(20)));
+    served.set('/large', Buffer.concat([await photo(), Buffer.alloc(largestOf.image)]));
+    served.set('/two', Buffer.concat([await photo(), Buffer.from('<script>alert(1)</script>')]));
     served.set('/gone', 410);
     const id = await world.import(`${origin}/photo?signature=secret`, ['x']);
-    const page = await world.import(`${origin}/page`);
-    const gone = await world.import(`${origin}/gone`);
     await world.settled(id, 'transcoded');
     assert.deepEqual(await world.keys(id), await world.named(id));
-    const refused = async (one: string) => {
-      await eventually('its end', async () => ['failed', 'quarantined'].includes((await world.state(one)).status));
-      const state = await world.state(one);
-      return state.status === 'failed' || state.status === 'quarantined' ? state.failure?.code : null;
-    };
-    assert.ok(['import_not_media', 'media_reaches_out', 'media_unsupported'].includes((await refused(page)) ?? ''));
-    assert.equal(await refused(gone), 'import_refused');
+    const table = [
+      ['/page', 'failed', 'import_not_media'],
+      ['/picture', 'failed', 'import_not_media'],
+      ['/archive', 'failed', 'import_not_media'],
+      ['/words', 'failed', 'import_not_media'],
+      ['/large', 'failed', 'import_too_large'],
+      ['/two', 'quarantined', 'media_polyglot'],
+      ['/gone', 'failed', 'import_refused'],
+    ] as const;
+    const imports = await Promise.all(table.map(([at]) => world.import(`${origin}${at}`)));
+    for (const [at, [where, status, code]] of table.entries()) {
+      const refused = imports[at] ?? '';
+      const { failure } = await world.settled(refused, status);
+      assert.equal(failure?.code, code, where);
+      assert.deepEqual(await world.keys(refused), []);
+    }
+    served.delete('/large');
   });
 
   t('a server that is away for a while is asked again, and one that stays away ends the import', async () => {
@@ -187,6 +202,19 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.equal((await other.job(id))?.attempts ?? 0, 0);
     away = false;
     await other.settled(id, 'transcoded');
+    await running.stop();
+    await other.close();
+  });
+
+  t('a file over which the tools are killed again and again is given up', async () => {
+    const other = await MediaWorld.open();
+    const tools = openTranscoder({ ffmpegPath: null, workDir: other.posts.folder, warn: () => undefined });
+    const probe = () => Promise.reject(new Error('the process was killed'));
+    const running = await other.start({ transcoder: { ...tools, probe } });
+    const id = await other.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
+    const { failure } = await other.settled(id, 'failed');
+    assert.equal(failure?.code, 'processing_failed');
+    assert.deepEqual(await other.keys(id), []);
     await running.stop();
     await other.close();
   });

@@ -110,9 +110,9 @@ export class MediaWorld {
     return id;
   }
 
-  async import(url: string, own: readonly Platform[] = platforms): Promise<string> {
+  async import(url: string, own: readonly Platform[] = platforms, workspaceId?: string): Promise<string> {
     const id = randomUUID();
-    await this.command(id, { type: 'RequestImport', url, ...described, platforms: [...own] });
+    await this.command(id, { type: 'RequestImport', url, ...described, platforms: [...own] }, workspaceId);
     return id;
   }
 

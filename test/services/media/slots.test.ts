@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { findBinaries } from '#infra/ffmpeg/binaries.ts';
+import { openTranscoder } from '#infra/ffmpeg/index.ts';
+import { Readiness } from '#runtime/telemetry.ts';
+import type { FetchFile } from '#services/media/deps.ts';
+import { clip } from '#test/support/clip.ts';
+import { eventually, quick } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MediaWorld } from './world.ts';
+
+/** Ends what still lasts when a test has failed. */
+const over = new AbortController();
+const lasting = (begun: (end: () => void) => void): Promise<void> =>
+  new Promise((end) => {
+    over.signal.addEventListener('abort', () => end());
+    if (over.signal.aborted) end();
+    begun(end);
+  });
+
+/** Downloads that last until they are let go. They do not listen to their signal, as one that writes to a slow disk. */
+const slowly = (body: Buffer) => {
+  const begun: { readonly to: string; readonly end: () => void }[] = [];
+  const fetchFile: FetchFile = async (_url, { to }) => {
+    await writeFile(to, body);
+    await lasting((end) => begun.push({ to, end }));
+    return { bytes: body.length, sha256: '0'.repeat(64) };
+  };
+  return { begun, fetchFile };
+};
+
+suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
+  let world: MediaWorld;
+  let photo: Buffer;
+  t.before(async () => {
+    world = await MediaWorld.open();
+    photo = await sharp({ create: { width: 320, height: 320, channels: 3, background: '#a31' } })
+      .jpeg()
+      .toBuffer();
+  });
+  t.after(() => {
+    over.abort();
+    return world.close();
+  });
+  const config = (mediaConcurrency: number) => ({ leaseTtlMs: quick.leaseTtlMs, mediaConcurrency });
+  /** A photo, of somebody else unless said, comes to its end meanwhile. */
+  const served = async (workspaceId: string = randomUUID()): Promise<void> => {
+    const upload = { contentType: 'image/jpeg', platforms: ['x'] as const, workspaceId };
+    await world.settled(await world.upload(photo, upload), 'transcoded');
+  };
+  const attempts = async (id: string) => (await world.job(id))?.attempts;
+
+  t('one workspace never has the last slot, and a full worker is a well one', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const readiness = new Readiness();
+    const pollMs = 20;
+    const running = await world.start({ config: config(2), fetchFile, readiness, pollMs });
+    const mine = [await world.import('https://a.test/1', ['x']), await world.import('https://a.test/2', ['x'])];
+    await eventually('one is under way', () => begun.length === 1);
+    await served();
+    assert.equal(begun.length, 1);
+    mine.push(await world.import('https://a.test/3', ['x'], randomUUID()));
+    await eventually('it is full', () => begun.length === 2);
+    const fullSince = performance.now();
+    await eventually('longer than one may not have looked', () => performance.now() - fullSince > 12 * pollMs);
+    assert.deepEqual(
+      (await readiness.ask()).filter(({ ok }) => !ok),
+      [],
+    );
+    for (const one of begun) one.end();
+    await eventually('the third', () => begun.length === 3);
+    begun[2]?.end();
+    for (const id of mine) await world.settled(id, 'transcoded');
+    await running.stop();
+  });
+
+  t('videos leave a slot, and the cores they hold, to what is none; one that waits for room has not died', async () => {
+    const source = path.join(world.posts.folder, 'source.mp4');
+    const target = path.join(world.posts.folder, 'source.mkv');
+    await writeFile(source, await clip());
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    await promisify(execFile)(ffmpeg, ['-nostdin', '-v', 'error', '-i', source, '-c', 'copy', target]);
+    const video = await readFile(target);
+    const tools = openTranscoder({
+      ffmpegPath: process.env.FFMPEG_PATH ?? null,
+      workDir: world.posts.folder,
+      warn: () => undefined,
+    });
+    const renders: { readonly threads: number; readonly end: () => void }[] = [];
+    const render: typeof tools.render = async (file, wanted, options) => {
+      if (wanted.some(({ spec }) => spec.kind === 'video'))
+        await lasting((end) => renders.push({ threads: options.threads, end }));
+      return tools.render(file, wanted, options);
+    };
+    const machine = { count: 12, host: randomUUID() };
+    const running = await world.start({ config: config(3), transcoder: { ...tools, render }, machine });
+    const upload = async () => world.upload(video, { contentType: 'video/x-matroska', platforms: ['instagram'] });
+    const first = await upload();
+    await eventually('the first renders', () => renders.length === 1);
+    assert.equal(renders[0]?.threads, 8);
+    const second = await upload();
+    await eventually('the second waits', async () => {
+      const { rows } = await world.posts.pool.query('select video, attempts from ops.media_jobs where asset_id = $1', [
+        second,
+      ]);
+      return rows[0]?.video === true && rows[0].attempts === 0;
+    });
+    await served();
+    await served(world.posts.workspaceId);
+    assert.equal(renders.length, 1);
+    renders[0]?.end();
+    await world.settled(first, 'transcoded');
+    await eventually('the second renders', () => renders.length === 2);
+    renders[1]?.end();
+    await world.settled(second, 'transcoded');
+    await running.stop();
+  });
+
+  t('a picture does not wait for the cores', async () => {
+    const host = randomUUID();
+    const sql = `insert into ops.work_leases (kind, id, holder, epoch, until) values ('cores', $1, 'other', 0, now() + interval '1 hour')`;
+    await world.posts.pool.query(sql, [`${host}:0`]);
+    const running = await world.start({ machine: { count: 1, host } });
+    await served();
+    await running.stop();
+  });
+
+  t('whoever loses the lease has not died, and does not clear away what its successor here works on', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const running = await world.start({ config: config(3), fetchFile });
+    const id = await world.import('https://a.test/4', ['x']);
+    await eventually('it is under way', () => begun.length === 1);
+    await world.posts.pool.query("delete from ops.work_leases where kind = 'media' and id = $1", [id]);
+    await eventually('it is begun anew', () => begun.length === 2);
+    assert.equal(await attempts(id), 2);
+    const [first, second] = begun;
+    first?.end();
+    await eventually('the first is taken back', async () => (await attempts(id)) === 1);
+    await eventually('the first has left', () => !existsSync(path.dirname(first?.to ?? '')));
+    assert.ok(existsSync(second?.to ?? ''));
+    second?.end();
+    await world.settled(id, 'transcoded');
+    assert.deepEqual(await world.keys(id), await world.named(id));
+    await running.stop();
+  });
+
+  t('while something is under way, a suspect waits for its turn alone and stops nobody else', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const running = await world.start({ config: config(3), fetchFile });
+    const long = await world.import('https://a.test/5', ['x']);
+    await eventually('it is under way', () => begun.length === 1);
+    const suspect = await world.offer(photo, { contentType: 'image/jpeg', workspaceId: randomUUID() });
+    const sql = `insert into ops.media_jobs (asset_id, workspace_id, revision, attempts, due_at, tried_at)
+      values ($1, $2, 0, 2, 'infinity', $3)`;
+    await world.posts.pool.query(sql, [suspect.id, randomUUID(), new Date()]);
+    const described = { name: 'file', clientId: null, folder: null, altText: null, platforms: ['x'] as const };
+    await world.command(suspect.id, { type: 'Register', ...described, platforms: [...described.platforms] });
+    const dueNow = 'select 1 from ops.media_jobs where asset_id = $1 and due_at <= now()';
+    await eventually('it is due', async () => (await world.posts.pool.query(dueNow, [suspect.id])).rowCount === 1);
+    await served();
+    assert.equal((await world.state(suspect.id)).status, 'transcoding');
+    assert.equal(await attempts(suspect.id), 2);
+    // It has waited long enough: nothing else is begun before it.
+    await world.posts.pool.query(
+      "update ops.media_jobs set due_at = now() - interval '6 minutes', tried_at = null where asset_id = $1",
+      [suspect.id],
+    );
+    const upload = { contentType: 'image/jpeg', platforms: ['x'] as const, workspaceId: randomUUID() };
+    const behind = await world.upload(photo, upload);
+    begun[0]?.end();
+    await world.settled(suspect.id, 'transcoded');
+    await world.settled(behind, 'transcoded');
+    await world.settled(long, 'transcoded');
+    await running.stop();
+  });
+
+  t('what a post waits for goes before the other files of its workspace', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const running = await world.start({ config: config(1), fetchFile });
+    const mine = { contentType: 'image/jpeg', platforms: ['x'] as const };
+    const urgent = await world.upload(photo, mine);
+    await world.settled(urgent, 'transcoded');
+    await world.import('https://a.test/6', ['x'], randomUUID());
+    await eventually('it is full', () => begun.length === 1);
+    const bulk: string[] = [];
+    for (let n = 0; n < 5; n += 1) bulk.push(await world.upload(photo, mine));
+    await world.need(urgent, { platform: 'instagram', use: 'story' });
+    await eventually('all are heard of', async () => {
+      const jobs = await Promise.all([...bulk, urgent].map((id) => world.job(id)));
+      return jobs.every((one) => one !== null);
+    });
+    begun[0]?.end();
+    await eventually('the rendition', async () => {
+      const state = await world.state(urgent);
+      const met = state.status === 'transcoded' ? state.needs.get('instagram/story')?.status : undefined;
+      return met === 'ready' || met === 'fits';
+    });
+    const done = await Promise.all(bulk.map(async (id) => (await world.state(id)).status === 'transcoded'));
+    assert.ok(done.filter(Boolean).length <= 2, `${done.filter(Boolean).length} of the others came first`);
+    for (const id of bulk) await world.settled(id, 'transcoded');
+    await running.stop();
+  });
+
+  t('a job of an asset that is not there is dropped', async () => {
+    const id = randomUUID();
+    const running = await world.start();
+    const sql = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 7)';
+    await world.posts.pool.query(sql, [id, randomUUID()]);
+    await eventually('it is gone', async () => (await world.job(id)) === null);
+    await running.stop();
+  });
+});
