@@ -12,25 +12,29 @@ import { bare, folder, moving } from './tools.ts';
 
 const main = fileURLToPath(new URL('../../../services/media/main.ts', import.meta.url));
 
-/** Processors that each ffmpeg of this machine may run on now, by process; threads of one share what they may use. */
-const ffmpegs = (): ReadonlyMap<string, number> =>
-  new Map(
-    readdirSync('/proc').flatMap((pid): [string, number][] => {
-      if (!/^\d+$/.test(pid)) return [];
-      try {
-        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-        if (!/^Name:\tffmpeg$/m.test(status)) return [];
-        const list = /^Cpus_allowed_list:\t(.*)$/m.exec(status)?.[1] ?? '';
-        const processors = list.split(',').reduce((sum, part) => {
-          const [from = 0, to = from] = part.split('-').map(Number);
-          return sum + to - from + 1;
-        }, 0);
-        return [[pid, processors]];
-      } catch {
-        return [];
-      }
-    }),
-  );
+interface Running {
+  /** Processors that it may run on; its threads share them. */
+  readonly processors: number;
+  /** Others look at one picture, and are over in a moment. */
+  readonly encodes: boolean;
+}
+
+const ffmpegs = (): readonly Running[] =>
+  readdirSync('/proc').flatMap((pid): Running[] => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      if (!/^Name:\tffmpeg$/m.test(status)) return [];
+      const list = /^Cpus_allowed_list:\t(.*)$/m.exec(status)?.[1] ?? '';
+      const processors = list.split(',').reduce((sum, part) => {
+        const [from = 0, to = from] = part.split('-').map(Number);
+        return sum + to - from + 1;
+      }, 0);
+      return [{ processors, encodes: readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('libx264') }];
+    } catch {
+      return [];
+    }
+  });
 
 export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
   if (process.platform !== 'linux') return [];
@@ -63,12 +67,14 @@ export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
       await http().post('/media', { assetId: offer.assetId, platforms: ['x', 'instagram'] });
       ids.push(offer.assetId);
     }
-    let [most, atOnce, samples] = [0, 0, 0];
+    let [most, atOnce, beside, samples] = [0, 0, 0, 0];
     for (let open = ids; open.length > 0; ) {
-      const seen = [...ffmpegs().values()];
+      const all = ffmpegs();
+      const seen = all.filter(({ encodes }) => encodes);
+      beside = Math.max(beside, all.length - seen.length);
       most = Math.max(
         most,
-        seen.reduce((sum, one) => sum + one, 0),
+        seen.reduce((sum, { processors }) => sum + processors, 0),
       );
       atOnce = Math.max(atOnce, seen.length);
       samples += 1;
@@ -80,13 +86,13 @@ export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
     const cores = availableParallelism();
     return [
       {
-        name: 'media: processors that two workers’ ffmpegs may run on at once',
+        name: 'media: processors that two workers’ encoders may run on at once',
         unit: 'cores',
         ours: most,
         limit: cores,
         goal: `≤ ${cores}`,
         ok: most <= cores,
-        note: `${ids.length} clips, ${samples} samples, at most ${atOnce} ffmpegs at once`,
+        note: `${ids.length} clips, ${samples} samples, at most ${atOnce} encoding at once, and ${beside} that look at one picture`,
       },
     ];
   } finally {
