@@ -197,6 +197,16 @@ const boxesOf = async (path: string): Promise<{ readonly order: readonly string[
   }
 };
 
+const headOf = async (path: string): Promise<string> => {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0);
+    return buffer.subarray(0, bytesRead).toString('latin1');
+  } finally {
+    await file.close();
+  }
+};
+
 const checkVideo = async (path: string, rule: VideoLimits): Promise<readonly string[]> => {
   const { ffmpeg, ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
   // The npm package's ffprobe dies on transport streams, so their streams are looked at in another container.
@@ -208,7 +218,10 @@ const checkVideo = async (path: string, rule: VideoLimits): Promise<readonly str
   const audio = streams.find((each: { codec_type: string }) => each.codec_type === 'audio');
   if (video === undefined) return ['no pictures'];
   const { order, edits } = await boxesOf(path);
-  const container = order[0] !== 'ftyp' ? 'other' : format.tags?.major_brand?.startsWith('qt') ? 'mov' : 'mp4';
+  const mp4 = format.tags?.major_brand?.startsWith('qt') ? 'mov' : 'mp4';
+  // EBML says its document type in its first bytes.
+  const other = (await headOf(path)).includes('webm') ? 'webm' : 'other';
+  const container = order[0] === 'ftyp' ? mp4 : other;
   const bytes = (await stat(path)).size;
   const [over, under] = video.avg_frame_rate.split('/').map(Number);
   const strict = rule.strict === true;
