@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
+import { type ContentBody, contentFor } from '#domain/content.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { PostBody, Variant } from '#schemas/post.ts';
 import type { Failure, PlannedTarget, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
@@ -147,6 +147,12 @@ export const postTargets = defineModel<Own, TargetEvent>({
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: event.metadata.occurredAt })),
+    // The head's id and address are shown as soon as it is out, also of a thread that is never finished.
+    TargetSegmentPublished: change((row, { segment, externalId, permalink }, event) => ({
+      ...row,
+      ...(segment.index === 0 ? { external_id: externalId, permalink } : {}),
+      next_action_at: event.metadata.occurredAt,
+    })),
     TargetPublishTakenOver: change((row, { takeover }, event) => ({
       ...row,
       takeover,
@@ -209,10 +215,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
 });
 
 /** What of a post's body a target shows. */
-export type TargetContent = Pick<PostBody, 'content' | 'mediaIds' | 'variants'>;
+export type TargetContent = ContentBody;
 
-const firstCommentOf = (variant: Variant | undefined): string | null => {
-  const text = variant?.overrides.firstComment;
+const firstCommentOf = (overrides: Readonly<Record<string, unknown>>): string | null => {
+  const text = overrides.firstComment;
   return typeof text === 'string' && text !== '' ? text : null;
 };
 
@@ -245,7 +251,7 @@ export const shownOfTarget = [
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
 
 export const renderTarget = (row: ShownTarget, body: TargetContent) => {
-  const variant = body.variants.find((one) => one.platform === row.platform);
+  const { parts, overrides } = contentFor(body, row.platform);
   return {
     id: row.id,
     object: 'post_target' as const,
@@ -266,11 +272,12 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     permalink: row.permalink,
     failure: row.failure,
     retryAt: row.retry_at,
-    firstComment: firstCommentOf(variant),
+    firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
-    content: variant?.contentOverride ?? body.content,
-    mediaIds: variant?.mediaIdsOverride ?? body.mediaIds,
-    overrides: variant?.overrides ?? {},
+    // Of a thread its head.
+    content: parts[0].content,
+    mediaIds: parts[0].mediaIds,
+    overrides,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,
@@ -283,7 +290,15 @@ export interface TargetWithContent {
   readonly body: TargetContent;
 }
 
-const content = "p.body -> 'content' as c, p.body -> 'mediaIds' as m, p.body -> 'variants' as v";
+const content =
+  "p.body -> 'content' as c, p.body -> 'mediaIds' as m, p.body -> 'variants' as v, p.body -> 'thread' as t";
+interface RawContent {
+  readonly c: TargetContent['content'];
+  readonly m: TargetContent['mediaIds'];
+  readonly v: TargetContent['variants'];
+  readonly t: TargetContent['thread'];
+}
+const contentOf = ({ c, m, v, t }: RawContent): TargetContent => ({ content: c, mediaIds: m, variants: v, thread: t });
 
 export const getTarget = async (knex: Knex, workspaceId: string, id: string): Promise<TargetWithContent | null> => {
   const found = await knex.raw(
@@ -293,8 +308,8 @@ export const getTarget = async (knex: Knex, workspaceId: string, id: string): Pr
   );
   const [raw] = found.rows;
   if (raw === undefined) return null;
-  const { c, m, v, ...row } = raw;
-  return { target: asRow(postTargets, row), body: { content: c, mediaIds: m, variants: v } };
+  const { c, m, v, t, ...row } = raw;
+  return { target: asRow(postTargets, row), body: contentOf({ c, m, v, t }) };
 };
 
 export interface TargetFilters {
@@ -339,10 +354,7 @@ export const listTargets = async (
   if (postIds.length === 0) return { rows: [], hasMore: false };
   const found = await knex.raw(`select p.id, ${content} from read.posts p where p.id = any(?::uuid[])`, [postIds]);
   const bodies = new Map<string, TargetContent>(
-    found.rows.map((row: Record<'id' | 'c' | 'm' | 'v', never>) => [
-      row.id,
-      { content: row.c, mediaIds: row.m, variants: row.v },
-    ]),
+    found.rows.map((row: RawContent & { readonly id: string }) => [row.id, contentOf(row)]),
   );
   const rows = page.rows.flatMap((target): TargetWithContent[] => {
     const body = bodies.get(target.post_id);

@@ -52,6 +52,13 @@ export const PlannedTarget = Type.Object({
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
+/** One post of a thread: its place, from 0, and how many there are. */
+export const Segment = Type.Object({
+  index: Type.Integer({ minimum: 0, maximum: 49 }),
+  of: Type.Integer({ minimum: 2, maximum: 50 }),
+});
+export type Segment = Static<typeof Segment>;
+
 const claim = { attempt: Type.Integer({ minimum: 1 }), takeover: Type.Integer({ minimum: 0 }) };
 
 export const targetEvents = {
@@ -87,6 +94,16 @@ export const targetEvents = {
     data: Type.Unknown(),
     /** Only on `boundary`: instant at which the call is aborted. */
     deadline: Nullable(Instant),
+    /** Of a thread: the segment it is a step of. */
+    segment: Type.Optional(Segment),
+  }),
+  /** One segment of a thread is out. After the last one TargetPublished or TargetOutcomeSettled is said of the whole. */
+  TargetSegmentPublished: Type.Object({
+    ...claim,
+    segment: Segment,
+    externalId: Type.String({ minLength: 1, maxLength: 500 }),
+    permalink: Nullable(Type.String({ maxLength: 2000 })),
+    publishedAt: Instant,
   }),
   TargetPublishTakenOver: Type.Object({ ...claim }),
   TargetHandedToPlatform: Type.Object({ ...claim, externalId: Type.String({ maxLength: 500 }) }),

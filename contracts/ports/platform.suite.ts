@@ -121,6 +121,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
     media: await harness.media(platform),
     cover: null,
     coverFrameMs: null,
+    thread: null,
     checkpoints: [],
     ...over,
   });

@@ -5,11 +5,11 @@
  */
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
-import type { Failure } from '#schemas/target.ts';
+import type { Failure, Segment } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** A step that an earlier try of the same target already took, oldest first. */
+/** A step that an earlier try of the same post already took, oldest first. */
 export interface Checkpoint {
   readonly attempt: number;
   /** Adapter's own name of the step (`container`, `upload`); `boundary` is reserved. */
@@ -38,6 +38,12 @@ export interface PublishMedia {
   url(expiresInMs: number): Promise<string>;
 }
 
+/** One post of a reply chain. Each is published by a call of its own, when the one before it is out. */
+export interface ThreadPart extends Segment {
+  /** On the network: the post it replies to, and the head of the chain; null for the head itself. */
+  readonly replyTo: { readonly parent: string; readonly head: string } | null;
+}
+
 export interface PublishRequest {
   readonly targetId: string;
   readonly attempt: number;
@@ -52,6 +58,8 @@ export interface PublishRequest {
   readonly cover: PublishMedia | null;
   /** Milliseconds into the video; null: the network chooses. */
   readonly coverFrameMs: number | null;
+  /** Null: a post that stands alone. Else `content`, `media` and `checkpoints` are those of this part. */
+  readonly thread: ThreadPart | null;
   readonly checkpoints: readonly Checkpoint[];
 }
 

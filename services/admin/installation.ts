@@ -63,7 +63,10 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<A
       : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
   const { positions } = operator;
   const partitionKey = state.postId;
-  await execute(store, target, id, { type: 'Settle', by: 'admin', outcome }, context, { positions, partitionKey });
+  await execute(store, target, id, { type: 'Settle', by: 'admin', now: context.now, outcome }, context, {
+    positions,
+    partitionKey,
+  });
   await shown(admin);
   return { targetId: id, postId: state.postId, status: kind };
 };

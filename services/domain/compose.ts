@@ -1,8 +1,8 @@
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
-import { contentFor } from './content.ts';
-import { capabilities, coverOf, type GateError, type GateInput, type GateMedia, gate } from './platforms/index.ts';
+import { contentFor, goesOutAsThread, type Part } from './content.ts';
+import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
 /** Reads a composed body: what is wrong with it in itself, and what the networks of its targets would refuse. */
@@ -64,7 +64,6 @@ export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   const refuse = (present: boolean, path: string): void => {
     if (present) issues.push({ path, message: notYet });
   };
-  refuse(body.thread !== null, '/thread');
   refuse(body.campaignId !== null, '/campaignId');
   refuse(body.aiDisclosure, '/aiDisclosure');
   for (const [index, variant] of body.variants.entries()) {
@@ -77,16 +76,26 @@ export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   return issues;
 };
 
-/** A draft may be empty; what goes out may not, on any of its targets. */
-export const emptyIssues = (body: PostBody, destinations: readonly Destination[]): readonly Issue[] => {
-  const empty = destinations.filter((destination) => {
-    const { content, mediaIds } = contentFor(body, destination.platform);
-    return content.trim() === '' && mediaIds.length === 0;
-  });
-  return empty.map(({ accountId, platform }) => ({
-    path: pointer(body, platform, '/content'),
-    message: `account ${accountId}: a post needs text or media`,
-  }));
+const isEmpty = ({ content, mediaIds }: Part): boolean => content.trim() === '' && mediaIds.length === 0;
+
+export interface EmptyIssues {
+  readonly empty: readonly Issue[];
+  /** Empty where the network has no threads: what there is stands in the segments. */
+  readonly threadless: readonly Issue[];
+}
+
+/** A draft may be empty; what goes out may not, on any of its targets and in any segment of its thread. */
+export const emptyIssues = (body: PostBody, destinations: readonly Destination[]): EmptyIssues => {
+  const segments = (body.thread?.segments ?? []).flatMap((segment, index) =>
+    isEmpty(segment) ? [{ path: `/thread/segments/${index}`, message: 'a segment needs text or media' }] : [],
+  );
+  const whole = destinations
+    .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmpty(contentFor(body, platform).parts[0]))
+    .map(({ accountId, platform }) => ({
+      path: pointer(body, platform, 0, '/content'),
+      message: `account ${accountId}: a post needs text or media`,
+    }));
+  return body.thread === null ? { empty: whole, threadless: [] } : { empty: segments, threadless: whole };
 };
 
 /** One entry for each target that its network's rules refuse (the first rule it breaks). A network is asked once. */
@@ -95,17 +104,27 @@ export const gateIssues = (
   destinations: readonly Destination[],
   assets: PostAssets,
 ): readonly Issue[] => {
-  const answers = new Map<Platform, GateError | undefined>();
+  const answers = new Map<Platform, Issue | null>();
   return destinations.flatMap(({ accountId, platform }) => {
-    if (!answers.has(platform)) answers.set(platform, gate({ platform, ...inputOf(body, platform, assets) })[0]);
-    const error = answers.get(platform);
-    if (error === undefined) return [];
-    return [{ path: pointer(body, platform, error.path), message: `account ${accountId}: ${error.message}` }];
+    if (!answers.has(platform)) answers.set(platform, firstRefusal(body, platform, assets));
+    const issue = answers.get(platform) ?? null;
+    return issue === null ? [] : [{ path: issue.path, message: `account ${accountId}: ${issue.message}` }];
   });
 };
 
+const firstRefusal = (body: PostBody, platform: Platform, assets: PostAssets): Issue | null => {
+  for (const [part, input] of inputsOf(body, platform, assets).entries()) {
+    const [error] = gate(input);
+    if (error !== undefined) return { path: pointer(body, platform, part, error.path), message: error.message };
+  }
+  return null;
+};
+
 /** From a path of the gate, relative to the target, to where the caller wrote it. */
-const pointer = (body: PostBody, platform: string, path: string): string => {
+const pointer = (body: PostBody, platform: Platform, part: number, path: string): string => {
+  if (goesOutAsThread(body, platform) && (path === '/content' || path === '/mediaIds')) {
+    return `/thread/segments/${part}${path}`;
+  }
   const index = body.variants.findIndex((one) => one.platform === platform);
   const variant = body.variants[index];
   if (variant === undefined || path === '/coverMediaId') return path;
@@ -114,14 +133,21 @@ const pointer = (body: PostBody, platform: string, path: string): string => {
   return `/variants/${index}${path}`;
 };
 
-const inputOf = (body: PostBody, platform: Platform, assets: PostAssets): Omit<GateInput, 'platform'> => {
-  const { content, overrides, mediaIds } = contentFor(body, platform);
+/** One for each part of what goes out. */
+const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): readonly GateInput[] => {
+  const { parts, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
     const asset = assets.get(id);
     return asset === undefined ? [] : [{ id, kind: asset.kind, probe: asset.probe }];
   };
   const [cover = null] = body.coverMediaId === null ? [] : known(body.coverMediaId);
-  return { content, overrides, media: mediaIds.flatMap(known), cover };
+  return parts.map(({ content, mediaIds }, part) => ({
+    platform,
+    content,
+    overrides: part === 0 ? overrides : replyOverrides(platform, overrides),
+    media: mediaIds.flatMap(known),
+    cover,
+  }));
 };
 
 /** One place where a body names a file, and whom the file goes to from there. */
@@ -132,7 +158,7 @@ interface Mention {
 }
 
 const mentionsOf = (body: PostBody): readonly Mention[] => {
-  const threaded = ({ platform }: Destination): boolean => body.thread !== null && capabilities(platform).thread;
+  const threaded = ({ platform }: Destination): boolean => goesOutAsThread(body, platform);
   const each = (path: string, ids: readonly string[], goesTo: Mention['goesTo']): readonly Mention[] =>
     ids.map((id, index) => ({ path: `${path}/${index}`, id, goesTo }));
   const overridden = new Set(
@@ -182,9 +208,10 @@ const frameIssues = (body: PostBody, destinations: readonly Destination[], asset
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
   const lengths = destinations.flatMap(({ platform }) => {
-    const [id, ...more] = contentFor(body, platform).mediaIds;
-    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
-    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+    return contentFor(body, platform).parts.flatMap(({ mediaIds: [id, ...more] }) => {
+      const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+      return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
+    });
   });
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest

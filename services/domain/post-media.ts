@@ -2,7 +2,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { contentFor } from './content.ts';
-import { capabilities, takesCover, useOf } from './platforms/index.ts';
+import { takesCover, useOf } from './platforms/index.ts';
 
 /** Which files a post names, and what each target needs of them. */
 
@@ -21,24 +21,18 @@ export interface TargetNeed {
   readonly need: MediaNeed;
 }
 
-/** What one target shows together: one group, or one for each segment of a thread. */
-const groupsOf = (body: PostBody, platform: Platform): readonly (readonly string[])[] =>
-  body.thread !== null && capabilities(platform).thread
-    ? body.thread.segments.map(({ mediaIds }) => mediaIds)
-    : [contentFor(body, platform).mediaIds];
-
 /** What must be there before a post goes out to one network; the cover where the network takes one. */
 export const needsOfTarget = (
   body: PostBody,
   platform: Platform,
   kindOf: (id: string) => MediaKind,
 ): readonly TargetNeed[] => {
-  const { overrides } = contentFor(body, platform);
+  const { parts, overrides } = contentFor(body, platform);
   const needs = new Map<string, TargetNeed>();
   const add = (mediaId: string, need: MediaNeed): void => {
     needs.set(`${mediaId}/${need.use}`, { mediaId, need });
   };
-  for (const mediaIds of groupsOf(body, platform)) {
+  for (const { mediaIds } of parts) {
     const kinds = mediaIds.map(kindOf);
     const use = useOf(platform, overrides, kinds);
     for (const mediaId of mediaIds) add(mediaId, { platform, use });

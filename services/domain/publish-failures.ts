@@ -35,6 +35,14 @@ export const disconnected = failure(
   true,
   'user',
 );
+/** Said of a thread whose beginning is out; any other target is canceled. */
+export const threadInterrupted = failure(
+  'permission',
+  'thread_interrupted',
+  'The client was archived before the rest of the thread went out.',
+  false,
+  'user',
+);
 export const noAdapter = failure(
   'permission',
   'network_not_supported',
@@ -91,6 +99,7 @@ export const renditionMissing = (mediaId: string, why: MediaFailure): Failure =>
 export const publishFailures: readonly Failure[] = [
   reauthRequired,
   disconnected,
+  threadInterrupted,
   noAdapter,
   interrupted,
   adapterFailed,

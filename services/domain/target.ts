@@ -1,11 +1,13 @@
 import type { Platform } from '#schemas/common.ts';
-import type { Failure, PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import type { Failure, PlannedTarget, Segment, TargetEvent } from '#schemas/target.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
 
 /**
  * One destination of a post. Its law: at most one boundary is crossed per attempt, only by the worker whose claim
- * (attempt, takeover) is the newest, and whatever is not known afterwards is said to be unknown. Longer than other
- * streams: claim, boundary, takeover and outcome are one machine, and a rule of it elsewhere would be missed.
+ * (attempt, takeover) is the newest, and whatever is not known afterwards is said to be unknown. Of a thread each
+ * segment has a boundary of its own, which opens when the segment before it is out; one that is out stays out through
+ * every later attempt. Longer than other streams: claim, boundary, takeover and outcome are one machine, and a rule of
+ * it elsewhere would be missed.
  */
 
 export interface TargetCheckpoint {
@@ -13,6 +15,15 @@ export interface TargetCheckpoint {
   readonly step: string;
   readonly data: unknown;
   readonly deadline: string | null;
+  /** Null: the target is no thread. */
+  readonly segment: Segment | null;
+}
+
+/** A segment of a thread as the network has it. */
+export interface SegmentPost {
+  readonly externalId: string;
+  readonly permalink: string | null;
+  readonly publishedAt: string;
 }
 
 interface Common extends Omit<PlannedTarget, 'dueAt'> {
@@ -25,6 +36,8 @@ interface Common extends Omit<PlannedTarget, 'dueAt'> {
   readonly rateLimits: number;
   readonly defers: number;
   readonly checkpoints: readonly TargetCheckpoint[];
+  /** Those of a thread that are out, in their order. */
+  readonly segments: readonly SegmentPost[];
   readonly appliedCommands: readonly string[];
 }
 
@@ -94,6 +107,8 @@ export type TargetCommand =
       readonly step: string;
       readonly data: unknown;
       readonly deadline: string | null;
+      /** Of a thread: the part it is a step of. */
+      readonly segment?: Segment | null;
     })
   | (Claim & { readonly type: 'TakeOver' })
   | (Claim & {
@@ -101,6 +116,8 @@ export type TargetCommand =
       readonly externalId: string;
       readonly permalink: string | null;
       readonly publishedAt: string;
+      /** Of a thread: which part of it. */
+      readonly segment?: Segment | null;
     })
   | (Claim & { readonly type: 'RecordFailed'; readonly failure: Failure })
   | (Claim & {
@@ -119,6 +136,7 @@ export type TargetCommand =
   | { readonly type: 'RefuseAtClaim'; readonly failure: Failure }
   | {
       readonly type: 'Settle';
+      readonly now: string;
       readonly by: 'reconcile' | 'admin';
       readonly outcome:
         | {
@@ -132,9 +150,10 @@ export type TargetCommand =
         | { readonly kind: 'absent'; readonly proof: boolean };
     };
 
-/** Statuses that a many-target change may still alter. */
+/** Whether a many-target change may still alter it. Not once a part of its thread is out: nobody can take that back. */
 export const isOpen = (state: TargetState): boolean =>
-  state.status === 'awaiting_approval' || state.status === 'pending' || state.status === 'rate_limited';
+  (state.status === 'awaiting_approval' || state.status === 'pending' || state.status === 'rate_limited') &&
+  state.segments.length === 0;
 
 const existing = (state: TargetState): Existing => {
   if (state.status === 'none') throw new Rejection('not_found', 'There is no such target.');
@@ -154,6 +173,45 @@ const publishingClaim = (state: Extract<TargetState, { status: 'publishing' }>):
   takeover: state.takeover,
 });
 
+const requireOpen = (state: Existing, change: 'rescheduled' | 'canceled'): void => {
+  if (isOpen(state)) return;
+  const why = state.segments.length > 0 ? 'A target of whose thread a part is out' : `A ${state.status} target`;
+  throw new Rejection('target_not_pending', `${why} cannot be ${change}.`);
+};
+
+/** The failure of a thread says what of it is out all the same. */
+const withSegments = (state: Existing, failure: Failure): Failure => {
+  const out = state.segments.length;
+  if (out === 0) return failure;
+  const these = out === 1 ? 'Segment 1 of the thread is out' : `Segments 1 to ${out} of the thread are out`;
+  return { ...failure, message: `${these}; of segment ${out + 1}: ${failure.message}`.slice(0, 2_000).toWellFormed() };
+};
+
+/**
+ * What a part of a thread that is out means for the whole, in this order: the thread goes on with the next segment, or
+ * the target is published as the network knows its head.
+ */
+const segmentOut = (
+  state: Extract<TargetState, { readonly takeover: number }>,
+  segment: Segment,
+  post: SegmentPost,
+): { readonly out: TargetEvent; readonly head: SegmentPost | null } => {
+  if (segment.index !== state.segments.length) {
+    throw new Rejection('segment_out_of_turn', `Segment ${state.segments.length} of the thread is next.`);
+  }
+  const claim = { attempt: state.attempts, takeover: state.takeover };
+  const { externalId, permalink, publishedAt } = post;
+  return {
+    out: { type: 'TargetSegmentPublished', data: { ...claim, segment, externalId, permalink, publishedAt } },
+    head: segment.index + 1 < segment.of ? null : (state.segments[0] ?? post),
+  };
+};
+
+const failedBy = (held: Extract<TargetState, { status: 'publishing' }>, failure: Failure): TargetEvent => ({
+  type: 'TargetFailed',
+  data: { ...publishingClaim(held), failure: withSegments(held, failure) },
+});
+
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
   switch (command.type) {
     case 'Schedule':
@@ -168,7 +226,7 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
     case 'Reschedule': {
       const now = existing(state);
       if (now.appliedCommands.includes(command.commandId)) return [];
-      if (!isOpen(now)) throw new Rejection('target_not_pending', `A ${now.status} target cannot be rescheduled.`);
+      requireOpen(now, 'rescheduled');
       const { dueAt, scheduledLocal, jitterSeconds } = command;
       if (now.status !== 'rate_limited' && now.dueAt === dueAt && now.jitterSeconds === jitterSeconds) return [];
       return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }];
@@ -186,7 +244,7 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
     case 'Cancel': {
       const now = existing(state);
       if (now.status === 'canceled') return [];
-      if (!isOpen(now)) throw new Rejection('target_not_pending', `A ${now.status} target cannot be canceled.`);
+      requireOpen(now, 'canceled');
       return [{ type: 'TargetCanceled', data: { reason: command.reason, postRevision: command.postRevision } }];
     }
 
@@ -199,7 +257,12 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
     case 'RefuseAtClaim':
       if (state.status !== 'pending')
         throw new Rejection('not_claimable', `A ${state.status} target cannot be refused.`);
-      return [{ type: 'TargetFailed', data: { attempt: state.attempts + 1, takeover: 0, failure: command.failure } }];
+      return [
+        {
+          type: 'TargetFailed',
+          data: { attempt: state.attempts + 1, takeover: 0, failure: withSegments(state, command.failure) },
+        },
+      ];
 
     case 'Requeue':
       if (state.status !== 'rate_limited') return [];
@@ -213,8 +276,12 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
         throw new Rejection('boundary_crossed', 'This attempt has made its call already.');
       if (isBoundary !== (command.deadline !== null))
         throw new Rejection('invalid_checkpoint', 'A boundary, and nothing else, has a deadline.');
-      const { step, data, deadline } = command;
-      return [{ type: 'TargetPublishCheckpointed', data: { ...publishingClaim(held), step, data, deadline } }];
+      const { step, data, deadline, segment = null } = command;
+      if ((segment?.index ?? 0) !== held.segments.length) {
+        throw new Rejection('segment_out_of_turn', `Segment ${held.segments.length} of the thread is next.`);
+      }
+      const of = segment === null ? {} : { segment };
+      return [{ type: 'TargetPublishCheckpointed', data: { ...publishingClaim(held), step, data, deadline, ...of } }];
     }
 
     case 'TakeOver': {
@@ -224,19 +291,23 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
 
     case 'RecordPublished': {
       const held = claimed(state, command);
-      const { externalId, permalink, publishedAt } = command;
-      return [{ type: 'TargetPublished', data: { ...publishingClaim(held), externalId, permalink, publishedAt } }];
+      const { externalId, permalink, publishedAt, segment = null } = command;
+      if (held.boundary !== null && held.boundary.segment?.index !== segment?.index) {
+        throw new Rejection('segment_out_of_turn', 'The boundary was crossed for another part of the thread.');
+      }
+      const post = { externalId, permalink, publishedAt };
+      if (segment === null) return [{ type: 'TargetPublished', data: { ...publishingClaim(held), ...post } }];
+      const { out, head } = segmentOut(held, segment, post);
+      return head === null ? [out] : [out, { type: 'TargetPublished', data: { ...publishingClaim(held), ...head } }];
     }
 
     case 'RecordFailed':
-      return [
-        { type: 'TargetFailed', data: { ...publishingClaim(claimed(state, command)), failure: command.failure } },
-      ];
+      return [failedBy(claimed(state, command), command.failure)];
 
     case 'RecordRateLimited': {
       const held = claimed(state, command);
       if (held.rateLimits >= command.policy.maxRateLimits) {
-        return [{ type: 'TargetFailed', data: { ...publishingClaim(held), failure: command.failure } }];
+        return [failedBy(held, command.failure)];
       }
       return [
         {
@@ -251,14 +322,14 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       if (held.boundary !== null)
         throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
       const delay = command.policy.deferDelaysMs[held.defers];
-      if (delay === undefined)
-        return [{ type: 'TargetFailed', data: { ...publishingClaim(held), failure: command.failure } }];
+      if (delay === undefined) return [failedBy(held, command.failure)];
       const retryAt = new Date(Date.parse(command.now) + delay * (1 + command.policy.jitter / 10)).toISOString();
       return [{ type: 'TargetPublishDeferred', data: { ...publishingClaim(held), retryAt, failure: command.failure } }];
     }
 
     case 'RecordUnknown': {
       const held = claimed(state, command);
+      if (held.boundary === null) throw new Rejection('no_boundary', 'Nothing was called, so its outcome is known.');
       return [
         {
           type: 'TargetOutcomeUnknown',
@@ -278,15 +349,22 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
         return [{ type: 'TargetOutcomeSettled', data: { ...settled, outcome: 'absent' } }];
       }
       if (outcome.kind === 'failed') {
-        return [{ type: 'TargetOutcomeSettled', data: { ...settled, outcome: 'failed', failure: outcome.failure } }];
+        const failure = withSegments(now, outcome.failure);
+        return [{ type: 'TargetOutcomeSettled', data: { ...settled, outcome: 'failed', failure } }];
       }
       const { externalId, permalink, publishedAt } = outcome;
-      return [
-        {
-          type: 'TargetOutcomeSettled',
-          data: { ...settled, outcome: 'published', externalId, permalink, publishedAt },
-        },
-      ];
+      const segment = now.boundary?.segment ?? null;
+      const whole = (post: Omit<SegmentPost, 'externalId'> & { readonly externalId: string | null }): TargetEvent => ({
+        type: 'TargetOutcomeSettled',
+        data: { ...settled, ...post, outcome: 'published' },
+      });
+      if (segment === null) return [whole({ externalId, permalink, publishedAt })];
+      // The next segment replies to this one.
+      if (externalId === null)
+        throw new Rejection('segment_id_required', 'The id of the segment on its network is needed.');
+      const { out, head } = segmentOut(now, segment, { externalId, permalink, publishedAt });
+      if (head !== null) return [out, whole(head)];
+      return [out, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: command.now } }];
     }
   }
 };
@@ -305,7 +383,8 @@ const common = (state: Existing): Common & { readonly dueAt: string } => {
     scheduleMode,
     scheduleModeReason,
   } = state;
-  const { postId, postRevision, appliedRevision, attempts, rateLimits, defers, checkpoints, appliedCommands } = state;
+  const { postId, postRevision, appliedRevision, attempts, rateLimits, defers } = state;
+  const { checkpoints, segments, appliedCommands } = state;
   return {
     targetId,
     accountId,
@@ -324,6 +403,7 @@ const common = (state: Existing): Common & { readonly dueAt: string } => {
     rateLimits,
     defers,
     checkpoints,
+    segments,
     appliedCommands,
   };
 };
@@ -342,6 +422,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       rateLimits: 0,
       defers: 0,
       checkpoints: [],
+      segments: [],
       appliedCommands: [],
     };
   }
@@ -380,8 +461,8 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       return { ...same, status: 'publishing', attempts: event.data.attempt, takeover: 0, boundary: null };
     case 'TargetPublishCheckpointed': {
       if (state.status !== 'publishing') return state;
-      const { attempt, step, data, deadline } = event.data;
-      const checkpoint = { attempt, step, data, deadline };
+      const { attempt, step, data, deadline, segment = null } = event.data;
+      const checkpoint = { attempt, step, data, deadline, segment };
       const boundary = step === 'boundary' ? checkpoint : state.boundary;
       return {
         ...same,
@@ -390,6 +471,11 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
         boundary,
         checkpoints: [...same.checkpoints, checkpoint],
       };
+    }
+    case 'TargetSegmentPublished': {
+      if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
+      const { externalId, permalink, publishedAt } = event.data;
+      return { ...state, boundary: null, segments: [...state.segments, { externalId, permalink, publishedAt }] };
     }
     case 'TargetPublishTakenOver':
       if (state.status !== 'publishing') return state;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
-import type { Outgoing, TargetFiles } from './media.ts';
+import type { Outgoing, PartFiles } from './media.ts';
 
 export interface Lent {
   readonly media: readonly PublishMedia[];
@@ -23,7 +23,7 @@ export class Files {
     this.#root = root;
   }
 
-  lend({ media, cover }: TargetFiles, signal: AbortSignal): Lent {
+  lend({ media, cover }: PartFiles, signal: AbortSignal): Lent {
     const call = randomUUID();
     let used: WorkFolder | null = null;
     const folder = async (): Promise<string> => {

@@ -1,6 +1,7 @@
+import { contentFor } from '#domain/content.ts';
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { type GateMedia, posterFits, takesCover } from '#domain/platforms/index.ts';
+import { type GateMedia, posterFits, takesCover, useOf } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
 import { asFacts, type Loaded } from '#runtime/domain-store.ts';
@@ -22,12 +23,16 @@ export interface Outgoing extends MadeFile {
   readonly altText: string | null;
 }
 
-export interface TargetFiles {
+/** Of one part of what goes out. */
+export interface PartFiles {
   /** The sources, as the rules look at them. */
   readonly gate: readonly GateMedia[];
   readonly media: readonly Outgoing[];
   readonly cover: Outgoing | null;
 }
+
+/** By the parts of the target's content. */
+export type TargetFiles = readonly PartFiles[];
 
 export type Standing =
   | { readonly kind: 'ready'; readonly files: TargetFiles }
@@ -51,7 +56,8 @@ export interface AwaitedFile {
   readonly askedAt: number | null;
 }
 
-export const noFiles = { kind: 'ready', files: { gate: [], media: [], cover: null } } as const satisfies Standing;
+export const noPartFiles: PartFiles = { gate: [], media: [], cover: null };
+export const noFiles = { kind: 'ready', files: [] } as const satisfies Standing;
 
 type Found =
   | { readonly kind: 'there'; readonly file: Outgoing }
@@ -74,7 +80,7 @@ export const standingOf = (
     return isAsset(loaded.state) && !refused.includes(loaded.state.status) ? loaded.state : null;
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
-  const { body, mediaIds } = content;
+  const { body, parts } = content;
   const needs = needsOfTarget(body, platform, kindOf);
   const alt = (id: string, asset: Asset): string | null => body.mediaAltTexts?.[id] ?? asset.details.altText;
   const found = needs.map(({ mediaId, need }) => {
@@ -106,14 +112,20 @@ export const standingOf = (
     };
   }
   const files = found.flatMap(({ one }) => (one.kind === 'there' ? [one.file] : []));
-  const shown = files.filter(({ use }) => use !== 'cover');
+  const overrides = contentFor(body, platform).overrides;
   return {
     kind: 'ready',
-    files: {
-      gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
-      media: mediaIds.flatMap((id) => shown.find(({ mediaId }) => mediaId === id) ?? []),
-      cover: files.find(({ use }) => use === 'cover') ?? posterOf(platform, shown, usable),
-    },
+    files: parts.map(({ mediaIds }): PartFiles => {
+      const kinds = mediaIds.map(kindOf);
+      const use = useOf(platform, overrides, kinds);
+      const media = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);
+      const own = takesCover(platform, use, kinds) ? files.find((one) => one.use === 'cover') : undefined;
+      return {
+        gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
+        media,
+        cover: own ?? posterOf(platform, media, usable),
+      };
+    }),
   };
 };
 

@@ -1,5 +1,6 @@
 import type { Json, PublishSteps } from '#contracts/ports/platform.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import type { Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { cleanJson, cleanText } from './clean.ts';
 import { Deadline } from './time.ts';
@@ -24,11 +25,14 @@ export class Steps implements PublishSteps {
   readonly signal: AbortSignal;
   readonly #claim: Claim;
   readonly #deadlineMs: number;
+  readonly #segment: Segment | null;
   #deadline: Deadline | null = null;
   #crossed = false;
 
-  constructor(claim: Claim, signal: AbortSignal, deadlineMs: number) {
+  /** @param segment of a thread: the one that is published. */
+  constructor(claim: Claim, signal: AbortSignal, deadlineMs: number, segment: Segment | null) {
     this.#claim = claim;
+    this.#segment = segment;
     this.signal = signal;
     this.#deadlineMs = deadlineMs;
   }
@@ -56,6 +60,7 @@ export class Steps implements PublishSteps {
       step: name,
       data: cleanJson(data),
       deadline: null,
+      segment: this.#segment,
     });
   }
 
@@ -72,6 +77,7 @@ export class Steps implements PublishSteps {
         step: 'boundary',
         data: cleanJson(data),
         deadline: until,
+        segment: this.#segment,
       });
     } catch (error) {
       deadline.clear();

@@ -1,25 +1,22 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
-import { contentFor } from '#domain/content.ts';
+import { contentFor, type PlatformContent } from '#domain/content.ts';
 import { media } from '#domain/media.ts';
-import { effectiveOverrides, publishCheck } from '#domain/platforms/index.ts';
+import { effectiveOverrides, publishCheck, replyOverrides } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { disconnected, reauthRequired } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
 import type { PostBody } from '#schemas/post.ts';
-import type { Failure } from '#schemas/target.ts';
-import type { Assets, TargetFiles } from './media.ts';
+import type { Failure, Segment } from '#schemas/target.ts';
+import { type Assets, noPartFiles, type TargetFiles } from './media.ts';
 
 /** What a target is about, folded from the streams: its content, its account, its client. */
 
 export type LiveTarget = Exclude<TargetState, { status: 'none' }>;
 
-export interface Content {
-  readonly text: string;
-  readonly overrides: Readonly<Record<string, unknown>>;
-  readonly mediaIds: readonly string[];
+export interface Content extends PlatformContent {
   readonly aiDisclosure: boolean;
   /** The whole of the post, where it brings files to this network: what they are needed for depends on all of it. */
   readonly body: PostBody | null;
@@ -73,7 +70,8 @@ export class Subjects {
 
   /** Read for each claim: what is made of a file meanwhile is in its stream. */
   async media(content: Content): Promise<Assets> {
-    const ids = new Set([...content.mediaIds, ...(content.body?.coverMediaId ? [content.body.coverMediaId] : [])]);
+    const cover = content.body?.coverMediaId ?? null;
+    const ids = new Set([...content.parts.flatMap(({ mediaIds }) => mediaIds), ...(cover === null ? [] : [cover])]);
     const all = await Promise.all([...ids].map(async (id) => [id, await this.#store.load(media, id)] as const));
     return new Map(all);
   }
@@ -99,9 +97,9 @@ export class Subjects {
     const { state } = await this.#store.load(post, target.postId, target.postRevision);
     if (state.status !== 'live')
       throw new Error(`post ${target.postId} has no plan at revision ${target.postRevision}`);
-    const { content, overrides, mediaIds } = contentFor(state.body, target.platform);
-    const body = mediaIds.length === 0 ? null : state.body;
-    return { text: content, overrides, mediaIds, aiDisclosure: state.body.aiDisclosure, body };
+    const content = contentFor(state.body, target.platform);
+    const bare = content.parts.every(({ mediaIds }) => mediaIds.length === 0);
+    return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };
   }
 }
 
@@ -111,13 +109,34 @@ export const accountFailure = (state: AccountState): Failure | null => {
   return state.status === 'reauth_required' ? reauthRequired : disconnected;
 };
 
-export const contentFailure = (target: LiveTarget, content: Content, files: TargetFiles): Failure | null =>
-  publishCheck({
-    platform: target.platform,
-    content: content.text,
-    overrides: content.overrides,
-    media: files.gate,
-  });
+/** Which segment of its thread goes out next; null when it is no thread. */
+export const nextSegment = (target: LiveTarget, { parts }: Content): Segment | null =>
+  parts.length === 1 ? null : { index: target.segments.length, of: parts.length };
+
+/** Of a thread nothing goes out while a later segment would be refused. */
+export const contentFailure = (target: LiveTarget, content: Content, files: TargetFiles): Failure | null => {
+  const { platform } = target;
+  for (const [index, { content: text }] of content.parts.entries()) {
+    if (index < target.segments.length) continue;
+    const overrides = overridesOf(target, content, index);
+    const failure = publishCheck({ platform, content: text, overrides, media: files[index]?.gate ?? [] });
+    if (failure !== null) return failure;
+  }
+  return null;
+};
+
+const overridesOf = ({ platform }: LiveTarget, { overrides }: Content, index: number) =>
+  index === 0 ? overrides : replyOverrides(platform, overrides);
+
+/** The part that is next, or that a boundary was crossed for. */
+const partOf = (target: LiveTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {
+  const segment = nextSegment(target, content);
+  const { content: text } = content.parts[segment?.index ?? 0] ?? content.parts[0];
+  const parent = target.segments.at(-1);
+  const [head] = target.segments;
+  const replyTo = head && parent ? { parent: parent.externalId, head: head.externalId } : null;
+  return { content: text, thread: segment && { ...segment, replyTo } };
+};
 
 export const requestOf = (
   target: LiveTarget,
@@ -125,6 +144,7 @@ export const requestOf = (
   itsAccount: AccountState,
   files: Pick<PublishRequest, 'media' | 'cover'>,
 ): PublishRequest => ({
+  ...partOf(target, content),
   targetId: target.targetId,
   attempt: target.attempts,
   platform: target.platform,
@@ -133,19 +153,20 @@ export const requestOf = (
     externalId: itsAccount.status === 'none' ? '' : itsAccount.externalId,
     username: itsAccount.status === 'none' ? null : itsAccount.username,
   },
-  content: content.text,
   // Known keys alone, defaults and the post's AI disclosure filled in. Stored as JSON and read back from it.
-  overrides: effectiveOverrides(target.platform, content.overrides, content.aiDisclosure) as {
-    readonly [key: string]: Json;
-  },
+  overrides: effectiveOverrides(
+    target.platform,
+    overridesOf(target, content, target.segments.length),
+    content.aiDisclosure,
+  ) as { readonly [key: string]: Json },
   aiDisclosure: content.aiDisclosure,
   media: files.media,
   cover: files.cover,
   coverFrameMs: content.body?.coverFrameMs ?? null,
-  checkpoints: target.checkpoints.map(({ attempt, step, data, deadline }) => ({
-    attempt,
-    step,
-    data: data as Json,
-    deadline,
-  })),
+  checkpoints: target.checkpoints
+    .filter(({ segment }) => (segment?.index ?? 0) === target.segments.length)
+    .map(({ attempt, step, data, deadline }) => ({ attempt, step, data: data as Json, deadline })),
 });
+
+/** Those of the part that is next. */
+export const filesOf = (target: LiveTarget, files: TargetFiles) => files[target.segments.length] ?? noPartFiles;

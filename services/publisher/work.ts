@@ -8,16 +8,17 @@ import {
   noAdapter,
   outcomeUnknown,
   outcomeUnreadable,
+  threadInterrupted,
 } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetState } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
-import type { Failure } from '#schemas/target.ts';
+import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanInstant, cleanPresent, cleanText } from './clean.ts';
 import type { Tools } from './deps.ts';
-import { noFiles, type Standing, standingOf, type TargetFiles } from './media.ts';
+import { noFiles, type PartFiles, type Standing, standingOf } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
 import {
@@ -25,7 +26,9 @@ import {
   type Conditions,
   type Content,
   contentFailure,
+  filesOf,
   type LiveTarget,
+  nextSegment,
   requestOf,
   type Subjects,
 } from './subject.ts';
@@ -82,7 +85,8 @@ export class Work {
         case 'publishing':
           if (!this.#mine) await this.#takeOver(state);
           else if (state.boundary === null) await this.#publish(state);
-          // This worker's own attempt ends by an outcome; with a boundary and no outcome it was interrupted by a drain.
+          // This worker's own attempt ends by an outcome, or goes on with the next segment of its thread; with a boundary
+          // and no outcome it was interrupted by a drain.
           else return null;
           continue;
         case 'outcome_unknown': {
@@ -112,7 +116,11 @@ export class Work {
   async #start(target: In<'pending'>): Promise<'waits' | 'went on'> {
     const { account: itsAccount, client } = await this.#fresh(target);
     if (client.state.status !== 'live') {
-      await this.#claim.record({ type: 'Cancel', reason: 'client_archived', postRevision: null });
+      await this.#claim.record(
+        target.segments.length === 0
+          ? { type: 'Cancel', reason: 'client_archived', postRevision: null }
+          : { type: 'RefuseAtClaim', failure: threadInterrupted },
+      );
       return 'went on';
     }
     const standing = await this.#standing(target);
@@ -163,13 +171,14 @@ export class Work {
     const now = this.#claim.state;
     if (now.status !== 'publishing') return;
     if (now.boundary === null) {
-      if (now.takeover > mostTakeovers) await this.#end(now, { kind: 'failed', failure: interrupted }, null);
+      if (now.takeover > mostTakeovers) await this.#end(now, null, { kind: 'failed', failure: interrupted }, null);
       return;
     }
     const { said } = await this.#reconcile(now);
-    if (said.kind === 'present') await this.#end(now, { ...said, kind: 'published' }, null);
-    else if (said.kind === 'failed') await this.#end(now, said, null);
-    else await this.#end(now, { kind: 'unknown', failure: outcomeUnknown }, null);
+    const { segment } = now.boundary;
+    if (said.kind === 'present') await this.#end(now, segment, { ...said, kind: 'published' }, null);
+    else if (said.kind === 'failed') await this.#end(now, segment, said, null);
+    else await this.#end(now, segment, { kind: 'unknown', failure: outcomeUnknown }, null);
   }
 
   async #publish(target: In<'publishing'>): Promise<void> {
@@ -181,22 +190,23 @@ export class Work {
     if (standing.kind !== 'ready') {
       // They were there at the claim, and what was made of a file is not taken back: the store was put back.
       const failure = standing.kind === 'failed' ? standing.failure : mediaNotReady(standing.waiting[0].mediaId);
-      return this.#end(target, { kind: 'failed', failure }, null);
+      return this.#end(target, null, { kind: 'failed', failure }, null);
     }
     const refusal = contentFailure(target, content, standing.files);
-    if (refusal !== null) return this.#end(target, { kind: 'failed', failure: refusal }, null);
+    if (refusal !== null) return this.#end(target, null, { kind: 'failed', failure: refusal }, null);
     const adapter = this.#adapterOf(target, conditions);
-    if (adapter === null) return this.#end(target, { kind: 'failed', failure: noAdapter }, null);
+    if (adapter === null) return this.#end(target, null, { kind: 'failed', failure: noAdapter }, null);
     const times = timesOf(adapter, target.platform, this.#tools.config);
     const stop = AbortSignal.any([this.#claim.lease.signal, this.#draining]);
-    const steps = new Steps(this.#claim, stop, times.boundaryDeadlineMs);
-    if (target.takeover === 0) {
+    const segment = nextSegment(target, content);
+    const steps = new Steps(this.#claim, stop, times.boundaryDeadlineMs, segment);
+    if (target.takeover === 0 && target.segments.length === 0) {
       this.#tools.lateness?.observe(Math.max(0, this.#tools.now() - Date.parse(target.dueAt)) / 1_000);
     }
-    const outcome = await this.#call(adapter, target, conditions, content, standing.files, steps);
+    const outcome = await this.#call(adapter, target, conditions, content, filesOf(target, standing.files), steps);
     if (outcome === null) return;
     faultPoint('publisher:after-call');
-    await this.#end(target, outcome, steps);
+    await this.#end(target, segment, outcome, steps);
   }
 
   /** The adapter's answer made honest: what it cannot know is unknown, what it need not leave open is not. Null: dropped. */
@@ -205,7 +215,7 @@ export class Work {
     target: In<'publishing'>,
     conditions: Conditions,
     content: Content,
-    files: TargetFiles,
+    files: PartFiles,
     steps: Steps,
   ): Promise<PublishOutcome | null> {
     const lent = this.#tools.files.lend(files, steps.signal);
@@ -261,9 +271,14 @@ export class Work {
    * Records how the attempt ended. A token that died is then said in the account's stream too; if we die in between,
    * the account stays connected and its next target fails the same way and says it.
    */
-  async #end(target: In<'publishing'>, outcome: PublishOutcome, steps: Steps | null): Promise<void> {
+  async #end(
+    target: In<'publishing'>,
+    segment: Segment | null,
+    outcome: PublishOutcome,
+    steps: Steps | null,
+  ): Promise<void> {
     this.#claim.open();
-    const command = this.#commandOf(target, outcome);
+    const command = this.#commandOf(target, segment, outcome);
     const { signal } = this.#claim.lease;
     try {
       await this.#claim.recordForSure(command, signal);
@@ -273,16 +288,17 @@ export class Work {
       this.#tools.logger.error({ err: error, targetId: target.targetId }, 'an outcome could not be recorded as it was');
       const crossed = target.boundary !== null || steps?.crossed === true;
       await this.#claim.recordForSure(
-        this.#commandOf(target, { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable }),
+        this.#commandOf(target, segment, { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable }),
         signal,
       );
     }
     faultPoint('publisher:after-outcome');
-    this.#mine = false;
+    // A thread that is not at its end stays with the worker that has its claim.
+    this.#mine = this.#claim.state.status === 'publishing';
     await this.#tellAccount(target);
   }
 
-  #commandOf(target: In<'publishing'>, outcome: PublishOutcome): TargetCommand {
+  #commandOf(target: In<'publishing'>, segment: Segment | null, outcome: PublishOutcome): TargetCommand {
     const claim = { attempt: target.attempts, takeover: target.takeover };
     const now = this.#claim.now();
     const { config, random } = this.#tools;
@@ -293,7 +309,7 @@ export class Work {
     };
     switch (outcome.kind) {
       case 'published':
-        return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now) };
+        return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment };
       case 'failed':
         return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
       case 'rate_limited': {
@@ -320,7 +336,7 @@ export class Work {
     if (elapsed < first) return first - elapsed;
     const { said, provenAbsent, provable } = await this.#reconcile(target);
     const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']) =>
-      this.#claim.record({ type: 'Settle', by: 'reconcile', outcome });
+      this.#claim.record({ type: 'Settle', by: 'reconcile', now: this.#claim.now(), outcome });
     if (said.kind === 'present') {
       await settle({ kind: 'published', ...cleanPresent(said, this.#claim.now()) });
     } else if (said.kind === 'failed') {
@@ -346,7 +362,7 @@ export class Work {
     const { settleWindowMs } = timesOf(adapter, target.platform, this.#tools.config);
     const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
     const files = standing.kind === 'ready' ? standing.files : noFiles.files;
-    const lent = this.#tools.files.lend(files, this.#claim.lease.signal);
+    const lent = this.#tools.files.lend(filesOf(target, files), this.#claim.lease.signal);
     const request = requestOf(target, content, conditions.account.state, lent);
     const crossed = request.checkpoints.findLast((one) => one.step === 'boundary' && one.attempt === boundary.attempt);
     const askedAt = this.#tools.now();

@@ -73,7 +73,7 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
       return `is ${state.status}`;
     case 'outcome_unknown': {
       const { absenceIsProof, readsBack } = rulesOf(state.platform).publish;
-      if (made.length > 0) return 'is said to be unknown, and the network shows it';
+      if (made.length > state.segments.length) return 'is said to be unknown, and the network shows it';
       return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
     }
     default:
@@ -182,7 +182,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
     const id = idOf(stream);
     states.set(id, state);
     statuses[state.status] = (statuses[state.status] ?? 0) + 1;
-    const wrong = [...ofTarget(state, made.get(id) ?? []), ...ofClaims(events)];
+    const wrong = [...ofTarget(state, made.get(id) ?? [], events), ...ofClaims(events)];
     violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
   }
   for (const [stream, events] of ofKind('post')) {
@@ -215,15 +215,41 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   return { violations, events, rows, statuses, hooks, posts: ofKind('post').length, targets: states.size };
 };
 
+/** By attempt: when it was due as it began. */
+const dueTimes = (events: readonly DecodedEvent[]): readonly string[] =>
+  events.flatMap(({ type }, at) => {
+    if (type !== 'TargetPublishStarted') return [];
+    const before = foldEvents(target, events.slice(0, at));
+    return before.status === 'none' ? [] : [before.dueAt];
+  });
+
 /** What the target says of itself against what the network has of it. */
-const ofTarget = (state: TargetState, made: readonly LedgerRow[]): readonly string[] => {
+const ofTarget = (
+  state: TargetState,
+  made: readonly LedgerRow[],
+  events: readonly DecodedEvent[],
+): readonly string[] => {
   const open = unsettled(state, made);
   if (open !== null || state.status === 'none') return [open ?? ''];
+  const { segments } = state;
   const [first] = made;
-  const early = made.filter((row) => row.callStartedAt.getTime() < Date.parse(state.dueAt));
-  const wrong = early.map((row) => `was due ${state.dueAt} and published ${row.callStartedAt.toISOString()}`);
+  const due = dueTimes(events);
+  const wrong = made
+    .filter(({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due[attempt - 1] ?? state.dueAt))
+    .map(({ attempt, callStartedAt }) => `was due ${due[attempt - 1]} and published ${callStartedAt.toISOString()}`);
+  // Of a thread each segment once, in its order, a reply to the one before, whatever became of the whole.
+  for (const [index, { externalId }] of segments.entries()) {
+    const row = made[index];
+    const parent = index === 0 ? null : segments[index - 1]?.externalId;
+    if (row?.postId !== externalId || row.segment !== index || row.replyTo !== parent) {
+      wrong.push(
+        `has the segment ${index} as ${externalId}, and the network has ${row?.postId} in reply to ${row?.replyTo}`,
+      );
+    }
+  }
   if (state.status !== 'published') {
-    return first === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${first.postId}`];
+    const more = made[segments.length];
+    return more === undefined ? wrong : [...wrong, `is ${state.status}, and the network has it as ${more.postId}`];
   }
   if (first === undefined) return [...wrong, 'is published, and the network has nothing'];
   if (first.postId !== state.externalId) wrong.push(`is ${state.externalId}, and the network has ${first.postId}`);
@@ -233,6 +259,7 @@ const ofTarget = (state: TargetState, made: readonly LedgerRow[]): readonly stri
 
 const ofClaim = new Set([
   'TargetPublishCheckpointed',
+  'TargetSegmentPublished',
   'TargetPublished',
   'TargetRateLimited',
   'TargetPublishDeferred',
@@ -246,7 +273,9 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   let takeover = 0;
   let under = false;
   let crossed = false;
-  for (const { type, data } of events) {
+  // What reconcile finds of a thread is said after the attempt, in the same append as the requeue.
+  const found = (at: number): boolean => /^Target(Requeued|OutcomeSettled)$/.test(events[at + 1]?.type ?? '') && !under;
+  for (const [at, { type, data }] of events.entries()) {
     if (type === 'TargetPublishStarted') {
       if (under) wrong.push('was claimed while an attempt was under way');
       if (data.attempt !== attempt + 1) wrong.push(`began attempt ${data.attempt} after ${attempt}`);
@@ -254,13 +283,14 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
     } else if (type === 'TargetPublishTakenOver') {
       if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
       takeover = Number(data.takeover);
-    } else if (ofClaim.has(type)) {
+    } else if (ofClaim.has(type) && !(type === 'TargetSegmentPublished' && found(at))) {
       if (!under || data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       if (data.step === 'boundary') {
         if (crossed) wrong.push('crossed its boundary twice in an attempt');
         crossed = true;
       }
-      if (type !== 'TargetPublishCheckpointed') under = false;
+      if (type === 'TargetSegmentPublished') crossed = false;
+      else if (type !== 'TargetPublishCheckpointed') under = false;
     } else if (type === 'TargetFailed') {
       [attempt, under] = [Math.max(attempt, Number(data.attempt)), false];
     }

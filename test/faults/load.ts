@@ -48,6 +48,7 @@ export const actionNames = [
   'retry',
   'limited',
   'contained',
+  'thread',
   'orphan',
   'lapse',
   'archive',
@@ -188,6 +189,13 @@ export class Load {
         this.#accounts.filter((one) => contained.includes(one.platform)),
         '',
       )),
+    thread: async () => {
+      const accounts = this.#accounts.filter(({ platform }) => platform === 'x' || platform === 'threads');
+      const segments = [1, 2, 3].map(() => ({ content: this.#text() }));
+      const body = { clientId: this.#clientId, ...this.#body({ type: 'now' }, accounts, ''), thread: { segments } };
+      const made = await this.#keyed('/posts', body);
+      if (made !== null) this.#remember(made);
+    },
     // Long under way: whoever dies meanwhile leaves something to take over.
     orphan: async () => {
       await this.#post({ type: 'now' }, this.#accounts, '[[sandbox:slow 1500ms]]');

@@ -56,7 +56,7 @@ export const points: readonly Point[] = [
   at('publisher-2', 'publisher:after-takeover', 'orphan'),
   at('publisher-2', 'publisher:after-requeue', 'limited'),
   at('publisher-2', 'publisher:after-call', 'now'),
-  at('publisher-2', 'publisher:after-outcome', 'now'),
+  at('publisher-2', 'publisher:after-outcome', 'thread'),
   at('publisher-2', 'sandbox.container_created', 'contained'),
   at('publisher-2', 'sandbox.container_checkpointed', 'contained'),
   at('webhooks-1', 'consume:before-effect', 'now'),

@@ -440,6 +440,12 @@ suite('read models', (t) => {
     });
     const taken = target('TargetPublishTakenOver', { attempt: 1, takeover: 1 });
     await sees([started, taken], { status: 'publishing', takeover: 1, next_action_at: instant(3) });
+    const head = { ...out, segment: { index: 0, of: 2 } };
+    const second = { ...out, externalId: 'x-2', permalink: null, segment: { index: 1, of: 2 } };
+    const shown = { external_id: 'x-1', permalink: 'https://x.example/1', published_at: null };
+    const segments = [target('TargetSegmentPublished', head), target('TargetSegmentPublished', second)];
+    await sees([started, ...segments], { ...shown, status: 'publishing', next_action_at: instant(4) });
+    await sees([started, ...segments, target('TargetFailed', { ...claim, failure })], { ...shown, status: 'failed' });
     await sees([started, target('TargetHandedToPlatform', { ...claim, externalId: 'n' })], { status: 'publishing' });
 
     const published = {

@@ -169,7 +169,8 @@ export class SandboxNetwork implements PlatformAdapter {
     const processingMs = slow === null ? 0 : (slow.durationMs ?? 5000);
     if (handle === 'none' || handle === 'record_key') {
       if (processingMs > 0) await delay(processingMs, undefined, { signal: steps.signal });
-      const key = handle === 'none' ? `${request.targetId}.${request.attempt}` : recordKey(request.targetId);
+      const own = request.thread === null ? request.targetId : `${request.targetId}/${request.thread.index}`;
+      const key = handle === 'none' ? `${own}.${request.attempt}` : recordKey(own);
       return { key, admitted: false };
     }
 

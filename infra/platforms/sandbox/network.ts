@@ -3,6 +3,7 @@
  * than most: its SQL is written out, so that the ledger can be read beside what fills it.
  */
 import type pg from 'pg';
+import type { ThreadPart } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
@@ -25,6 +26,7 @@ export interface CreateCall {
   readonly media: readonly GivenMedia[];
   /** Container, session or record key; for a network without one the caller's own mark, which makes nothing unique. */
   readonly key: string;
+  readonly thread: ThreadPart | null;
   readonly callStartedAt: Date;
 }
 
@@ -60,6 +62,10 @@ export interface LedgerRow {
   readonly outcome: 'created' | 'repeated' | 'refused';
   readonly visibleAt: Date | null;
   readonly postId: string | null;
+  /** Its place in a thread; 0 for a post that stands alone too. */
+  readonly segment: number;
+  /** Id of the post it replies to. */
+  readonly replyTo: string | null;
   readonly permalink: string | null;
   readonly duplicateOf: string | null;
   readonly refusal: string | null;
@@ -76,30 +82,30 @@ export interface LedgerFilter {
 
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
   content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
-  visible_at as "visibleAt", post_id as "postId", permalink, duplicate_of as "duplicateOf", refusal`;
+  visible_at as "visibleAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
 
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, outcome, visible_at, post_id, permalink, duplicate_of)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'created', clock_timestamp() + $12 * interval '1 millisecond',
-  replace($13, '#', n), replace($14, '#', n),
-  (select post_id from sandbox.ledger where target_id = $3 and outcome = 'created' order by seq limit 1)
+  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
+  clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
+  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1)
 from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const repeat = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'repeated', visible_at, post_id, permalink
+  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'repeated', visible_at, post_id, permalink
 from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
 
 const refuse = `
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, 'refused', $12)`;
+  overrides, call_started_at, media, segment, reply_to, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
 
 /** One open line to the network: a create sent on it leaves at once, it waits for no other. */
 export interface Line {
@@ -122,6 +128,8 @@ const values = (call: CreateCall) => [
   JSON.stringify(call.overrides),
   call.callStartedAt,
   call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
+  call.thread?.index ?? 0,
+  call.thread?.replyTo?.parent ?? null,
 ];
 
 export class Network {
@@ -143,15 +151,18 @@ export class Network {
     }
   }
 
-  /** Counts one meeting of target and fault; true when the fault strikes. Dying afterwards has used it up. */
-  async fires(targetId: string, fault: Fault): Promise<boolean> {
+  /**
+   * Counts one meeting of a fault; true when it strikes. Dying afterwards has used it up.
+   * @param met the target, or a segment of its thread
+   */
+  async fires(met: string, fault: Fault): Promise<boolean> {
     const lasting = fault.name === 'down' || fault.name === 'unreadable';
     if (fault.times === null && !(lasting && fault.durationMs !== null)) return true;
     const [row] = await this.#query<{ times: number; sinceMs: number }>(
       `insert into sandbox.fired as f (target_id, fault, times) values ($1, $2, 1)
        on conflict (target_id, fault) do update set times = f.times + 1
        returning times, (extract(epoch from clock_timestamp() - first_at) * 1000)::float8 as "sinceMs"`,
-      [targetId, fault.name],
+      [met, fault.name],
     );
     if (row === undefined) return false;
     return fault.times !== null ? row.times <= fault.times : row.sinceMs < (fault.durationMs ?? 0);
@@ -249,6 +260,16 @@ export class Network {
     return row ?? null;
   }
 
+  /** Whether a post of this account shows that one may reply to. */
+  async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
+    const rows = await this.#query(
+      `select 1 from sandbox.ledger where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
+         and visible_at <= clock_timestamp() limit 1`,
+      [platform, accountId, postId],
+    );
+    return rows.length > 0;
+  }
+
   /** Every create call seen, oldest first. */
   async ledger({
     targetIds,
@@ -266,11 +287,11 @@ export class Network {
     );
   }
 
-  /** Targets with more than one post, those not yet visible included: what must never be. */
+  /** Targets with more than one post of the same part, those not yet visible included: what must never be. */
   async duplicates(): Promise<{ targetId: string; posts: string[] }[]> {
     return this.#query<{ targetId: string; posts: string[] }>(
       `select target_id as "targetId", array_agg(post_id order by seq) as posts from sandbox.ledger
-       where outcome = 'created' group by target_id having count(*) > 1 order by min(seq)`,
+       where outcome = 'created' group by target_id, segment having count(*) > 1 order by min(seq)`,
       [],
     );
   }

@@ -2,8 +2,8 @@
  * The network's own memory. `ledger` has one row for every create call the network saw, and is never changed: a row
  * says whether the call made a post (`created`), was the repeat of a keyed one (`repeated`), or was refused.
  * `visible_at` may lie ahead: accepted later than answered. A keyed create is unique by its key; any other second
- * create of a target makes a second post, and its row names the first one in `duplicate_of`. `media` is what the network
- * found the files to be that it was given.
+ * create of a target, or of one segment of its thread, makes a second post, and its row names the first one in
+ * `duplicate_of`. `media` is what the network found the files to be that it was given; `reply_to` the post replied to.
  */
 export const schema = `
 begin;
@@ -45,6 +45,10 @@ do $$ begin
   if not exists (select from information_schema.columns
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'media') then
     alter table sandbox.ledger add column media json;
+  end if;
+  if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'segment') then
+    alter table sandbox.ledger add column segment int not null default 0, add column reply_to text;
   end if;
 end $$;
 create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';

@@ -37,7 +37,9 @@ export async function firing(
   name: FaultName,
 ): Promise<Fault | null> {
   const fault = faults.find((one) => one.name === name);
-  return fault !== undefined && (await network.fires(request.targetId, fault)) ? fault : null;
+  if (fault === undefined) return null;
+  const { targetId, thread } = request;
+  return (await network.fires(thread === null ? targetId : `${targetId}/${thread.index}`, fault)) ? fault : null;
 }
 
 /** What the network finds wrong with the first call it gets for this try; null when it takes it. */
@@ -55,7 +57,13 @@ export async function refusalOf(
     const retryAt = new Date(Date.now() + (fault.durationMs ?? 2000)).toISOString();
     return { kind: 'rate_limited', retryAt, failure };
   }
-  const { platform, content, overrides } = request;
+  const { platform, content, overrides, thread, account } = request;
+  if (thread?.replyTo && !(await network.shows(platform, account.id, thread.replyTo.parent))) {
+    return {
+      kind: 'failed',
+      failure: { ...refused(platform, 'reject'), platformMessage: 'The post replied to is not there' },
+    };
+  }
   const media = request.media.map(({ mediaId, kind }) => ({ id: mediaId, kind, probe: null }));
   const failure = publishCheck({ platform, content, overrides, media }) ?? refusal;
   return failure === null ? null : { kind: 'failed', failure };

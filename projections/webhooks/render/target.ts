@@ -92,6 +92,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
       { type: 'target.publishing', ofStream: ({ data }, { ids }) => ({ ...ids, attempts: data.attempt }) },
     ],
     TargetPublishCheckpointed: 'a step within an attempt',
+    TargetSegmentPublished: 'a step within an attempt',
     TargetPublishTakenOver: 'the attempt goes on, in other hands',
     TargetHandedToPlatform: [
       {

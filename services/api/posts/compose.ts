@@ -55,7 +55,13 @@ export const planPost = async (
     scheduleMode: body.scheduleMode,
     now: call.now,
   });
-  refuse(emptyIssues(body, destinations));
+  const { empty, threadless } = emptyIssues(body, destinations);
+  refuse(empty);
+  if (threadless.length > 0) {
+    throw new Rejection('thread_not_supported', 'Networks without threads need content or media of their own.', {
+      errors: threadless,
+    });
+  }
   const assets = await asked;
   requireMedia(body, destinations, assets);
   refuse(gateIssues(body, destinations, assets));

@@ -13,7 +13,7 @@ export {
   useOf,
   useRules,
 } from './media/index.ts';
-export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules } from './overrides.ts';
+export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export type * from './rules.ts';
 export { capabilities, normalizePlatform, rules, rulesOf } from './table.ts';

@@ -86,6 +86,8 @@ interface OverrideBase {
   readonly default?: string | boolean;
   /** The target fails at publish without it; the code it fails with. */
   readonly required?: string;
+  /** Of a thread only its first segment is sent with it. */
+  readonly headOnly?: boolean;
 }
 
 export type OverrideRule = OverrideBase &

@@ -31,9 +31,9 @@ export const threads: PlatformRules = {
     permalinks: ['https://www.threads.com/@{username}/post/{code}'],
   },
   overrides: {
-    quotePostId: { type: 'string' },
-    replyControl: { type: 'enum', values: ['everyone', 'accounts_you_follow', 'mentioned_only'] },
-    firstComment: { type: 'comment', asPost: true },
+    quotePostId: { type: 'string', headOnly: true },
+    replyControl: { type: 'enum', values: ['everyone', 'accounts_you_follow', 'mentioned_only'], headOnly: true },
+    firstComment: { type: 'comment', asPost: true, headOnly: true },
   },
   banned: [],
   aiKey: null,

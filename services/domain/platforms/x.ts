@@ -33,16 +33,17 @@ export const x: PlatformRules = {
     permalinks: ['https://x.com/{username}/status/{id}', 'https://x.com/i/web/status/{id}'],
   },
   overrides: {
-    quoteTweetId: { type: 'string' },
+    quoteTweetId: { type: 'string', headOnly: true },
     replySettings: {
       type: 'enum',
       values: ['following', 'mentionedUsers', 'subscribers', 'verified'],
       aliases: { verifiedOnly: 'verified' },
+      headOnly: true,
     },
     // Independent of the post's aiDisclosure, hence not `aiKey`.
     madeWithAi: { type: 'boolean', default: false },
     paidPartnership: { type: 'boolean', default: false },
-    firstComment: { type: 'comment', asPost: true },
+    firstComment: { type: 'comment', asPost: true, headOnly: true },
   },
   banned: [],
   aiKey: null,

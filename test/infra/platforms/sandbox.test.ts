@@ -94,6 +94,7 @@ suite('sandbox network', (t) => {
     media: neededNow(platform),
     cover: null,
     coverFrameMs: null,
+    thread: null,
     checkpoints: [],
     ...over,
   });
@@ -158,6 +159,29 @@ suite('sandbox network', (t) => {
     } finally {
       await client.end();
     }
+  });
+
+  t('a segment of a thread replies to a post of its account that shows, and is a post of its own', async () => {
+    const head = request('x', { content: 'head', thread: { index: 0, of: 2, replyTo: null } });
+    const first = await publish(head);
+    ok(first.outcome.kind === 'published');
+    const id = first.outcome.externalId;
+    const reply = { ...head, content: 'reply', thread: { index: 1, of: 2, replyTo: { parent: id, head: id } } };
+    const second = await publish(reply);
+    equal(second.outcome.kind, 'published');
+    deepEqual(
+      (await network.creates(head.targetId)).map((row) => [row.segment, row.replyTo, row.duplicateOf]),
+      [
+        [0, null, null],
+        [1, id, null],
+      ],
+    );
+    const nowhere = { parent: '1', head: '1' };
+    const lost = await publish({ ...reply, targetId: randomUUID(), thread: { index: 1, of: 2, replyTo: nowhere } });
+    ok(lost.outcome.kind === 'failed' && lost.outcome.failure.category === 'invalid_content');
+    const strange = { ...reply, targetId: randomUUID(), account: { ...reply.account, id: randomUUID() } };
+    equal((await publish(strange)).outcome.kind, 'failed');
+    ok(!(await network.duplicates()).some(({ targetId }) => targetId === head.targetId));
   });
 
   t('a duplicate is seen, and only a duplicate', async () => {

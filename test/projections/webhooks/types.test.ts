@@ -291,9 +291,9 @@ suite('what is said is what is so', (t) => {
         { type: 'Cancel', reason: 'requested', postRevision: null },
         { type: 'Requeue', now: at(300) },
         { type: 'RefuseAtClaim', failure },
-        { type: 'Settle', by: 'reconcile', outcome: { kind: 'absent', proof: true } },
-        { type: 'Settle', by: 'admin', outcome: { kind: 'failed', failure } },
-        { type: 'Settle', by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
+        { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'absent', proof: true } },
+        { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'failed', failure } },
+        { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there, externalId: null } },
       ),
       fc.uuid().map((commandId): TargetCommand => ({ type: 'Retry', commandId, now: at(100) })),
       fc.tuple(fc.uuid(), small).map(

@@ -42,6 +42,13 @@ suite('post targets over HTTP', (t) => {
   const claim = { attempt: 1, takeover: 0 };
   const started = { type: 'Start', now: '2099-01-01T00:00:00.000Z' } as const;
   const failed = { type: 'RecordFailed', ...claim, failure } as const;
+  const crossed = {
+    type: 'Checkpoint',
+    ...claim,
+    step: 'boundary',
+    data: {},
+    deadline: '2099-01-01T00:00:00.000Z',
+  } as const;
   const unknown = { type: 'RecordUnknown', ...claim, failure, reconcileAt: '2099-01-01T00:00:00.000Z' } as const;
   const act = (
     id: string,
@@ -129,7 +136,7 @@ suite('post targets over HTTP', (t) => {
     const busy = await made();
     await tell(busy.postId, busy.id, started);
     refused(await act(busy.id, 'cancel'), 409, 'target_not_pending');
-    await tell(busy.postId, busy.id, unknown);
+    await tell(busy.postId, busy.id, crossed, unknown);
     refused(await act(busy.id, 'cancel'), 409, 'target_not_pending');
     refused(await act(busy.id, 'retry'), 409, 'target_not_retryable');
     assert.ok(postId);

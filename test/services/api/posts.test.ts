@@ -165,9 +165,7 @@ suite('posts over HTTP', (t) => {
   });
 
   t('members without behaviour yet are refused by name, except in a draft', async () => {
-    const segments = [{ content: 'a' }, { content: 'b' }];
     const cases: [Record<string, unknown>, string][] = [
-      [{ thread: { segments } }, '/thread'],
       [{ campaignId: randomUUID() }, '/campaignId'],
       [{ aiDisclosure: true }, '/aiDisclosure'],
       [{ variants: [{ platform: 'x', overrides: { firstComment: 'hi' } }] }, '/variants/0/overrides/firstComment'],
@@ -175,6 +173,30 @@ suite('posts over HTTP', (t) => {
     for (const [more, path] of cases) {
       refused(await appendsNothing(() => create(more)), 422, 'validation_failed', [path]);
       assert.equal((await create({ ...more, saveDraft: true })).status, 200);
+    }
+  });
+
+  t('a thread goes out segment by segment where there are threads, as the content elsewhere', async () => {
+    const segments = [{ content: 'first' }, { content: 'second' }];
+    const made = await create({ content: 'elsewhere', thread: { segments } });
+    assert.equal(made.status, 200);
+    for (const target of made.data.targets as { platform: string; content: string }[]) {
+      assert.equal(target.content, target.platform === 'x' ? 'first' : 'elsewhere', target.platform);
+    }
+    const bare = { content: '', thread: { segments } };
+    const paths = Array(3).fill('/content');
+    refused(await appendsNothing(() => create(bare)), 422, 'thread_not_supported', paths);
+    const alone = { mode: 'group', clientId: all.clientId, platforms: ['x'] };
+    assert.equal((await create({ ...bare, targets: alone })).status, 200);
+    const cases: [unknown, string][] = [
+      [[{ content: 'only one' }], '/thread/segments'],
+      [Array(51).fill({ content: 'x' }), '/thread/segments'],
+      [[{ content: 'a' }, { content: ' ' }], '/thread/segments/1'],
+      [[{ content: 'a' }, { content: 'x'.repeat(281) }], '/thread/segments/1/content'],
+    ];
+    for (const [wrong, path] of cases) {
+      const asked = { ...bare, thread: { segments: wrong }, targets: alone };
+      refused(await appendsNothing(() => create(asked)), 422, 'validation_failed', [path]);
     }
   });
 

@@ -88,7 +88,6 @@ suite('a body against itself', (t) => {
 suite('members without behaviour so far', (t) => {
   t('are refused by name', () => {
     const body = postBody({
-      thread: { segments: [] },
       campaignId: 'c',
       aiDisclosure: true,
       variants: [variant('x'), variant('instagram', { overrides: { firstComment: 'hi' } })],
@@ -96,7 +95,6 @@ suite('members without behaviour so far', (t) => {
     deepEqual(paths(unsupportedIssues(body)).sort(), [
       '/aiDisclosure',
       '/campaignId',
-      '/thread',
       '/variants/1/overrides/firstComment',
     ]);
   });
@@ -233,8 +231,60 @@ suite('what goes out', (t) => {
       ],
     });
     const all = [to('a', 'bluesky'), to('b', 'x'), to('c', 'tiktok'), to('d', 'facebook')];
-    deepEqual(paths(emptyIssues(body, all)), ['/variants/1/contentOverride', '/content', '/content']);
-    deepEqual(emptyIssues(postBody({ mediaIds: ['m'], content: '' }), [to('a', 'x')]), []);
+    deepEqual(paths(emptyIssues(body, all).empty), ['/variants/1/contentOverride', '/content', '/content']);
+    deepEqual(emptyIssues(postBody({ mediaIds: ['m'], content: '' }), [to('a', 'x')]), { empty: [], threadless: [] });
+  });
+
+  t('has text or media in each segment of a thread, and of its own where the network has no threads', () => {
+    const segments = [
+      { content: 'one', mediaIds: [] },
+      { content: ' ', mediaIds: ['m'] },
+      { content: ' ', mediaIds: [] },
+    ];
+    const body = postBody({
+      content: '',
+      variants: [variant('bluesky', { contentOverride: 'text' }), variant('facebook')],
+      thread: { segments },
+    });
+    const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'facebook'), to('d', 'linkedin'), to('e', 'threads')];
+    const { empty, threadless } = emptyIssues(body, all);
+    deepEqual(paths(empty), ['/thread/segments/2']);
+    deepEqual(paths(threadless), ['/content', '/content']);
+    deepEqual(
+      threadless.map(({ message }) => message.slice(0, 9)),
+      ['account c', 'account d'],
+    );
+  });
+
+  t('is held against the rules segment by segment; keys of the head are not asked of the others', () => {
+    const long = 'x'.repeat(281);
+    const segments = [
+      { content: 'fine', mediaIds: [] },
+      { content: long, mediaIds: ['a', 'a', 'a', 'a', 'a'] },
+    ];
+    const thread = postBody({ content: long, thread: { segments } });
+    const photo = known({ a: asset() });
+    const all = [to('a', 'x'), to('b', 'x'), to('c', 'threads')];
+    deepEqual(paths(gateIssues(thread, all, photo)), ['/thread/segments/1/content', '/thread/segments/1/content']);
+    const many = postBody({
+      thread: {
+        segments: [
+          { content: 'fine', mediaIds: [] },
+          { content: '', mediaIds: ['a', 'a', 'a', 'a', 'a'] },
+        ],
+      },
+    });
+    deepEqual(paths(gateIssues(many, all, photo)), ['/thread/segments/1/mediaIds', '/thread/segments/1/mediaIds']);
+    const wrong = postBody({
+      thread: {
+        segments: [
+          { content: 'a', mediaIds: [] },
+          { content: 'b', mediaIds: [] },
+        ],
+      },
+      variants: [variant('x', { overrides: { replySettings: 'nobody' } })],
+    });
+    deepEqual(paths(gateIssues(wrong, all, photo)), Array(2).fill('/variants/0/overrides/replySettings'));
   });
 
   t('is held against each network’s rules, one entry a target', () => {

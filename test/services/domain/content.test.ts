@@ -15,8 +15,7 @@ const variant = (over: Partial<Variant>): Variant => ({
 suite('content of a post for one network', (t) => {
   t('is the base where there is no variant', () =>
     deepEqual(contentFor(postBody({ content: 'base', mediaIds: ['m'] }), 'x'), {
-      content: 'base',
-      mediaIds: ['m'],
+      parts: [{ content: 'base', mediaIds: ['m'] }],
       overrides: {},
     }),
   );
@@ -31,11 +30,30 @@ suite('content of a post for one network', (t) => {
         variant({ contentOverride: 'short', mediaIdsOverride: [] }),
       ],
     });
-    deepEqual(contentFor(body, 'tiktok'), { content: 'base', mediaIds: ['m'], overrides });
-    deepEqual(contentFor(body, 'x'), { content: 'short', mediaIds: [], overrides: {} });
+    deepEqual(contentFor(body, 'tiktok'), { parts: [{ content: 'base', mediaIds: ['m'] }], overrides });
+    deepEqual(contentFor(body, 'x'), { parts: [{ content: 'short', mediaIds: [] }], overrides: {} });
   });
 
   t('takes an empty override as a real empty caption', () =>
-    deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').content, ''),
+    deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').parts, [
+      { content: '', mediaIds: [] },
+    ]),
   );
+
+  t('is the segments of a thread on x and threads, whatever the variant says; elsewhere they are not looked at', () => {
+    const segments = [
+      { content: 'one', mediaIds: ['a'] },
+      { content: 'two', mediaIds: [] },
+    ];
+    const overrides = { replySettings: 'following' };
+    const body = postBody({
+      content: 'base',
+      mediaIds: ['m'],
+      variants: [variant({ contentOverride: 'short', mediaIdsOverride: ['n'], overrides })],
+      thread: { segments },
+    });
+    deepEqual(contentFor(body, 'x'), { parts: segments, overrides });
+    deepEqual(contentFor(body, 'threads'), { parts: segments, overrides: {} });
+    deepEqual(contentFor(body, 'bluesky').parts, [{ content: 'base', mediaIds: ['m'] }]);
+  });
 });

@@ -294,6 +294,7 @@ suite('target', (t) => {
   t('an unknown outcome is settled: present, failed, or absent where absence is proof', () => {
     const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']): TargetCommand => ({
       type: 'Settle',
+      now: at(140),
       by: 'reconcile',
       outcome,
     });
@@ -356,9 +357,14 @@ suite('target', (t) => {
         ];
         return all[which] ?? { type: 'TakeOver', ...names };
       }),
-      fc
-        .boolean()
-        .map((proof): TargetCommand => ({ type: 'Settle', by: 'reconcile', outcome: { kind: 'absent', proof } })),
+      fc.boolean().map(
+        (proof): TargetCommand => ({
+          type: 'Settle',
+          now: at(140),
+          by: 'reconcile',
+          outcome: { kind: 'absent', proof },
+        }),
+      ),
     );
     fc.assert(
       fc.property(fc.array(commands, { maxLength: 60 }), (asked) => {

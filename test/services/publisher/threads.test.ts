@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { target } from '#domain/target.ts';
+import { execute } from '#runtime/execute.ts';
+import type { Variant } from '#schemas/post.ts';
+import { readyAsset } from '#test/support/assets.ts';
+import { readyClip } from '#test/support/clip.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, eventually, PublishingWorld, type Running } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+
+const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
+
+suite('threads', { timeoutMs: 240_000 }, (t) => {
+  let world: PublishingWorld;
+  let publisher: Running | null = null;
+  let clientId = '';
+  let provable: Account;
+  let unprovable: Account;
+  const mortals = new Mortals(script, () => [world.url]);
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    clientId = await world.client();
+    provable = await world.connect(clientId, 'threads');
+    unprovable = await world.connect(clientId, 'x');
+  });
+  t.after(async () => {
+    await publisher?.stop();
+    await mortals.end();
+    await world?.close();
+  });
+
+  const schedule = async (
+    account: Account,
+    segments: readonly (string | { readonly content: string; readonly mediaIds: readonly string[] })[],
+    more: { readonly variants?: readonly Variant[]; readonly dueAt?: number } = {},
+  ): Promise<string> => {
+    const whole = segments.map((one) =>
+      typeof one === 'string' ? { content: one, mediaIds: [] } : { content: one.content, mediaIds: [...one.mediaIds] },
+    );
+    const { targetIds } = await world.schedule([account], { ...more, body: { thread: { segments: whole } } });
+    return targetIds[0] ?? '';
+  };
+  /** Posts the network has, as a chain: each names the one before it. */
+  const chain = async (id: string): Promise<readonly string[]> => {
+    const rows = (await world.sandbox.creates(id)).filter(({ outcome }) => outcome === 'created');
+    for (const [index, row] of rows.entries()) {
+      assert.deepEqual([row.segment, row.replyTo], [index, rows[index - 1]?.postId ?? null]);
+    }
+    return rows.map(({ content }) => content);
+  };
+  const started = () => {
+    publisher ??= world.publisher();
+    return publisher;
+  };
+  const stopped = async () => {
+    await publisher?.stop();
+    publisher = null;
+  };
+
+  t('go out as a chain of replies, each with its own files, and are known by their head', async () => {
+    started();
+    const video = await readyClip(world.store, world.workspaceId, world.blobs);
+    const square = { width: 1_080, height: 1_080 };
+    const body = await sharp({ create: { ...square, channels: 3, background: '#28a' } })
+      .jpeg()
+      .toBuffer();
+    const photo = await readyAsset(world.store, world.workspaceId, 'image', {
+      body,
+      blobs: world.blobs,
+      probe: square,
+    });
+    for (const account of [provable, unprovable]) {
+      const id = await schedule(account, [
+        { content: 'head', mediaIds: [photo.id] },
+        'words alone',
+        { content: '', mediaIds: [video.id] },
+      ]);
+      const [state] = await world.all([id], 'published');
+      assert.deepEqual(await chain(id), ['head', 'words alone', '']);
+      const rows = await world.sandbox.creates(id);
+      assert.deepEqual(
+        rows.map(({ media }) => media.map(({ mediaId }) => mediaId)),
+        [[photo.id], [], [video.id]],
+      );
+      assert.ok(state?.status === 'published');
+      assert.deepEqual([state.externalId, state.permalink], [rows[0]?.postId, rows[0]?.permalink]);
+      assert.equal(state.attempts, 1);
+    }
+  });
+
+  t('keys of the head are sent with the head alone', async () => {
+    started();
+    const overrides = { replySettings: 'following', paidPartnership: true };
+    const variants = [{ platform: 'x' as const, contentOverride: 'ignored', mediaIdsOverride: null, overrides }];
+    const id = await schedule(unprovable, ['a', 'b'], { variants });
+    await world.all([id], 'published');
+    const sent = (await world.sandbox.creates(id)).map((row) => [
+      row.overrides.replySettings,
+      row.overrides.paidPartnership,
+    ]);
+    assert.deepEqual(sent, [
+      ['following', true],
+      [undefined, true],
+    ]);
+  });
+
+  t('a file of a later segment that is not there yet holds up the head', async () => {
+    started();
+    const photo = await readyAsset(world.store, world.workspaceId, 'image', { needs: [] });
+    const id = await schedule(provable, ['head', { content: '', mediaIds: [photo.id] }]);
+    await eventually('its rendition is asked for', async () =>
+      (await world.story(`media-${photo.id}`)).includes('MediaRenditionsRequested'),
+    );
+    assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
+    assert.deepEqual(await chain(id), []);
+  });
+
+  t('nothing goes out of a thread with a segment that its network refuses by its rules', async () => {
+    started();
+    const id = await schedule(unprovable, ['head', 'x'.repeat(281)]);
+    const [state] = await world.all([id], 'failed');
+    assert.equal(state?.status === 'failed' && state.failure.code, 'text_too_long');
+    assert.deepEqual(await chain(id), []);
+  });
+
+  t('faults at a later segment: it goes on where it was, and no segment twice', async () => {
+    started();
+    const cases: readonly (readonly [Account, string, number])[] = [
+      [provable, 'rate_limit once 200ms', 2],
+      [unprovable, 'rate_limit once 200ms', 2],
+      [provable, 'error_after once', 2],
+      [unprovable, 'error_after once', 2],
+      [provable, 'error_before once', 2],
+      [unprovable, 'down once', 2],
+      [unprovable, 'late once 500ms', 2],
+    ];
+    const ids = await Promise.all(
+      cases.map(([account, fault]) => schedule(account, ['one', `two [[sandbox:${fault}]]`, 'three'])),
+    );
+    const states = await world.all(ids, 'published', 60_000);
+    for (const [at, [account, fault, attempts]] of cases.entries()) {
+      const about = `${account.platform} ${fault}`;
+      assert.deepEqual(await chain(ids[at] ?? ''), ['one', `two [[sandbox:${fault}]]`, 'three'], about);
+      const state = states[at];
+      assert.equal(state?.status === 'published' && state.attempts, attempts, about);
+    }
+  });
+
+  t('refused at a later segment: failed, says what is out, shows the head, and a retry finishes it', async () => {
+    started();
+    const id = await schedule(unprovable, ['one', 'two [[sandbox:reject once]]', 'three']);
+    const [state] = await world.all([id], 'failed');
+    assert.ok(state?.status === 'failed');
+    assert.match(state.failure.message, /^Segment 1 of the thread is out; of segment 2: /);
+    assert.deepEqual(await chain(id), ['one']);
+    const retry = { type: 'Retry', commandId: 'r', now: new Date().toISOString() } as const;
+    await execute(world.store, target, id, retry, world.context(), { partitionKey: state.postId });
+    await world.all([id], 'published');
+    assert.equal((await chain(id)).length, 3);
+  });
+
+  t('a client archived in between: the rest does not go out, and the target says so', async () => {
+    started();
+    const ofArchived = await world.client();
+    const account = await world.connect(ofArchived, 'x');
+    const id = await schedule(account, ['one', 'two [[sandbox:rate_limit once 3s]]']);
+    await world.all([id], 'rate_limited');
+    await world.archive(ofArchived);
+    const [state] = await world.all([id], 'failed');
+    assert.equal(state?.status === 'failed' && state.failure.code, 'thread_interrupted');
+    assert.deepEqual(await chain(id), ['one']);
+  });
+
+  for (const [name, points] of [
+    [
+      'threads',
+      ['after-outcome', 'before-boundary', 'after-boundary', 'after-call', 'after-takeover', 'after-outcome'],
+    ],
+    ['x', ['after-outcome', 'before-boundary', 'after-call', 'after-takeover', 'after-outcome', 'after-claim']],
+  ] as const) {
+    t(`${name}: workers killed one after the other in the middle of a thread: each segment is out once`, async () => {
+      await stopped();
+      const texts = ['one', 'two', 'three', 'four'];
+      const id = await schedule(name === 'x' ? unprovable : provable, texts);
+      for (const point of points) {
+        const dying = await mortals.child(`publisher:${point}`);
+        const gone = mortals.died(dying);
+        const ended = world.all([id], 'published', 60_000).then(() => 'published' as const);
+        ended.catch(() => undefined);
+        if ((await Promise.race([gone, ended])) === 'published') dying.kill('SIGKILL');
+      }
+      started();
+      await world.all([id], 'published', 60_000);
+      assert.deepEqual(await chain(id), texts);
+      const story = await world.story(`target-${id}`);
+      assert.equal(story.filter((type) => type === 'TargetSegmentPublished').length, 4);
+      assert.ok(story.filter((type) => type === 'TargetPublishTakenOver').length >= 4, story.join(' '));
+    });
+  }
+
+  t('a worker that drains leaves the rest to the next', async () => {
+    await stopped();
+    const texts = ['one', 'two [[sandbox:slow once 1s]]', 'three'];
+    const id = await schedule(provable, texts);
+    started();
+    await eventually('its head is out', async () => (await chain(id)).length === 1);
+    await stopped();
+    started();
+    await world.all([id], 'published');
+    assert.deepEqual(await chain(id), texts);
+  });
+
+  t('nothing was ever created twice', async () => {
+    assert.deepEqual(await world.sandbox.duplicates(), []);
+  });
+});
