@@ -30,7 +30,7 @@ export const PostTarget = Type.Object({
   firstCommentIssue: Nullable(
     Type.Object({ code: Type.String(), message: Type.String(), platformCode: Nullable(Type.String()), at: Instant }),
   ),
-  content: Type.String(),
+  content: Type.String({ description: 'What is sent; of a thread its first segment, and so `mediaIds`.' }),
   mediaIds: Type.Array(Uuid),
   overrides: Type.Record(Type.String(), Type.Unknown()),
 });

@@ -55,7 +55,15 @@ const composed = {
   aiDisclosure: Defaulted(Type.Boolean(), false),
   requestApproval: Defaulted(Type.Boolean(), false),
   campaignId: Maybe(Uuid),
-  thread: Maybe(Type.Object({ segments: Type.Array(SegmentInput, { minItems: 2, maxItems: 50 }) })),
+  thread: Maybe(
+    Type.Object(
+      { segments: Type.Array(SegmentInput, { minItems: 2, maxItems: 50 }) },
+      {
+        description:
+          'A chain of replies on x and threads, where its segments stand for `content`, `mediaIds` and their variants. Each goes out once the one before it is out; the target is known by the first.',
+      },
+    ),
+  ),
   mediaAltTexts: Maybe(Type.Record(Type.String(), Text(2000))),
   coverMediaId: Maybe(Uuid),
   coverFrameMs: Maybe(Type.Integer({ minimum: 0, maximum: 86_400_000 })),

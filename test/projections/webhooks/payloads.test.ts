@@ -76,6 +76,9 @@ suite('published: targets', (t) => {
       .when(target('TargetPublishCheckpointed', { ...claim, step: 'boundary', data: {}, deadline: at(2) }))
       .gives({});
     await given(scheduled, started)
+      .when(target('TargetSegmentPublished', { ...claim, ...there, segment: { index: 0, of: 2 } }))
+      .gives({});
+    await given(scheduled, started)
       .when(target('TargetPublishTakenOver', { attempt: 1, takeover: 1 }))
       .gives({});
     await given(scheduled, started)

@@ -306,7 +306,7 @@ suite('what is said is what is so', (t) => {
         }),
       ),
       fc.tuple(small, small, fc.integer({ min: 0, max: 6 })).map(([attempt, takeover, which]): TargetCommand => {
-        const claim = { attempt, takeover: Math.max(0, takeover - 2) };
+        const claim = { attempt: Math.max(1, attempt - 1), takeover: Math.max(0, takeover - 2) };
         const all: readonly TargetCommand[] = [
           { type: 'TakeOver', ...claim },
           { type: 'Checkpoint', ...claim, step: 'boundary', data: null, deadline: at(130) },
@@ -332,7 +332,7 @@ suite('what is said is what is so', (t) => {
     };
     const seen = new Set<string>();
     fc.assert(
-      fc.property(fc.array(commands, { maxLength: 40 }), (all) => {
+      fc.property(fc.array(commands, { minLength: 10, maxLength: 40 }), (all) => {
         carryOut(target, targetId, [schedule, ...all], ({ before, after, event, types, history }) => {
           if (after.status === 'none') throw new Error('it was scheduled');
           const [type, ...more] = types;
