@@ -63,12 +63,11 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<A
       : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
   const { positions } = operator;
   const partitionKey = state.postId;
-  await execute(store, target, id, { type: 'Settle', by: 'admin', now: context.now, outcome }, context, {
-    positions,
-    partitionKey,
-  });
+  const command = { type: 'Settle', by: 'admin', now: context.now, outcome } as const;
+  const settled = await execute(store, target, id, command, context, { positions, partitionKey });
   await shown(admin);
-  return { targetId: id, postId: state.postId, status: kind };
+  // Of a thread one segment is settled, and it goes on with the next.
+  return { targetId: id, postId: state.postId, status: settled.state.status };
 };
 
 /**

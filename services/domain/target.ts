@@ -475,7 +475,9 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetSegmentPublished': {
       if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
       const { externalId, permalink, publishedAt } = event.data;
-      return { ...state, boundary: null, segments: [...state.segments, { externalId, permalink, publishedAt }] };
+      const segments = [...state.segments, { externalId, permalink, publishedAt }];
+      // Each segment has all the tries that a post which stands alone has.
+      return { ...state, boundary: null, rateLimits: 0, defers: 0, segments };
     }
     case 'TargetPublishTakenOver':
       if (state.status !== 'publishing') return state;
