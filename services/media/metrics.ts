@@ -1,5 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { MediaStep } from '#domain/media.ts';
+import { Counter, Gauge, Histogram, type Registry } from '#runtime/metrics.ts';
 
 /** What the worker tells about itself. */
 export interface MediaMetrics {

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { Histogram } from 'prom-client';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
+import { Histogram } from '#runtime/metrics.ts';
 import { Claim, ClaimLost } from './claim.ts';
 import type { PublisherDeps, Tools } from './deps.ts';
 import { type DueRow, findDue } from './due.ts';

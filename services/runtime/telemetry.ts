@@ -1,7 +1,7 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
-import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from './metrics.ts';
 
 /** What a process says about itself: logs, metrics, and whether it is alive and ready. */
 
@@ -143,6 +143,8 @@ export const serveOps = async (
   port: number,
   report: SelfReport,
 ): Promise<{ readonly port: number; readonly server: Server }> => {
+  // Loaded where it is used (see metrics.ts).
+  const { createServer } = await import('node:http');
   const server = createServer((incoming, outgoing) => {
     opsAnswer(new URL(incoming.url ?? '/', 'http://ops').pathname, report)
       .then((answer) => answer ?? { status: 404, contentType: 'text/plain', body: 'not found' })

@@ -14,6 +14,12 @@ const layout: Readonly<Record<string, readonly string[]>> = {
   media: ['../media/main.ts'],
 };
 
+/**
+ * Of each thread's heap, for what is new until it is collected or kept. Left alone it grows tenfold while a thread loads
+ * its modules, and an idle thread gives nothing back. The api's thread, which makes the most garbage, has no such limit.
+ */
+const youngMb = 6;
+
 export interface Threads {
   /** Resolves when every process said that it is ready; rejects when one failed. */
   readonly ready: Promise<void>;
@@ -48,6 +54,7 @@ class Thread {
       workerData: { mains: urls },
       env: { ...env },
       name,
+      resourceLimits: { maxYoungGenerationSizeMb: youngMb },
     });
     const { promise: ready, resolve: isReady, reject: isNot } = Promise.withResolvers<void>();
     const { promise: failed, reject: fail } = Promise.withResolvers<never>();

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from '#runtime/metrics.ts';
 
 /** What the sender tells about itself. */
 export interface SenderMetrics {
