@@ -20,6 +20,12 @@ export interface VideoOutput {
 const preset = 'veryfast';
 const quality = 20;
 
+/**
+ * Threads of one encoder: pictures wait for each other, so more than processors keep those busy, as in x264's own choice.
+ * The processors are what a render is held to (processors.ts).
+ */
+export const encoderThreads = (processors: number): number => (processors === 1 ? 1 : Math.ceil(1.5 * processors));
+
 const alone = ['-map_metadata', '-1', '-map_chapters', '-1', '-sn', '-dn'];
 /**
  * Index first, and no edit list: the first picture and the first sound begin at 0, and the delay of reordered pictures
@@ -55,7 +61,7 @@ const encodeOptions = (source: SourceFile, spec: VideoSpec, label: string, threa
       'expr:gte(t,n_forced*2)',
     ],
     ...['-color_primaries', 'bt709', '-color_trc', 'bt709', '-colorspace', 'bt709', '-color_range', 'tv'],
-    ...['-threads', String(threads)],
+    ...['-threads', String(encoderThreads(threads))],
     ...audioOptions(source, spec),
     ...alone,
     ...mp4,

@@ -74,14 +74,17 @@ const shared = (probe: MediaProbe, pictures: readonly Picture[], colours: Colour
   ...(colours?.kind === 'hdr' ? [toSdr(colours, largest(pictures, probe))] : []),
 ];
 
-const finish = (picture: Picture, probe: MediaProbe, colours: Colours | null): string => {
+/** `known`: the pictures are BT.709 whatever they say; else they are what they say. */
+const finish = (picture: Picture, probe: MediaProbe, known: boolean): string => {
   const { width, height } = inner(picture, probe);
   const pad = picture.fit === 'pad' ? [`pad=${picture.width}:${picture.height}:(ow-iw)/2:(oh-ih)/2:black`] : [];
-  // Players take HD that does not say for BT.709; the scaler would take it for BT.601.
-  const from = colours?.kind === 'unsaid' ? 'in_color_matrix=bt709:' : '';
+  const from = known ? 'in_color_matrix=bt709:' : '';
   const scale = `scale=${width}:${height}:flags=lanczos:${from}out_color_matrix=bt709:out_range=tv`;
   return [scale, ...pad, 'setsar=1', 'format=yuv420p'].join(',');
 };
+
+/** Players take HD that does not say for BT.709; the scaler would take it for BT.601. */
+const isKnown = (colours: Colours | null): boolean => colours?.kind === 'unsaid';
 
 const paced = (picture: Picture, probe: MediaProbe): string =>
   `fps=fps=${exactRate(paceOf(picture, probe))}:start_time=0`;
@@ -137,12 +140,15 @@ export const graphOf = (
     const children = distinct.flatMap((_, at) => (parents[at] === picture ? [`s${at}`] : []));
     const own = takers.map((at) => `o${at}`);
     for (const at of takers) labels[at] = `o${at}`;
-    const pace = parents[index] === null ? [paced(picture, probe)] : [];
-    fan([...pace, finish(picture, probe, colours)], `s${index}`, [...own, ...children]);
+    const parent = parents[index] ?? null;
+    const pace = parent === null ? [paced(picture, probe)] : [];
+    // NOTE: what was scaled once is BT.709, but an old ffmpeg still takes it for what its source said.
+    const made = finish(picture, probe, parent !== null || isKnown(colours));
+    fan([...pace, made], `s${index}`, [...own, ...children]);
   });
   return { filters, labels };
 };
 
 /** For one picture alone. */
 export const chainOf = (probe: MediaProbe, picture: Picture, colours: Colours | null): string =>
-  [...shared(probe, [picture], colours), finish(picture, probe, colours)].join(',');
+  [...shared(probe, [picture], colours), finish(picture, probe, isKnown(colours))].join(',');

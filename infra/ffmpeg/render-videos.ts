@@ -1,6 +1,6 @@
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
 import { type Ended, limits, runTool } from './child.ts';
-import { encodeCommand, remuxCommand, type VideoOutput } from './command.ts';
+import { encodeCommand, encoderThreads, remuxCommand, type VideoOutput } from './command.ts';
 import { tooMuchWork, unreadable } from './failures.ts';
 import { fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
@@ -21,7 +21,7 @@ const limitsFor = ({ source: { probe }, options }: Render, outputs: readonly Vid
   const copies = outputs.some(({ spec }) => spec.mode === 'remux') ? probe.bytes : 0;
   return limits({
     // Each thread of each encoder has its stack and its pictures.
-    memory: (3 + outputs.length / 4 + (options.threads * (2 + outputs.length)) / 32) * GiB,
+    memory: (3 + outputs.length / 4 + (encoderThreads(options.threads) * (2 + outputs.length)) / 32) * GiB,
     cpuSeconds,
     wallMs: Math.min(2 ** 31 - 1, 4_000 * cpuSeconds),
     fileBytes: 1.2 * copies + 2 * kbps * 125 * (seconds + 10) + 2 ** 24,

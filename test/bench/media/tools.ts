@@ -1,6 +1,6 @@
 /** What the parts share: the ffmpeg they run, a bare run of it, and sources made with it. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
@@ -12,6 +12,33 @@ export const machine = async (): Promise<readonly string[]> => [
   `cpu: ${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores; load average ${loadavg()[0]?.toFixed(2)}`,
   `node: ${process.version}; ffmpeg: ${(await findBinaries(ffmpegPath)).version}`,
 ];
+
+export interface Took {
+  /** Seconds by the clock. */
+  readonly wall: number;
+  /** Seconds of processor that children took; null: a system that does not say. Other work on the machine moves it less. */
+  readonly processor: number | null;
+}
+
+/** Processor time of children that ended, theirs included, in hundredths of a second. */
+const childTicks = (): number | null => {
+  try {
+    // Behind the name, which stands in brackets and may hold spaces, the 14th and 15th: user and system time of children.
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return Number(fields[13]) + Number(fields[14]);
+  } catch {
+    return null;
+  }
+};
+
+export const took = async <T>(work: () => Promise<T>): Promise<Took & { readonly result: T }> => {
+  const before = childTicks();
+  const begun = performance.now();
+  const result = await work();
+  const wall = (performance.now() - begun) / 1_000;
+  const after = childTicks();
+  return { result, wall, processor: before === null || after === null ? null : (after - before) / 100 };
+};
 
 /** Seconds that one plain command took. @throws with what it said */
 export const bare = async (args: readonly string[]): Promise<number> => {

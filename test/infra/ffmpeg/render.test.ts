@@ -126,6 +126,21 @@ suite('renditions of a video', (t) => {
     ok(Math.abs(red - 0) < 9 && Math.abs(green - 191) < 9 && Math.abs(blue - 0) < 9, `${red},${green},${blue}`);
   });
 
+  t('a smaller one, made of a larger one, has the same colours', async () => {
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const path = join(folder, 'television.mp4');
+    await run(ffmpeg, [
+      ...['-v', 'error', '-nostdin', '-y', '-f', 'lavfi', '-i', 'smptebars=s=640x360:r=30', '-t', '0.5'],
+      ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-colorspace', 'smpte170m', path],
+    ]);
+    const sizes = [640, 320].map((width) => videoSpec({ width, height: (width * 9) / 16, audio: null }));
+    for (const [index, made] of (await render(await sourceOf(path), sizes)).entries()) {
+      // Recoded from BT.601 to BT.709 a second time, green would be off by twenty and more.
+      const [red = 0, green = 0, blue = 0] = await pixel(pathOf(made), 320 / (index + 1), 80);
+      ok(Math.abs(red - 0) < 9 && Math.abs(green - 191) < 9 && Math.abs(blue - 0) < 9, `${red},${green},${blue}`);
+    }
+  });
+
   t('closed groups of 2 s', async () => {
     const [made] = await render(await clipSource({ seconds: 5, width: 160, height: 90 }), [
       videoSpec({ width: 160, height: 90 }),
