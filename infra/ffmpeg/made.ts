@@ -1,7 +1,7 @@
 /** What was made is looked at before anybody is told of it. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { appendFile } from 'node:fs/promises';
+import { appendFile, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Binaries } from './binaries.ts';
 import { limits, runTool } from './child.ts';
@@ -54,6 +54,16 @@ export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortS
 
 /** XMP's own box, by the standard's number; at the end, where it moves nothing. */
 const xmpBox = Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex');
+
+/** Players and networks pass over a box of this type: ISO/IEC 14496-12, 8.1.2. */
+export const fillVideo = async (path: string, least: number): Promise<void> => {
+  const { size } = await stat(path);
+  if (size >= least) return;
+  const free = Buffer.alloc(Math.max(8, least - size));
+  free.writeUInt32BE(free.length, 0);
+  free.write('free', 4, 'latin1');
+  await appendFile(path, free);
+};
 
 /** ffmpeg writes no XMP into MP4. */
 export const markVideo = async (path: string, digitalSourceType: string): Promise<void> => {

@@ -1,8 +1,9 @@
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
+import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { type Ended, limits, runTool } from './child.ts';
 import { encodeCommand, encoderThreads, remuxCommand, type VideoOutput } from './command.ts';
 import { tooMuchWork, unreadable } from './failures.ts';
-import { fingerprint, lookAt, markVideo } from './made.ts';
+import { fillVideo, fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
 import { processorsFor } from './processors.ts';
 import { failedRendition, type Render, type Wanted } from './render.ts';
@@ -54,8 +55,9 @@ const judge = async (run: Render, { id, spec, to }: Wanted<'video'>): Promise<Ju
   const expected = source.probe.durationMs ?? 0;
   if (seen.durationMs < expected - Math.max(500, 0.05 * expected)) return { kind: 'short' };
   if (source.probe.digitalSourceType !== null) await markVideo(to, source.probe.digitalSourceType);
+  await fillVideo(to, leastVideoBytes);
   const { bytes, sha256 } = await fingerprint(to);
-  if (spec.maxBytes !== null && bytes > spec.maxBytes) return { kind: 'heavy', bytes };
+  if (spec.maxBytes !== null && bytes > Math.max(leastVideoBytes, spec.maxBytes)) return { kind: 'heavy', bytes };
   const { width, height, durationMs } = seen;
   return { id, kind: 'made', path: to, contentType: 'video/mp4', bytes, sha256, width, height, durationMs };
 };

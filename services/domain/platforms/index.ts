@@ -5,6 +5,7 @@ export type { GateMedia } from './gate-media.ts';
 export {
   coverOf,
   isStill,
+  leastVideoBytes,
   type Misfit,
   mediaRules,
   misfits,

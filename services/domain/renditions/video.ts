@@ -1,4 +1,4 @@
-import { misfits, type UseRules, type VideoRules, wrapping } from '#domain/platforms/media/index.ts';
+import { leastVideoBytes, misfits, type UseRules, type VideoRules, wrapping } from '#domain/platforms/media/index.ts';
 import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
@@ -30,7 +30,7 @@ const remuxOf = (rules: VideoRules, probe: MediaProbe): VideoSpec | null => {
   const { video, audio, width, height, bytes, durationMs } = probe;
   if (video === null || width === null || height === null || durationMs === null) return null;
   if (!carried.includes(video.codec) || (audio !== null && !carried.includes(audio.codec))) return null;
-  const maxBytes = Math.ceil(bytes * 1.01) + 65_536;
+  const maxBytes = Math.max(leastVideoBytes, Math.ceil(bytes * 1.01) + 65_536);
   if (!rules.containers.includes('mp4') || maxBytes > rules.bytes.max) return null;
   const average = (bytes * 8) / Math.max(1, durationMs);
   const kbps = (bitrate: number | null, otherwise: number): number =>

@@ -4,6 +4,7 @@ import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
+import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
 import { gradient, save } from '#test/support/media/pictures.ts';
@@ -178,6 +179,21 @@ suite('renditions of a video', (t) => {
     equal(probe.video?.located, false);
     equal(probe.video?.profile, source.probe.video?.profile, 'not encoded again');
     equal((await readFile(pathOf(made))).includes('+48.1'), false);
+  });
+
+  t('no file is too light for a network, and it plays all the same', async () => {
+    const source = await clipSource({ width: 64, height: 64, container: 'mov' });
+    ok(source.probe.bytes < leastVideoBytes / 2);
+    for (const mode of ['remux', 'encode'] as const) {
+      const [made] = await render(source, [
+        videoSpec({ mode, fps: mode === 'remux' ? null : 30, width: 64, height: 64 }),
+      ]);
+      const bytes = await readFile(pathOf(made));
+      equal(bytes.length, leastVideoBytes);
+      equal(made?.kind === 'made' && made.bytes, leastVideoBytes);
+      const { probe } = await sourceOf(pathOf(made));
+      deepEqual([probe.kind, probe.width, probe.video?.indexFirst], ['video', 64, true]);
+    }
   });
 
   t('a cover that lies first is in none of them', async () => {

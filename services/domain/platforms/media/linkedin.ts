@@ -1,4 +1,4 @@
-import { aac, anySize, eightBit420, h264, pdf, seconds, upTo, upToMB, within } from './blocks.ts';
+import { aac, anySize, eightBit420, h264, leastUpToMB, pdf, seconds, upTo, upToMB, within } from './blocks.ts';
 import type { MediaUseRules } from './rules.ts';
 
 /** LinkedIn. Figures: learn.microsoft.com/linkedin, "Images API", "Videos API", "Documents API". */
@@ -19,8 +19,8 @@ export const linkedin: MediaUseRules = {
       fps: { min: 1, max: 60 },
       constantRate: false,
       maxKbps: null,
-      // NOTE: under 75 KB it is refused as well, which no planning can promise: a rate is a ceiling, not a floor.
-      bytes: upToMB(500),
+      // "Videos API": 75 KB to 500 MB.
+      bytes: leastUpToMB(500),
       durationMs: seconds(3, 1800),
       aspect: within(1 / 2.4, 2.4),
       long: upTo(4096),

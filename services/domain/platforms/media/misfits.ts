@@ -18,6 +18,7 @@ import type {
 export type Misfit =
   | 'kind'
   | 'bytes'
+  | 'too_light'
   | 'too_short'
   | 'too_long'
   | 'aspect'
@@ -41,7 +42,7 @@ export type Misfit =
   | 'content_type';
 
 /** Those that lie in the wrapping alone: copying the streams into a new file mends them. */
-export const wrapping: ReadonlySet<Misfit> = new Set(['container', 'index', 'edit_list', 'located']);
+export const wrapping: ReadonlySet<Misfit> = new Set(['container', 'index', 'edit_list', 'located', 'too_light']);
 
 /** Measured rates wander: 23.976 is 24 to a network, and 128 kbit/s of sound are never exactly that. */
 const rateSlack = 0.05;
@@ -91,7 +92,8 @@ const videoMisfits = (rules: VideoRules, probe: MediaProbe): readonly Misfit[] =
   return [
     ...sizeMisfits(rules, probe.width, probe.height),
     ...listed(
-      [!within(probe.bytes, rules.bytes), 'bytes'],
+      [probe.bytes > rules.bytes.max, 'bytes'],
+      [probe.bytes < rules.bytes.min, 'too_light'],
       [durationMs < rules.durationMs.min, 'too_short'],
       [durationMs > rules.durationMs.max, 'too_long'],
       [!rules.containers.includes(video.container), 'container'],

@@ -45,7 +45,7 @@ const streamComplaints = (rules: VideoRules, probe: MediaProbe): Complaints => {
   if (video === null || width === null || height === null || durationMs === null) return ['not seen into'];
   const found = sizeComplaints(rules, width, height);
   if (out(rules.durationMs, durationMs)) found.push('duration');
-  if (out(rules.bytes, probe.bytes)) found.push('bytes');
+  if (probe.bytes > rules.bytes.max) found.push('bytes');
   if (!listed(rules.codecs, video.codec, video.profile)) found.push('codec');
   if (!rules.pixelFormats.includes(video.pixelFormat ?? '')) found.push('pixel format');
   if (video.fps === null || video.fps < rules.fps.min - 0.05 || video.fps > rules.fps.max + 0.05) found.push('rate');
@@ -57,8 +57,9 @@ const streamComplaints = (rules: VideoRules, probe: MediaProbe): Complaints => {
   return found;
 };
 
-const wrapComplaints = (rules: VideoRules, video: NonNullable<MediaProbe['video']>): Complaints => {
+const wrapComplaints = (rules: VideoRules, video: NonNullable<MediaProbe['video']>, bytes: number): Complaints => {
   const found: Complaints = [];
+  if (bytes < rules.bytes.min) found.push('too light');
   const indexed = ['mp4', 'mov'].includes(video.container);
   if (!rules.containers.includes(video.container)) found.push('container');
   if (indexed && rules.indexFirst && !video.indexFirst) found.push('index last');
@@ -90,7 +91,7 @@ export const sourceComplaints = ({ platform, use }: MediaNeed, probe: MediaProbe
   }
   if (probe.kind === 'video') {
     if (rules.video === null || probe.video === null) return ['not taken'];
-    return [...streamComplaints(rules.video, probe), ...wrapComplaints(rules.video, probe.video)];
+    return [...streamComplaints(rules.video, probe), ...wrapComplaints(rules.video, probe.video, probe.bytes)];
   }
   const { gif } = rules;
   if (gif === null || probe.width === null || probe.height === null || probe.frames === null) return ['not taken'];
@@ -130,8 +131,9 @@ const videoComplaints = (rules: VideoRules, probe: MediaProbe, spec: VideoSpec):
   if (spec.mode === 'remux') {
     const found = streamComplaints(rules, probe);
     if (!rules.containers.includes('mp4')) found.push('mp4');
-    if (wrapComplaints(rules, video).length === 0) found.push('remuxed though it fits');
-    if (spec.maxBytes === null || spec.maxBytes > rules.bytes.max || spec.maxBytes < probe.bytes) found.push('bytes');
+    if (wrapComplaints(rules, video, probe.bytes).length === 0) found.push('remuxed though it fits');
+    const { maxBytes } = spec;
+    if (maxBytes === null || out(rules.bytes, maxBytes) || maxBytes < probe.bytes) found.push('bytes');
     if (spec.width !== width || spec.height !== height || spec.fps !== null) found.push('does not repeat the source');
     if ((spec.audio === null) !== (probe.audio === null)) found.push('sound');
     return found;

@@ -69,6 +69,7 @@ const videoCases: readonly Case[] = [
     (rules) => (rules.durationMs.min > 1 ? videoFor(rules, { durationMs: rules.durationMs.min - 1 }) : null),
     'media_too_short',
   ],
+  ['too light', (rules) => (rules.bytes.min > 1 ? videoFor(rules, { bytes: rules.bytes.min - 1 }) : null), 'remux'],
   ['too heavy', (rules) => videoFor(rules, { bytes: rules.bytes.max + 1 }), 'encode'],
   [
     'in Matroska',
