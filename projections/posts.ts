@@ -171,7 +171,7 @@ export const posts = defineModel<Own, PostEvent>({
   on,
 });
 
-/** Statuses a many-target change may still alter; the target decider's `isOpen`. */
+/** Statuses a many-target change may still alter, as the target decider's `isOpen` has them; that of a thread in part is skipped. */
 const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
 
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>

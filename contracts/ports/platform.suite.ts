@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type {
   Checkpoint,
@@ -277,6 +278,28 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
         (second.steps.crossed.data as { key?: Json }).key,
         (first.steps.crossed.data as { key?: Json }).key,
       );
+    }),
+  );
+
+  t(
+    'a segment of a thread is a post of its own, in reply to the one before, also after an unknown outcome',
+    each(async (platform) => {
+      if (!capabilities(platform).thread) return;
+      const head = await request(platform, { thread: { index: 0, of: 2, replyTo: null } });
+      const { externalId } = kind((await attempt(head)).outcome, 'published');
+      const replyTo = { parent: externalId, head: externalId };
+      const asked: PublishRequest = {
+        ...head,
+        content: harness.scripted('error_after'),
+        checkpoints: [],
+        thread: { index: 1, of: 2, replyTo },
+      };
+      const { outcome, steps } = await attempt(asked);
+      kind(outcome, 'unknown');
+      const other = await harness.open();
+      const seen = kind(await other.reconcile(next(asked, steps), steps.crossed), 'present');
+      assert.notEqual(seen.externalId, externalId);
+      assert.deepEqual(await harness.posts(head.targetId), [externalId, seen.externalId]);
     }),
   );
 

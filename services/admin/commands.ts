@@ -57,8 +57,9 @@ export const commands: readonly Command[] = [
   { usage: 'session <member>', about: 'a first-party session token for 15 minutes, shown once', run: session },
   { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
   {
-    usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT]',
-    about: 'what became of a target whose outcome stayed unknown: published or failed',
+    usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',
+    about:
+      'what became of a target, or of the N-th segment of its thread, whose outcome stayed unknown: published or failed',
     run: settleTarget,
   },
   {

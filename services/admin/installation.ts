@@ -55,6 +55,9 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<A
   const permalink = flag('permalink') ?? null;
   if (permalink !== null && !URL.canParse(permalink)) throw new UsageError('--permalink is a URL.');
   const externalId = flag('external-id') ?? null;
+  const place = flag('segment');
+  if (place !== undefined && !/^[1-9]\d?$/.test(place))
+    throw new UsageError('--segment is the place of a segment, from 1.');
   const kind = at(1);
   if (kind !== 'published' && kind !== 'failed') throw new UsageError('The outcome is published or failed.');
   const outcome =
@@ -63,7 +66,8 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<A
       : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
   const { positions } = operator;
   const partitionKey = state.postId;
-  const command = { type: 'Settle', by: 'admin', now: context.now, outcome } as const;
+  const segment = place === undefined ? {} : { segment: Number(place) - 1 };
+  const command = { type: 'Settle', by: 'admin', now: context.now, outcome, ...segment } as const;
   const settled = await execute(store, target, id, command, context, { positions, partitionKey });
   await shown(admin);
   // Of a thread one segment is settled, and it goes on with the next.

@@ -203,15 +203,17 @@ export const mediaIssues = (body: PostBody, destinations: readonly Destination[]
   return { invalid: [...invalid, ...frameIssues(body, destinations, assets)], notPublishable, notInClient };
 };
 
+/** Spec 2.2: a frame is chosen on TikTok alone. */
+const takesFrame = ({ platform }: Destination): boolean => platform === 'tiktok';
+
 /** A frame at or after the end of a video that goes out alone: of several, no network lets a frame be chosen. */
 const frameIssues = (body: PostBody, destinations: readonly Destination[], assets: PostAssets): readonly Issue[] => {
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
-  const lengths = destinations.flatMap(({ platform }) => {
-    return contentFor(body, platform).parts.flatMap(({ mediaIds: [id, ...more] }) => {
-      const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
-      return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
-    });
+  const lengths = destinations.filter(takesFrame).flatMap(({ platform }) => {
+    const [id, ...more] = contentFor(body, platform).parts[0].mediaIds;
+    const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
+    return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
   });
   const shortest = Math.min(...lengths);
   return coverFrameMs < shortest

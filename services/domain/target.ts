@@ -49,6 +49,8 @@ export type TargetState =
       readonly status: 'publishing';
       readonly dueAt: string;
       readonly takeover: number;
+      /** Takeover in which a segment went out the last time in this attempt; 0: none did. */
+      readonly progressAt: number;
       readonly boundary: TargetCheckpoint | null;
     })
   | (Common & { readonly status: 'rate_limited'; readonly dueAt: string; readonly retryAt: string })
@@ -119,7 +121,8 @@ export type TargetCommand =
       /** Of a thread: which part of it. */
       readonly segment?: Segment | null;
     })
-  | (Claim & { readonly type: 'RecordFailed'; readonly failure: Failure })
+  /** `part`: of a thread the segment that is at fault; absent: the next one. */
+  | (Claim & { readonly type: 'RecordFailed'; readonly failure: Failure; readonly part?: number | undefined })
   | (Claim & {
       readonly type: 'RecordRateLimited';
       readonly retryAt: string;
@@ -133,11 +136,13 @@ export type TargetCommand =
       readonly policy: RetryPolicy;
     })
   | (Claim & { readonly type: 'RecordUnknown'; readonly failure: Failure; readonly reconcileAt: string })
-  | { readonly type: 'RefuseAtClaim'; readonly failure: Failure }
+  | { readonly type: 'RefuseAtClaim'; readonly failure: Failure; readonly part?: number | undefined }
   | {
       readonly type: 'Settle';
       readonly now: string;
       readonly by: 'reconcile' | 'admin';
+      /** Of a thread: the segment a person means. */
+      readonly segment?: number;
       readonly outcome:
         | {
             readonly kind: 'published';
@@ -180,11 +185,31 @@ const requireOpen = (state: Existing, change: 'rescheduled' | 'canceled'): void 
 };
 
 /** The failure of a thread says what of it is out all the same. */
-const withSegments = (state: Existing, failure: Failure): Failure => {
+const withSegments = (state: Existing, failure: Failure, part?: number): Failure => {
   const out = state.segments.length;
-  if (out === 0) return failure;
+  if (out === 0 && part === undefined) return failure;
   const these = out === 1 ? 'Segment 1 of the thread is out' : `Segments 1 to ${out} of the thread are out`;
-  return { ...failure, message: `${these}; of segment ${out + 1}: ${failure.message}`.slice(0, 2_000).toWellFormed() };
+  const which = `of segment ${(part ?? out) + 1}: ${failure.message}`;
+  const message = out === 0 ? `Nothing of the thread is out; ${which}` : `${these}; ${which}`;
+  return { ...failure, message: message.slice(0, 2_000).toWellFormed() };
+};
+
+/** What a person says of a thread is about one segment: by the time it is heard another may be the one that is not known. */
+const requireMeant = (
+  state: Extract<TargetState, { status: 'outcome_unknown' }>,
+  { segment, outcome }: Extract<TargetCommand, { type: 'Settle' }>,
+): void => {
+  const unknown = state.boundary?.segment ?? null;
+  if (unknown === null) {
+    if (segment !== undefined) throw new Rejection('segment_out_of_turn', 'The target is no thread.');
+    return;
+  }
+  if (segment !== unknown.index) {
+    throw new Rejection('segment_out_of_turn', `Segment ${unknown.index + 1} of ${unknown.of} is the one not known.`);
+  }
+  if (outcome.kind === 'published' && state.segments.some(({ externalId }) => externalId === outcome.externalId)) {
+    throw new Rejection('segment_out_of_turn', 'That is the id of a segment before it.');
+  }
 };
 
 /**
@@ -207,9 +232,13 @@ const segmentOut = (
   };
 };
 
-const failedBy = (held: Extract<TargetState, { status: 'publishing' }>, failure: Failure): TargetEvent => ({
+const failedBy = (
+  held: Extract<TargetState, { status: 'publishing' }>,
+  failure: Failure,
+  part?: number,
+): TargetEvent => ({
   type: 'TargetFailed',
-  data: { ...publishingClaim(held), failure: withSegments(held, failure) },
+  data: { ...publishingClaim(held), failure: withSegments(held, failure, part) },
 });
 
 const decide = (command: TargetCommand, state: TargetState): readonly TargetEvent[] => {
@@ -260,7 +289,11 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       return [
         {
           type: 'TargetFailed',
-          data: { attempt: state.attempts + 1, takeover: 0, failure: withSegments(state, command.failure) },
+          data: {
+            attempt: state.attempts + 1,
+            takeover: 0,
+            failure: withSegments(state, command.failure, command.part),
+          },
         },
       ];
 
@@ -302,7 +335,7 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
     }
 
     case 'RecordFailed':
-      return [failedBy(claimed(state, command), command.failure)];
+      return [failedBy(claimed(state, command), command.failure, command.part)];
 
     case 'RecordRateLimited': {
       const held = claimed(state, command);
@@ -343,6 +376,7 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       if (now.status !== 'outcome_unknown')
         throw new Rejection('target_not_unknown', `A ${now.status} target has a known outcome.`);
       const { outcome, by } = command;
+      if (by === 'admin') requireMeant(now, command);
       const settled = { by, externalId: null, permalink: null, publishedAt: null, failure: null };
       if (outcome.kind === 'absent') {
         if (!outcome.proof) return [];
@@ -458,7 +492,14 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
         appliedRevision: Math.max(same.appliedRevision, event.data.postRevision ?? 0),
       };
     case 'TargetPublishStarted':
-      return { ...same, status: 'publishing', attempts: event.data.attempt, takeover: 0, boundary: null };
+      return {
+        ...same,
+        status: 'publishing',
+        attempts: event.data.attempt,
+        takeover: 0,
+        progressAt: 0,
+        boundary: null,
+      };
     case 'TargetPublishCheckpointed': {
       if (state.status !== 'publishing') return state;
       const { attempt, step, data, deadline, segment = null } = event.data;
@@ -468,6 +509,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
         ...same,
         status: 'publishing',
         takeover: state.takeover,
+        progressAt: state.progressAt,
         boundary,
         checkpoints: [...same.checkpoints, checkpoint],
       };
@@ -477,7 +519,8 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       const { externalId, permalink, publishedAt } = event.data;
       const segments = [...state.segments, { externalId, permalink, publishedAt }];
       // Each segment has all the tries that a post which stands alone has.
-      return { ...state, boundary: null, rateLimits: 0, defers: 0, segments };
+      const same = { boundary: null, rateLimits: 0, defers: 0, segments };
+      return state.status === 'publishing' ? { ...state, ...same, progressAt: state.takeover } : { ...state, ...same };
     }
     case 'TargetPublishTakenOver':
       if (state.status !== 'publishing') return state;

@@ -12,10 +12,12 @@ import { faultPoint } from '#runtime/fault-point.ts';
  * If we die between intent and fan-out, the post's stream has the intent and its row says that it is behind.
  */
 
+/** NOTE: one with an id has a part of its thread out; it is ended at its claim. */
 const openTargets = `
 select post_id::text as "postId", array_agg(id::text order by id) as "targetIds"
 from read.post_targets
-where client_id = $1 and status in ('awaiting_approval', 'pending', 'rate_limited') and post_id > $2
+where client_id = $1 and status in ('awaiting_approval', 'pending', 'rate_limited') and external_id is null
+  and post_id > $2
 group by post_id order by post_id limit 100`;
 
 const openInvites = `

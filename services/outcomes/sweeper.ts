@@ -26,7 +26,7 @@ const justArchived = `
 select c.id::text as id, c.workspace_id::text as "workspaceId" from read.clients c
 where c.archived_at > $1 and (
   exists (select from read.post_targets t
-    where t.client_id = c.id and t.status in ('awaiting_approval', 'pending', 'rate_limited'))
+    where t.client_id = c.id and t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.external_id is null)
   or exists (select from read.invites i where i.client_id = c.id and i.revoked_at is null and i.expires_at > now()))
 order by c.id`;
 

@@ -32,6 +32,9 @@ export const cleanInstant = (text: string, fallback: string): string => {
     : at.toISOString();
 };
 
+/** Whether a reply can name it. */
+export const isId = (text: string): boolean => text !== '' && cleanText(text, 500) === text;
+
 export const cleanPresent = (
   said: { readonly externalId: string; readonly permalink: string | null; readonly publishedAt: string },
   now: string,

@@ -47,11 +47,13 @@ export type Standing =
         readonly needs: MediaNeed[];
       }[];
     }
-  | { readonly kind: 'failed'; readonly failure: Failure };
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly part?: number };
 
 /** A need whose rendition is not there. */
 export interface AwaitedFile {
   readonly mediaId: string;
+  /** Of a thread: the first segment that shows it. */
+  readonly part?: number;
   /** Milliseconds since the epoch at which it was last asked for; null: with the file itself, or not at all. */
   readonly askedAt: number | null;
 }
@@ -67,8 +69,10 @@ type Found =
 const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';
 const refused: readonly MediaState['status'][] = ['none', 'offered', 'failed', 'quarantined'];
 
+/** @param from the parts before it are out, and nothing is asked of their files */
 export const standingOf = (
   content: Content & { readonly body: PostBody },
+  from: number,
   platform: Platform,
   workspaceId: string,
   assets: Assets,
@@ -81,7 +85,11 @@ export const standingOf = (
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
   const { body, parts } = content;
-  const needs = needsOfTarget(body, platform, kindOf);
+  const needs = needsOfTarget(body, platform, kindOf, from);
+  const partOf = (mediaId: string): { readonly part?: number } => {
+    const part = parts.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
+    return parts.length === 1 || part < 0 ? {} : { part };
+  };
   const alt = (id: string, asset: Asset): string | null => body.mediaAltTexts?.[id] ?? asset.details.altText;
   const found = needs.map(({ mediaId, need }) => {
     const asset = usable(mediaId);
@@ -91,10 +99,11 @@ export const standingOf = (
         : foundOf(mediaId, need, asset, alt(mediaId, asset));
     return { mediaId, need, one };
   });
-  for (const { one } of found) if (one.kind === 'failed') return one;
+  for (const { mediaId, one } of found) if (one.kind === 'failed') return { ...one, ...partOf(mediaId) };
   const waiting = found.filter(({ one }) => one.kind === 'waiting');
   const [first, ...others] = waiting.map(({ mediaId, need }) => ({
     mediaId,
+    ...partOf(mediaId),
     askedAt: askedAt(assets.get(mediaId), need),
   }));
   if (first !== undefined) {
@@ -115,7 +124,8 @@ export const standingOf = (
   const overrides = contentFor(body, platform).overrides;
   return {
     kind: 'ready',
-    files: parts.map(({ mediaIds }): PartFiles => {
+    files: parts.map(({ mediaIds }, index): PartFiles => {
+      if (index < from) return noPartFiles;
       const kinds = mediaIds.map(kindOf);
       const use = useOf(platform, overrides, kinds);
       const media = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);

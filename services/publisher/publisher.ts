@@ -176,7 +176,9 @@ class Publisher {
     }
     if (stop.aborted) return null;
     const work = new Work(this.#tools, this.#subjects, claim, conditions, this.#signal);
-    const rest = await this.#acting.run(row.workspaceId, () => work.run());
+    // Each segment of a thread takes its turn: a long one does not keep others from their time.
+    let rest = await this.#acting.run(row.workspaceId, () => work.run());
+    while (rest === 'next segment') rest = await this.#acting.run(row.workspaceId, () => work.run());
     this.#leave(claim, row);
     return rest;
   }

@@ -2,10 +2,10 @@ import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
 import { contentFor, type PlatformContent } from '#domain/content.ts';
-import { media } from '#domain/media.ts';
+import { type MediaState, media } from '#domain/media.ts';
 import { effectiveOverrides, publishCheck, replyOverrides } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
-import { disconnected, reauthRequired } from '#domain/publish-failures.ts';
+import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
 import type { PostBody } from '#schemas/post.ts';
@@ -31,6 +31,8 @@ export interface Conditions {
 }
 
 const mostKept = 1_000;
+/** Streams of files: a thread may name a thousand. */
+const readAtOnce = 32;
 /** Milliseconds for which several targets of one moment share a reading. */
 const sharedMs = 200;
 
@@ -68,12 +70,19 @@ export class Subjects {
     };
   }
 
-  /** Read for each claim: what is made of a file meanwhile is in its stream. */
-  async media(content: Content): Promise<Assets> {
+  /** Those of the parts from this one on. Read for each claim: what is made of a file meanwhile is in its stream. */
+  async media(content: Content, from: number): Promise<Assets> {
     const cover = content.body?.coverMediaId ?? null;
-    const ids = new Set([...content.parts.flatMap(({ mediaIds }) => mediaIds), ...(cover === null ? [] : [cover])]);
-    const all = await Promise.all([...ids].map(async (id) => [id, await this.#store.load(media, id)] as const));
-    return new Map(all);
+    const named = content.parts.slice(from).flatMap(({ mediaIds }) => mediaIds);
+    const ids = [...new Set([...named, ...(cover === null ? [] : [cover])])];
+    const found: [string, Loaded<MediaState>][] = [];
+    for (let at = 0; at < ids.length; at += readAtOnce) {
+      const some = ids.slice(at, at + readAtOnce);
+      found.push(
+        ...((await Promise.all(some.map(async (id) => [id, await this.#store.load(media, id)] as const))) as []),
+      );
+    }
+    return new Map(found);
   }
 
   async #shared<T>(stream: string, load: () => Promise<T>): Promise<{ readonly asOf: number; readonly value: T }> {
@@ -103,24 +112,34 @@ export class Subjects {
   }
 }
 
+/** Why it cannot go out, and which part of a thread is at fault, where it is one. */
+export interface Fault {
+  readonly failure: Failure;
+  readonly part?: number | undefined;
+}
+
 /** Why it cannot be claimed at all, as its account stands; null when it can. */
-export const accountFailure = (state: AccountState): Failure | null => {
+export const accountFault = (state: AccountState): Fault | null => {
   if (state.status === 'connected') return null;
-  return state.status === 'reauth_required' ? reauthRequired : disconnected;
+  return { failure: state.status === 'reauth_required' ? reauthRequired : disconnected };
 };
+
+/** A thread of which a part is out ends there when its client is archived, in the middle of an attempt too. */
+export const interruption = (target: LiveTarget, { client: itsClient }: Conditions): Fault | null =>
+  target.segments.length > 0 && itsClient.state.status !== 'live' ? { failure: threadInterrupted } : null;
 
 /** Which segment of its thread goes out next; null when it is no thread. */
 export const nextSegment = (target: LiveTarget, { parts }: Content): Segment | null =>
   parts.length === 1 ? null : { index: target.segments.length, of: parts.length };
 
 /** Of a thread nothing goes out while a later segment would be refused. */
-export const contentFailure = (target: LiveTarget, content: Content, files: TargetFiles): Failure | null => {
+export const contentFault = (target: LiveTarget, content: Content, files: TargetFiles): Fault | null => {
   const { platform } = target;
   for (const [index, { content: text }] of content.parts.entries()) {
     if (index < target.segments.length) continue;
     const overrides = overridesOf(target, content, index);
     const failure = publishCheck({ platform, content: text, overrides, media: files[index]?.gate ?? [] });
-    if (failure !== null) return failure;
+    if (failure !== null) return content.parts.length === 1 ? { failure } : { failure, part: index };
   }
   return null;
 };

@@ -16,17 +16,19 @@ import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
-import { cleanFailure, cleanInstant, cleanPresent, cleanText } from './clean.ts';
+import { cleanFailure, cleanInstant, cleanPresent, cleanText, isId } from './clean.ts';
 import type { Tools } from './deps.ts';
 import { noFiles, type PartFiles, type Standing, standingOf } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
 import {
-  accountFailure,
+  accountFault,
   type Conditions,
   type Content,
-  contentFailure,
+  contentFault,
+  type Fault,
   filesOf,
+  interruption,
   type LiveTarget,
   nextSegment,
   requestOf,
@@ -38,7 +40,7 @@ import { pause, within } from './time.ts';
 const conditionsAgeMs = 2_000;
 /** Rest of a target whose files are still being made, milliseconds. */
 const mediaRestMs = 500;
-/** Workers that may die one after the other in an attempt that never reaches its boundary. */
+/** Workers that may die one after the other in an attempt that never reaches its next boundary. */
 const mostTakeovers = 10;
 /** A call that ignores its signal is left to itself this long after its deadline, milliseconds. */
 const graceMs = 500;
@@ -47,6 +49,8 @@ type In<Status extends TargetState['status']> = Extract<TargetState, { status: S
 
 /** How long nobody need look at the target again, milliseconds; null = as soon as the read model says. */
 export type Rest = number | null;
+/** `next segment`: there is more of a thread, when it is this workspace's turn again. */
+export type Pause = Rest | 'next segment';
 
 /**
  * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, so a worker that dies
@@ -60,6 +64,8 @@ export class Work {
   #conditions: Conditions | null;
   /** True once this worker has claimed or taken over the attempt that is under way. */
   #mine = false;
+  /** Of the attempt that is under way: what was made of a file is not taken back. */
+  #ready: Extract<Standing, { kind: 'ready' }> | null = null;
 
   constructor(tools: Tools, subjects: Subjects, claim: Claim, conditions: Conditions | null, draining: AbortSignal) {
     this.#tools = tools;
@@ -69,7 +75,8 @@ export class Work {
     this.#draining = draining;
   }
 
-  async run(): Promise<Rest> {
+  /** To be called again, by the same worker, after `next segment`. */
+  async run(): Promise<Pause> {
     while (!this.#draining.aborted && this.#claim.lease.isHeld()) {
       const { state } = this.#claim;
       switch (state.status) {
@@ -84,7 +91,10 @@ export class Work {
           continue;
         case 'publishing':
           if (!this.#mine) await this.#takeOver(state);
-          else if (state.boundary === null) await this.#publish(state);
+          else if (state.boundary === null) {
+            await this.#publish(state);
+            if (this.#mine) return 'next segment';
+          }
           // This worker's own attempt ends by an outcome, or goes on with the next segment of its thread; with a boundary
           // and no outcome it was interrupted by a drain.
           else return null;
@@ -124,9 +134,9 @@ export class Work {
       return 'went on';
     }
     const standing = await this.#standing(target);
-    const failure = accountFailure(itsAccount.state) ?? (await this.#mediaFailure(target, standing));
-    if (failure !== null) {
-      await this.#claim.record({ type: 'RefuseAtClaim', failure });
+    const fault = accountFault(itsAccount.state) ?? (await this.#mediaFault(target, standing));
+    if (fault !== null) {
+      await this.#claim.record({ type: 'RefuseAtClaim', ...fault });
       return 'went on';
     }
     if (standing.kind === 'waiting') return 'waits';
@@ -137,12 +147,17 @@ export class Work {
     return 'went on';
   }
 
-  /** How its files stand; of a post without any nothing is read. */
+  /** How its files stand, those of segments that are out left out; of a post without any nothing is read. */
   async #standing(target: LiveTarget): Promise<Standing> {
+    if (target.status === 'publishing' && this.#ready !== null) return this.#ready;
     const content = await this.#subjects.content(target);
     if (content.body === null) return noFiles;
-    const assets = await this.#subjects.media(content);
-    return standingOf({ ...content, body: content.body }, target.platform, this.#claim.context().workspaceId, assets);
+    const from = target.segments.length;
+    const assets = await this.#subjects.media(content, from);
+    const { workspaceId } = this.#claim.context();
+    const standing = standingOf({ ...content, body: content.body }, from, target.platform, workspaceId, assets);
+    this.#ready = standing.kind === 'ready' ? standing : null;
+    return standing;
   }
 
   /**
@@ -150,8 +165,8 @@ export class Work {
    * die between two of them, the next worker asks for the rest. What is late because nobody was there to ask, or because
    * we were not, still has all of its time.
    */
-  async #mediaFailure(target: In<'pending'>, standing: Standing): Promise<Failure | null> {
-    if (standing.kind !== 'waiting') return standing.kind === 'failed' ? standing.failure : null;
+  async #mediaFault(target: In<'pending'>, standing: Standing): Promise<Fault | null> {
+    if (standing.kind !== 'waiting') return standing.kind === 'failed' ? standing : null;
     const { now, mediaLimitMs, startedAt, store } = this.#tools;
     for (const { loaded, mediaId, needs } of standing.missing) {
       const asked = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.targetId } } as const;
@@ -160,7 +175,7 @@ export class Work {
     if (standing.missing.length > 0) return null;
     const since = Math.max(Date.parse(target.dueAt), startedAt);
     const late = standing.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
-    return late === undefined ? null : mediaNotReady(late.mediaId);
+    return late === undefined ? null : { failure: mediaNotReady(late.mediaId), part: late.part };
   }
 
   /** Begins with an append, so that whatever the worker before us still wants to write loses. */
@@ -171,7 +186,7 @@ export class Work {
     const now = this.#claim.state;
     if (now.status !== 'publishing') return;
     if (now.boundary === null) {
-      if (now.takeover > mostTakeovers) await this.#end(now, null, { kind: 'failed', failure: interrupted }, null);
+      if (now.takeover - now.progressAt > mostTakeovers) await this.#fail(now, { failure: interrupted });
       return;
     }
     const { said } = await this.#reconcile(now);
@@ -187,15 +202,18 @@ export class Work {
       this.#subjects.content(target),
       this.#standing(target),
     ]);
+    const stopped = accountFault(conditions.account.state) ?? interruption(target, conditions);
+    if (stopped !== null) return this.#fail(target, stopped);
     if (standing.kind !== 'ready') {
       // They were there at the claim, and what was made of a file is not taken back: the store was put back.
-      const failure = standing.kind === 'failed' ? standing.failure : mediaNotReady(standing.waiting[0].mediaId);
-      return this.#end(target, null, { kind: 'failed', failure }, null);
+      if (standing.kind === 'failed') return this.#fail(target, standing);
+      const [{ mediaId, part }] = standing.waiting;
+      return this.#fail(target, { failure: mediaNotReady(mediaId), part });
     }
-    const refusal = contentFailure(target, content, standing.files);
-    if (refusal !== null) return this.#end(target, null, { kind: 'failed', failure: refusal }, null);
+    const refusal = contentFault(target, content, standing.files);
+    if (refusal !== null) return this.#fail(target, refusal);
     const adapter = this.#adapterOf(target, conditions);
-    if (adapter === null) return this.#end(target, null, { kind: 'failed', failure: noAdapter }, null);
+    if (adapter === null) return this.#fail(target, { failure: noAdapter });
     const times = timesOf(adapter, target.platform, this.#tools.config);
     const stop = AbortSignal.any([this.#claim.lease.signal, this.#draining]);
     const segment = nextSegment(target, content);
@@ -267,6 +285,15 @@ export class Work {
     return !steps.crossed ? { kind: 'deferred', failure: adapterFailed } : { kind: 'unknown', failure: outcomeUnknown };
   }
 
+  /** Nothing was called. */
+  async #fail(target: In<'publishing'>, fault: Fault): Promise<void> {
+    const { attempts: attempt, takeover } = target;
+    const failure = cleanFailure(fault.failure);
+    await this.#claim.record({ type: 'RecordFailed', attempt, takeover, failure, part: fault.part });
+    this.#mine = false;
+    await this.#tellAccount(target);
+  }
+
   /**
    * Records how the attempt ended. A token that died is then said in the account's stream too; if we die in between,
    * the account stays connected and its next target fails the same way and says it.
@@ -309,6 +336,10 @@ export class Work {
     };
     switch (outcome.kind) {
       case 'published':
+        // The next segment could reply to nothing.
+        if (segment !== null && segment.index + 1 < segment.of && !isId(outcome.externalId)) {
+          return this.#commandOf(target, segment, { kind: 'unknown', failure: outcomeUnreadable });
+        }
         return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment };
       case 'failed':
         return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
@@ -337,7 +368,9 @@ export class Work {
     const { said, provenAbsent, provable } = await this.#reconcile(target);
     const settle = (outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome']) =>
       this.#claim.record({ type: 'Settle', by: 'reconcile', now: this.#claim.now(), outcome });
-    if (said.kind === 'present') {
+    const part = target.boundary?.segment ?? null;
+    const goesOn = part !== null && part.index + 1 < part.of;
+    if (said.kind === 'present' && (!goesOn || isId(said.externalId))) {
       await settle({ kind: 'published', ...cleanPresent(said, this.#claim.now()) });
     } else if (said.kind === 'failed') {
       await settle({ kind: 'failed', failure: cleanFailure(said.failure) });

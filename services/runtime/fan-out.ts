@@ -130,7 +130,7 @@ const applyIntent = async (
       type: 'RecordSkipped',
       intentRevision: intent.revision,
       targetIds,
-      reason: 'The target was publishing or settled.',
+      reason: 'The target was publishing or settled, or a part of its thread was out.',
     },
     { ...context, causationId: intent.eventId },
     { partitionKey: postId, ...given },

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
+import { contentFor } from '#domain/content.ts';
 import { normaliseName } from '#domain/ids.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { post, statusOf } from '#domain/post.ts';
@@ -182,7 +183,8 @@ export const check = async (checked: Checked): Promise<Verdict> => {
     const id = idOf(stream);
     states.set(id, state);
     statuses[state.status] = (statuses[state.status] ?? 0) + 1;
-    const wrong = [...ofTarget(state, made.get(id) ?? [], events), ...ofClaims(events)];
+    const itsPost = state.status === 'none' ? [] : (streams.get(`post-${state.postId}`) ?? []);
+    const wrong = [...ofTarget(state, made.get(id) ?? [], events, itsPost), ...ofClaims(events)];
     violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
   }
   for (const [stream, events] of ofKind('post')) {
@@ -216,18 +218,21 @@ export const check = async (checked: Checked): Promise<Verdict> => {
 };
 
 /** By attempt: when it was due as it began. */
-const dueTimes = (events: readonly DecodedEvent[]): readonly string[] =>
-  events.flatMap(({ type }, at) => {
-    if (type !== 'TargetPublishStarted') return [];
-    const before = foldEvents(target, events.slice(0, at));
-    return before.status === 'none' ? [] : [before.dueAt];
-  });
+const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> =>
+  new Map(
+    events.flatMap(({ type, data }, at) => {
+      if (type !== 'TargetPublishStarted') return [];
+      const before = foldEvents(target, events.slice(0, at));
+      return before.status === 'none' ? [] : [[Number(data.attempt), before.dueAt] as const];
+    }),
+  );
 
 /** What the target says of itself against what the network has of it. */
 const ofTarget = (
   state: TargetState,
   made: readonly LedgerRow[],
   events: readonly DecodedEvent[],
+  itsPost: readonly DecodedEvent[],
 ): readonly string[] => {
   const open = unsettled(state, made);
   if (open !== null || state.status === 'none') return [open ?? ''];
@@ -235,8 +240,17 @@ const ofTarget = (
   const [first] = made;
   const due = dueTimes(events);
   const wrong = made
-    .filter(({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due[attempt - 1] ?? state.dueAt))
-    .map(({ attempt, callStartedAt }) => `was due ${due[attempt - 1]} and published ${callStartedAt.toISOString()}`);
+    .filter(({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.dueAt))
+    .map(({ attempt, callStartedAt }) => `was due ${due.get(attempt)} and published ${callStartedAt.toISOString()}`);
+  const composed = foldEvents(
+    post,
+    itsPost.filter(({ revision }) => revision <= state.postRevision),
+  );
+  const parts = composed.status === 'live' ? contentFor(composed.body, state.platform).parts : [];
+  for (const row of made) {
+    if (row.content !== parts[row.segment]?.content)
+      wrong.push(`has another text on its network in part ${row.segment}`);
+  }
   // Of a thread each segment once, in its order, a reply to the one before, whatever became of the whole.
   for (const [index, { externalId }] of segments.entries()) {
     const row = made[index];

@@ -17,7 +17,7 @@ import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
-import { contentHash, recordKey } from './ids.ts';
+import { partHash, recordKey } from './ids.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
 import {
   type Container,
@@ -206,7 +206,7 @@ export class SandboxNetwork implements PlatformAdapter {
     const id = last === undefined ? null : member(last.data, 'id');
     const container = id === null ? null : await this.#network.container(id);
     if (container === null || container.state === 'expired') return null;
-    if (container.contentHash === contentHash(request.content)) return container;
+    if (container.contentHash === partHash(request)) return container;
     // A text that is out already is out: the crossing answers with that post.
     if (container.state === 'published') return container;
     const crossed = request.checkpoints.some(({ step, data }) => step === 'boundary' && member(data, 'key') === id);
@@ -221,7 +221,7 @@ export class SandboxNetwork implements PlatformAdapter {
     media: readonly GivenMedia[],
     line: Line,
   ): Promise<PublishOutcome> {
-    const signal = await steps.boundary({ key, contentHash: contentHash(request.content) });
+    const signal = await steps.boundary({ key, contentHash: partHash(request) });
     this.#options.faultPoint?.('sandbox.boundary_appended');
     if (script.hangMs > 0) await delay(script.hangMs);
     // From here to the call nothing is awaited: a worker that stood still in between calls nothing after its deadline.
@@ -263,6 +263,9 @@ export class SandboxNetwork implements PlatformAdapter {
     const faults = faultsOf(request.content, request.account.username);
     const key = member(boundary.data, 'key');
     if (key === null) return { kind: 'undecided' };
+    const hash = member(boundary.data, 'contentHash');
+    // Whoever asks has to ask about what was sent.
+    if (hash !== null && hash !== partHash(request)) throw new Error('the sandbox is asked about another post');
     try {
       for (const name of ['unreadable', 'down'] as const) {
         if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };

@@ -20,7 +20,7 @@
  * | `late`           | answers 504; the post shows after the time given (default 5 s)      | unknown, then present |
  * | `unreadable`     | does not answer when asked whether the post is there                | undecided           |
  *
- * `once` = the first time for a target, `3x` = the first three times, neither = always. The count is kept by the
+ * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The count is kept by the
  * network, so it outlives a worker. A duration without a count on `down` and `unreadable` = from the first time on,
  * for that long. An account's fault takes no duration. The directive stays in the text that is published.
  */

@@ -1,5 +1,6 @@
 /** Ids that look like each network's own. */
 import { createHash, randomBytes } from 'node:crypto';
+import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -12,6 +13,13 @@ const letters = (bytes: Buffer, alphabet: string, count: number) =>
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 export const contentHash = (content: string): string => sha256(content).toString('hex');
+
+/** Of all that a container is made of: text, files, and the post it replies to. */
+export const partHash = ({ content, thread, media }: Pick<PublishRequest, 'content' | 'thread' | 'media'>): string => {
+  const parent = thread?.replyTo?.parent ?? null;
+  if (parent === null && media.length === 0) return contentHash(content);
+  return contentHash(JSON.stringify([content, parent, media.map((one) => one.sha256)]));
+};
 
 /**
  * Bluesky's record key (a TID: 13 of its letters, the first a digit or below k), chosen before the write. It is a

@@ -3,11 +3,11 @@
  * than most: its SQL is written out, so that the ledger can be read beside what fills it.
  */
 import type pg from 'pg';
-import type { ThreadPart } from '#contracts/ports/platform.ts';
+import type { PublishRequest, ThreadPart } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
-import { contentHash, handleId, postIds } from './ids.ts';
+import { contentHash, handleId, partHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
 import { schema } from './schema.ts';
 
@@ -169,12 +169,9 @@ export class Network {
   }
 
   /** Makes an invisible container that is ready to publish after `processingMs`. */
-  async openContainer(
-    call: Omit<CreateCall, 'key' | 'callStartedAt' | 'media'>,
-    processingMs: number,
-  ): Promise<Container> {
+  async openContainer(call: PublishRequest, processingMs: number): Promise<Container> {
     const id = handleId(call.platform);
-    const hash = contentHash(call.content);
+    const hash = partHash(call);
     await this.#query(
       `insert into sandbox.containers (id, platform, account_id, target_id, content_hash, ready_at, expires_at)
        values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 millisecond', clock_timestamp() + interval '1 day')`,

@@ -19,6 +19,8 @@ interface Target {
   readonly attempts: number;
   /** Its id on the network, once that was told. */
   readonly externalId: string | null;
+  /** A network was asked to publish and did not say whether it did; nobody has found out since. */
+  readonly unknown: boolean;
 }
 
 const idsOf = ({ targetId, postId, accountId, clientId, platform }: Target['ids']): Target['ids'] => ({
@@ -39,6 +41,12 @@ const timeOf = ({ dueAt, scheduledLocal, jitterSeconds }: Time) => ({
   scheduledLocal,
   jitterSeconds,
 });
+
+/** Only a thread is requeued out of an unknown outcome: the segment was found, and the next one follows. */
+const reasonOf = (by: 'schedule' | 'retry', unknown: boolean) => {
+  if (unknown) return 'segment_found';
+  return by === 'retry' ? 'retry_requested' : 'retry_time_reached';
+};
 
 /** Longest failure that is told whole, in bytes of JSON; a network may answer with what JSON writes six times as long. */
 const mostFailure = 16_000;
@@ -195,11 +203,11 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
     TargetRequeued: [
       {
         type: 'target.requeued',
-        ofStream: ({ data }, { ids, attempts }) => ({
+        ofStream: ({ data }, { ids, attempts, unknown }) => ({
           ...ids,
           attempts,
           scheduledAt: data.dueAt,
-          reason: data.by === 'retry' ? 'retry_requested' : 'retry_time_reached',
+          reason: reasonOf(data.by, unknown),
         }),
       },
     ],
@@ -229,7 +237,16 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
   evolve: (subject, event) => {
     if (event.type === 'TargetScheduled') {
       const { dueAt } = event.data;
-      return subject ?? { ids: idsOf(event.data), dueAt, previousDueAt: dueAt, attempts: 0, externalId: null };
+      return (
+        subject ?? {
+          ids: idsOf(event.data),
+          dueAt,
+          previousDueAt: dueAt,
+          attempts: 0,
+          externalId: null,
+          unknown: false,
+        }
+      );
     }
     if (subject === null) return null;
     switch (event.type) {
@@ -242,12 +259,18 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         return { ...subject, dueAt: event.data.retryAt, previousDueAt: subject.dueAt };
       case 'TargetPublishStarted':
       case 'TargetFailed':
-        return { ...subject, attempts: event.data.attempt };
+        return { ...subject, attempts: event.data.attempt, unknown: false };
+      case 'TargetOutcomeUnknown':
+        return { ...subject, unknown: true };
       case 'TargetHandedToPlatform':
       case 'TargetPublished':
         return { ...subject, externalId: event.data.externalId };
       case 'TargetOutcomeSettled':
-        return event.data.outcome === 'published' ? { ...subject, externalId: event.data.externalId } : subject;
+        return {
+          ...subject,
+          unknown: false,
+          externalId: event.data.outcome === 'published' ? event.data.externalId : subject.externalId,
+        };
       default:
         return subject;
     }

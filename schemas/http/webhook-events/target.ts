@@ -157,7 +157,7 @@ export const targetPublic = {
       ...targetIds,
       attempts: Attempts,
       scheduledAt: ScheduledAt,
-      reason: Type.Enum(['retry_time_reached', 'retry_requested', 'proven_absent'], {
+      reason: Type.Enum(['retry_time_reached', 'retry_requested', 'proven_absent', 'segment_found'], {
         description: 'proven_absent: the network says that the attempt whose outcome was unknown can never appear.',
       }),
     }),

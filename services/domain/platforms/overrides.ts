@@ -135,16 +135,16 @@ function normalize(rule: OverrideRule, value: unknown): OverrideValue {
 export const isSet = (overrides: Overrides, key: string) =>
   Object.hasOwn(overrides, key) && overrides[key] !== null && overrides[key] !== undefined;
 
-/**
- * What an adapter gets: known keys of the right shape and nothing else, the network's defaults, and the post's AI
- * disclosure, from which a variant's own `aiGenerated` is the exception.
- */
 /** What the segments of a thread after its first are sent with. */
 export const replyOverrides = (platform: Platform, overrides: Overrides): Overrides => {
   const rules = overrideRules(platform);
   return Object.fromEntries(Object.entries(overrides).filter(([key]) => rules[key]?.headOnly !== true));
 };
 
+/**
+ * What an adapter gets: known keys of the right shape and nothing else, the network's defaults, and the post's AI
+ * disclosure, from which a variant's own `aiGenerated` is the exception.
+ */
 export function effectiveOverrides(
   platform: Platform,
   overrides: Overrides,

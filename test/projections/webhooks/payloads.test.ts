@@ -141,6 +141,11 @@ suite('published: targets', (t) => {
         .when(target('TargetRequeued', { by, dueAt: at(15) }))
         .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason } });
     }
+    const unknown = target('TargetOutcomeUnknown', { ...claim, failure, reconcileAt: at(3) });
+    const segment = target('TargetSegmentPublished', { ...claim, ...there, segment: { index: 0, of: 2 } });
+    await given(scheduled, started, unknown, segment)
+      .when(target('TargetRequeued', { by: 'schedule', dueAt: at(15) }))
+      .gives({ 'target.requeued': { ...ids, attempts: 1, scheduledAt: at(15), reason: 'segment_found' } });
     // Refused before it was begun, an attempt counts.
     await given(scheduled, target('TargetFailed', { ...claim, failure }))
       .when(target('TargetRequeued', { by: 'retry', dueAt: at(15) }))

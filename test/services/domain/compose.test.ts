@@ -217,6 +217,8 @@ suite('media that a body names', (t) => {
     deepEqual(frame(30_000, ['long']), []);
     deepEqual(frame(70_000, ['v', 'long']), [], 'of several no frame is chosen');
     deepEqual(frame(70_000, []), []);
+    const elsewhere = postBody({ mediaIds: ['v'], coverFrameMs: 40_000 });
+    deepEqual(grouped(elsewhere, [to('1', 'x')], assets), fine, 'chosen on TikTok alone');
   });
 });
 

@@ -121,6 +121,12 @@ suite('target that is a thread', (t) => {
         again: 'claim_lost',
       });
     given(oneOut)
+      .when({ ...claim, type: 'RecordFailed', failure, part: 2 })
+      .then([failed(`Segment 1 of the thread is out; of segment 3: ${failure.message}`)], { again: 'claim_lost' });
+    given([scheduled, started()])
+      .when({ ...claim, type: 'RecordFailed', failure, part: 1 })
+      .then([failed(`Nothing of the thread is out; of segment 2: ${failure.message}`)], { again: 'claim_lost' });
+    given(oneOut)
       .when({ ...claim, type: 'RecordDeferred', now: at(1), failure, policy })
       .then([{ type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(31), failure } }], { again: 'claim_lost' });
     given([...oneOut, boundary(1)])
@@ -139,9 +145,23 @@ suite('target that is a thread', (t) => {
     given(last)
       .when(settle({ kind: 'published', ...post(2) }))
       .then([out(2), { type: 'TargetOutcomeSettled', data: settled }], { again: 'target_not_unknown' });
+    const person = (index: number, more: object = {}): TargetCommand => ({
+      ...(settle({ kind: 'published', ...post(1), ...more }, 'admin') as Extract<TargetCommand, { type: 'Settle' }>),
+      segment: index,
+    });
     given(open)
-      .when(settle({ kind: 'published', ...post(1), externalId: null }, 'admin'))
+      .when(person(1, { externalId: null }))
       .refused('segment_id_required');
+    given(open)
+      .when(person(1))
+      .then([out(1), requeued], { again: 'target_not_unknown' });
+    given(open).when(person(2)).refused('segment_out_of_turn');
+    given(open)
+      .when(settle({ kind: 'failed', failure }, 'admin'))
+      .refused('segment_out_of_turn');
+    given([...oneOut, boundary(1), out(1), boundary(2), unknown])
+      .when({ ...person(2), outcome: { kind: 'published', ...post(1) } } as TargetCommand)
+      .refused('segment_out_of_turn');
     const absent = [...open, ...target.decide(settle({ kind: 'absent', proof: true }), state(open)), started(2)];
     const again = state(absent);
     ok(again.status === 'publishing' && again.boundary === null && again.segments.length === 1);

@@ -152,6 +152,49 @@ suite('outcomes', (t) => {
     await running.stop();
   });
 
+  t(
+    'an archived client: a thread of which a part is out is left to its claim, and nothing is said again and again',
+    async () => {
+      const other = await world.client();
+      const one = await world.connect(other, 'x');
+      const segments = ['one', 'two'].map((content) => ({ content, mediaIds: [] }));
+      const { postId, targetIds } = await world.schedule([one], { body: { thread: { segments } } });
+      const [id = ''] = targetIds;
+      const claim = { attempt: 1, takeover: 0 };
+      const segment = { index: 0, of: 2 };
+      const now = new Date().toISOString();
+      const commands: readonly TargetCommand[] = [
+        { type: 'Start', now },
+        { ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline: now, segment },
+        { ...claim, type: 'RecordPublished', externalId: 'e', permalink: null, publishedAt: now, segment },
+        {
+          ...claim,
+          type: 'RecordRateLimited',
+          retryAt: new Date(later()).toISOString(),
+          failure,
+          policy: { deferDelaysMs: [], jitter: 0, maxRateLimits: 10 },
+        },
+      ];
+      for (const command of commands) await act(postId, id, command);
+      const running = world.outcomes();
+      await eventually('its row shows it', async () => {
+        const { rows } = await world.pool.query('select status, external_id from read.post_targets where id = $1', [
+          id,
+        ]);
+        return rows[0]?.status === 'rate_limited' && rows[0]?.external_id === 'e';
+      });
+      await world.archive(other);
+      await eventually('its row shows it', async () => {
+        const { rows } = await world.pool.query('select archived_at from read.clients where id = $1', [other]);
+        return rows[0]?.archived_at !== null;
+      });
+      const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
+      for (let times = 0; times < 3; times += 1) await sweep(deps, new AbortController().signal);
+      await running.stop();
+      assert.deepEqual(await world.story(`post-${postId}`), ['PostScheduled']);
+    },
+  );
+
   t('a post scheduled while its client was archived is found by the sweep', async () => {
     const other = await world.client();
     const one = await world.connect(other, 'x');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
+import { account as accountDecider } from '#domain/account.ts';
 import { target } from '#domain/target.ts';
 import { execute } from '#runtime/execute.ts';
 import type { Variant } from '#schemas/post.ts';
@@ -123,7 +124,9 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     started();
     const id = await schedule(unprovable, ['head', 'x'.repeat(281)]);
     const [state] = await world.all([id], 'failed');
-    assert.equal(state?.status === 'failed' && state.failure.code, 'text_too_long');
+    assert.ok(state?.status === 'failed');
+    assert.equal(state.failure.code, 'text_too_long');
+    assert.match(state.failure.message, /^Nothing of the thread is out; of segment 2: /);
     assert.deepEqual(await chain(id), []);
   });
 
@@ -173,6 +176,27 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     const [state] = await world.all([id], 'failed');
     assert.equal(state?.status === 'failed' && state.failure.code, 'thread_interrupted');
     assert.deepEqual(await chain(id), ['one']);
+  });
+
+  t('an account disconnected, a client archived, in the middle of an attempt: the rest does not go out', async () => {
+    started();
+    const own = await world.client();
+    const texts = ['one', 'two [[sandbox:slow once 3s]]', 'three', 'four'];
+    const leaving = await world.connect(own, 'threads');
+    const gone = await schedule(leaving, texts);
+    await eventually('its head is out', async () => (await chain(gone)).length === 1);
+    const left = { type: 'Disconnect', reason: 'asked for' } as const;
+    await execute(world.store, accountDecider, leaving.id, left, world.context());
+    const [lost] = await world.all([gone], 'failed');
+    assert.equal(lost?.status === 'failed' && lost.failure.code, 'account_disconnected');
+    assert.ok((await chain(gone)).length < texts.length);
+
+    const archived = await schedule(await world.connect(own, 'threads'), texts);
+    await eventually('its head is out', async () => (await chain(archived)).length === 1);
+    await world.archive(own);
+    const [ended] = await world.all([archived], 'failed');
+    assert.equal(ended?.status === 'failed' && ended.failure.code, 'thread_interrupted');
+    assert.ok((await chain(archived)).length < texts.length);
   });
 
   for (const [name, points] of [
