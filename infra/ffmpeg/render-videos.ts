@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
 import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { type Ended, limits, runTool } from './child.ts';
@@ -55,9 +56,10 @@ const judge = async (run: Render, { id, spec, to }: Wanted<'video'>): Promise<Ju
   const expected = source.probe.durationMs ?? 0;
   if (seen.durationMs < expected - Math.max(500, 0.05 * expected)) return { kind: 'short' };
   if (source.probe.digitalSourceType !== null) await markVideo(to, source.probe.digitalSourceType);
+  const { size } = await stat(to);
+  if (spec.maxBytes !== null && size > spec.maxBytes) return { kind: 'heavy', bytes: size };
   await fillVideo(to, leastVideoBytes);
   const { bytes, sha256 } = await fingerprint(to);
-  if (spec.maxBytes !== null && bytes > Math.max(leastVideoBytes, spec.maxBytes)) return { kind: 'heavy', bytes };
   const { width, height, durationMs } = seen;
   return { id, kind: 'made', path: to, contentType: 'video/mp4', bytes, sha256, width, height, durationMs };
 };
