@@ -6,6 +6,7 @@ import { asFacts } from '#runtime/domain-store.ts';
 import { matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
+import { disorderMs } from './marks.ts';
 
 /**
  * What the events of an endpoint's own stream do: who hears what from which commit position on, what is canceled, what
@@ -177,7 +178,29 @@ class Change {
          set to_position = null, events = excluded.events, version = excluded.version`,
       [id, from, event.metadata.workspaceId, state.events, this.#version],
     );
+    await this.#revive(id, from, state, event);
     await this.#catchUp(id, from, event);
+  }
+
+  /**
+   * What a late lane had minted beyond here by an older interval was canceled with the end of that one; this interval
+   * hears it, and the catch-up mints nothing that is there already.
+   */
+  async #revive(id: string, from: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+    await this.#tx.query(
+      `with again as (
+         update ops.webhook_deliveries set status = 'pending', updated_at = clock_timestamp()
+         where endpoint_id = $1 and status = 'canceled' and replay_id is null and position >= $2
+           and type = any($3::text[]) and event_time >= $4
+         returning *
+       )
+       insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+         leased, attempt, tries, trigger, forced)
+       select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
+         coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'scheduled', false
+       from again`,
+      [id, from, typesOf(state.events), new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs)],
+    );
   }
 
   /** NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Lane } from '#contracts/ports/log.ts';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
+import type { WebhookCommand } from '#domain/webhook.ts';
 import { keyVersionsInUse } from '#services/webhooks/endpoints.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import { type Given, scheduledPost } from '#test/support/projecting.ts';
@@ -312,6 +313,37 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     );
     await running.stop();
   });
+
+  const ends: readonly (readonly [string, WebhookCommand])[] = [
+    ['us', { type: 'Disable', reason: 'gone', seenRevision: 0 }],
+    ['a person', { type: 'Update', changes: { active: false } }],
+    ['a filter', { type: 'Update', changes: { events: ['post.created'] } }],
+  ];
+  for (const [who, off] of ends) {
+    t(`a late end by ${who}, and a beginning after it: what was minted beyond both is sent after all`, async () => {
+      const workspaceId = tenant();
+      const endpointId = await world.register(['client.created'], workspaceId);
+      const begun = world.dispatch();
+      await world.settled();
+      await begun.stop();
+      await world.act(endpointId, off, { workspaceId });
+      await world.append([clientCreated()], workspaceId);
+      const changes = who === 'a filter' ? { events: ['client.created'] } : { active: true };
+      await world.act(endpointId, { type: 'Update', changes }, { workspaceId });
+      await world.append([clientCreated()], workspaceId);
+      const hand = new HandLog();
+      const running = world.dispatch({ log: hand });
+      const give = giver(hand, await world.records());
+      await give('workspace');
+      await give('webhooks');
+      const missed = who === 'us' ? ['pending', true] : ['canceled', false];
+      assert.deepEqual(
+        (await world.deliveries(endpointId)).map(({ status, queued }) => [status, queued !== null]),
+        [missed, ['pending', true]],
+      );
+      await running.stop();
+    });
+  }
 
   t('a lane that is late mints what lies before the end of the interval, and nothing behind it', async () => {
     const workspaceId = tenant();
