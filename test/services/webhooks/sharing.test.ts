@@ -35,7 +35,9 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     const stopped = running.stop();
     for (const release of held) release();
     await stopped;
-    assert.equal((await world.delivery(waiting[1_499] ?? '')).status, 'pending');
+    // They were due in the same instant, so which 64 went first is nobody's to say.
+    const states = await world.pool.query('select status from ops.webhook_deliveries where id = any($1)', [waiting]);
+    assert.equal(states.rows.filter(({ status }) => status === 'pending').length, 1_500 - 64);
     await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [stuck]);
   });
 
