@@ -54,7 +54,11 @@ export const commands: readonly Command[] = [
   { usage: 'key list [--workspace ID]', about: 'keys, without their secrets', run: listKeys },
   { usage: 'key rotate <key>', about: 'a new secret, shown once; the former works 24 hours more', run: rotateKey },
   { usage: 'key revoke <key>', about: 'ends a key within a second', run: revokeKey },
-  { usage: 'session <member>', about: 'a first-party session token for 15 minutes, shown once', run: session },
+  {
+    usage: 'session <member> [--mode MODE]',
+    about: 'a first-party session token for 15 minutes, shown once; MODE: live (the default) or test',
+    run: session,
+  },
   { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',

@@ -1,5 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import type { Role } from '#schemas/common.ts';
+import type { Mode, Role } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { type Admin, caughtUp, UsageError } from './context.ts';
 
@@ -19,6 +19,12 @@ export const idOf = (text: string, what: string): string => {
   const id = text.toLowerCase();
   if (!form.test(id)) throw new UsageError(`${JSON.stringify(text)} is no id of a ${what}.`);
   return id;
+};
+
+/** @throws UsageError */
+export const modeOf = (text: string): Mode => {
+  if (text !== 'live' && text !== 'test') throw new UsageError('--mode is test or live.');
+  return text;
 };
 
 export const liveWorkspaces = async (admin: Admin): Promise<readonly FoundWorkspace[]> => {

@@ -2,19 +2,13 @@ import { apikey } from '#domain/apikey.ts';
 import { Rejection } from '#domain/decider.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#runtime/provision.ts';
 import { scopes } from '#schemas/apikey.ts';
-import type { Mode } from '#schemas/common.ts';
 import type { Given } from './commands.ts';
 import { type Admin, type Answer, caughtUp, shown, UsageError } from './context.ts';
-import { idOf, workspaceOf } from './find.ts';
+import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** API keys: what only the one who makes them ever sees. */
 
 const dayMs = 86_400_000;
-
-const modeOf = (text: string): Mode => {
-  if (text !== 'live' && text !== 'test') throw new UsageError('--mode is test or live.');
-  return text;
-};
 
 const daysOf = (text: string): number => {
   const days = Number(text);

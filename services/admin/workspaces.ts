@@ -8,7 +8,7 @@ import { mintSession } from '#runtime/sessions.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import type { Given } from './commands.ts';
 import { type Admin, type Answer, shown, UsageError } from './context.ts';
-import { idOf, liveWorkspaces, workspaceOf, workspaceOfMember } from './find.ts';
+import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './find.ts';
 
 /** Agencies and their people. */
 
@@ -100,10 +100,12 @@ export const removeMember = async (admin: Admin, { at }: Given): Promise<Answer>
   return { workspaceId, memberId, removed: true };
 };
 
-export const session = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const session = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
   const memberId = idOf(at(0), 'member');
   const { id: workspaceId } = await workspaceOfMember(admin, memberId);
   const { secrets, store, operator } = admin;
-  const { token, expiresAt } = await mintSession({ store, secrets, clock: operator.clock }, { workspaceId, memberId });
-  return { workspaceId, memberId, expiresAt, secret: token };
+  const mode = modeOf(flag('mode') ?? 'live');
+  const ids = { workspaceId, memberId, mode };
+  const { token, expiresAt } = await mintSession({ store, secrets, clock: operator.clock }, ids);
+  return { ...ids, expiresAt, secret: token };
 };

@@ -1,3 +1,4 @@
+import { testTwinIdOf } from '#domain/ids.ts';
 import { roleOfMember } from '#projections/workspaces.ts';
 import { openSession } from '#runtime/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
@@ -21,7 +22,7 @@ export class Sessions {
     const { pool, secrets, clock } = this.#deps;
     const session = openSession(secrets, token);
     if (session === null) throw new Refusal('invalid_token', 'No such token is known.');
-    const { id, memberId, workspaceId, expiresAt } = session;
+    const { id, memberId, workspaceId, mode, expiresAt } = session;
     if (expiresAt <= new Date(clock()).toISOString()) {
       throw new Refusal('token_expired', `This session ended at ${expiresAt}.`);
     }
@@ -33,8 +34,8 @@ export class Sessions {
       memberId,
       role,
       scopes,
-      mode: 'live',
-      workspaceId,
+      mode,
+      workspaceId: mode === 'live' ? workspaceId : testTwinIdOf(workspaceId),
       liveWorkspaceId: workspaceId,
       actor: { type: 'member', id: memberId },
     };

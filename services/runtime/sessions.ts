@@ -1,5 +1,6 @@
 import { Rejection } from '#domain/decider.ts';
 import { workspace } from '#domain/workspace.ts';
+import type { Mode } from '#schemas/common.ts';
 import { type DomainStore, uuidv7 } from './domain-store.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -13,6 +14,8 @@ export interface Session {
   readonly memberId: string;
   /** The live workspace. */
   readonly workspaceId: string;
+  /** Whether it acts there or in the sandbox twin. */
+  readonly mode: Mode;
   /** ISO 8601 instant. */
   readonly expiresAt: string;
 }
@@ -25,14 +28,14 @@ export const isSessionToken = (token: string): boolean => token.startsWith(prefi
 /** @throws Rejection not_found where the workspace or the member is not there. */
 export const mintSession = async (
   { store, secrets, clock }: { readonly store: DomainStore; readonly secrets: Secrets; readonly clock: () => number },
-  { workspaceId, memberId }: Pick<Session, 'workspaceId' | 'memberId'>,
+  { workspaceId, memberId, mode }: Pick<Session, 'workspaceId' | 'memberId' | 'mode'>,
 ): Promise<{ readonly token: string; readonly expiresAt: string }> => {
   const { state } = await store.load(workspace, workspaceId);
   if (state.status === 'none' || state.members[memberId] === undefined) {
     throw new Rejection('not_found', 'There is no such member.');
   }
   const expiresAt = new Date(clock() + sessionMs).toISOString();
-  const session: Session = { id: uuidv7(), memberId, workspaceId, expiresAt };
+  const session: Session = { id: uuidv7(), memberId, workspaceId, mode, expiresAt };
   return { token: `${prefix}${secrets.seal('sessions', JSON.stringify(session))}`, expiresAt };
 };
 

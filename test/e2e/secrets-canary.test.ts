@@ -55,7 +55,7 @@ suite('secrets stay secret', { timeoutMs: 180_000 }, (t) => {
     secrets.set('rotated key', rotated);
     const { token: session } = await mintSession(
       { store: world.store, secrets: world.secrets, clock: Date.now },
-      { workspaceId, memberId },
+      { workspaceId, memberId, mode: 'live' },
     );
     secrets.set('session', session);
     await world.settled();

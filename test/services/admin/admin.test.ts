@@ -211,7 +211,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.match(last.output, /at least one Owner/);
   });
 
-  t('a session is its member for 15 minutes, on the live tenant, with the role of the moment', async () => {
+  t('a session is its member for 15 minutes, on the live tenant or its twin, with the role of the moment', async () => {
     const { memberId = '' } = await did('member add --name Sam --role manager');
     const { secret = '', expiresAt = '' } = await did(`session ${memberId}`);
     assert.match(secret, /^sess_/);
@@ -222,6 +222,11 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal(made.status, 200, made.text);
     const { rows } = await pool.query('select metadata from es.events where stream = $1', [`client-${made.data.id}`]);
     assert.deepEqual(JSON.parse(rows[0].metadata).actor, { type: 'member', id: memberId });
+    const { secret: sandbox = '' } = await did(`session ${memberId} --mode test`);
+    const { data: twin } = await answers(sandbox, 200);
+    assert.equal(twin.mode, 'test');
+    assert.equal((await caller(sandbox).get(`/clients/${made.data.id}`)).status, 404, 'the live client is not there');
+    assert.match((await admin(`session ${memberId} --mode both`)).output, /--mode is test or live/);
     await did(`member role ${memberId} viewer`);
     await until('the role counts', async () => {
       const refused = await caller(secret).post('/clients', { name: 'No', type: 'brand' });
