@@ -42,6 +42,8 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       const { [memberId]: _removed, ...members } = row.members;
       return { ...row, members };
     }),
+    AnalyticsRefreshRequested: change((row) => row),
+    AnalyticsRefreshed: change((row) => row),
   },
 });
 

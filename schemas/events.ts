@@ -4,7 +4,9 @@ import { apikeyEvents } from './apikey.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
+import { accountmetricsEvents, targetmetricsEvents } from './metrics.ts';
 import { postEvents } from './post.ts';
+import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents } from './target.ts';
 import { webhookEvents } from './webhook.ts';
@@ -39,5 +41,8 @@ export const eventCatalogue: EventCatalogue = {
   target: first(targetEvents),
   media: first(mediaEvents),
   webhook: first(webhookEvents),
+  targetmetrics: first(targetmetricsEvents),
+  accountmetrics: first(accountmetricsEvents),
+  report: first(reportEvents),
   request: first(requestEvents),
 };

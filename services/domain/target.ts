@@ -67,6 +67,8 @@ export type TargetState =
       readonly externalId: string;
       readonly permalink: string | null;
       readonly publishedAt: string;
+      /** When the network was seen to have it no more. */
+      readonly removedAt: string | null;
     })
   | (Common & { readonly status: 'failed'; readonly dueAt: string; readonly failure: Failure })
   | (Common & { readonly status: 'canceled'; readonly dueAt: string });
@@ -136,6 +138,8 @@ export type TargetCommand =
       readonly policy: RetryPolicy;
     })
   | (Claim & { readonly type: 'RecordUnknown'; readonly failure: Failure; readonly reconcileAt: string })
+  /** The post is not on its network any more; `observedAt`: by the network's clock. */
+  | { readonly type: 'RecordRemoved'; readonly observedAt: string }
   | { readonly type: 'RefuseAtClaim'; readonly failure: Failure; readonly part?: number | undefined }
   | {
       readonly type: 'Settle';
@@ -371,6 +375,10 @@ const decide = (command: TargetCommand, state: TargetState): readonly TargetEven
       ];
     }
 
+    case 'RecordRemoved':
+      if (state.status !== 'published' || state.removedAt !== null) return [];
+      return [{ type: 'TargetRemovedOnPlatform', data: { observedAt: command.observedAt } }];
+
     case 'Settle': {
       const now = existing(state);
       if (now.status !== 'outcome_unknown')
@@ -528,11 +536,12 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetHandedToPlatform':
     case 'TargetFirstCommentPosted':
     case 'TargetFirstCommentFailed':
-    case 'TargetRemovedOnPlatform':
       return state;
+    case 'TargetRemovedOnPlatform':
+      return state.status === 'published' ? { ...state, removedAt: event.data.observedAt } : state;
     case 'TargetPublished': {
       const { externalId, permalink, publishedAt } = event.data;
-      return { ...same, status: 'published', externalId, permalink, publishedAt };
+      return { ...same, status: 'published', externalId, permalink, publishedAt, removedAt: null };
     }
     case 'TargetFailed':
       return { ...same, status: 'failed', attempts: event.data.attempt, failure: event.data.failure };
@@ -559,6 +568,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
         externalId: externalId ?? '',
         permalink,
         publishedAt: publishedAt ?? fact.occurredAt,
+        removedAt: null,
       };
     }
     case 'TargetRequeued': {

@@ -7,7 +7,9 @@ import { client } from '#domain/client.ts';
 import { clientname } from '#domain/clientname.ts';
 import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
+import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import { post } from '#domain/post.ts';
+import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
 import { target } from '#domain/target.ts';
 import { webhook } from '#domain/webhook.ts';
@@ -46,7 +48,22 @@ suite('event catalogue', (t) => {
   });
 
   t('has a decider for every kind', () => {
-    const deciders = [workspace, apikey, client, clientname, invite, account, media, post, target, webhook, request];
+    const deciders = [
+      workspace,
+      apikey,
+      client,
+      clientname,
+      invite,
+      account,
+      media,
+      post,
+      target,
+      targetmetrics,
+      accountmetrics,
+      webhook,
+      report,
+      request,
+    ];
     deepEqual(deciders.map(({ kind }) => kind).sort(), Object.keys(eventCatalogue).sort());
   });
 

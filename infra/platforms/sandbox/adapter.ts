@@ -13,12 +13,14 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
+import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { partHash, recordKey } from './ids.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
+import { SandboxMetrics } from './metrics.ts';
 import {
   type Container,
   type CreateCall,
@@ -74,12 +76,15 @@ const published = ({ externalId, permalink, visibleAt }: CreatedPost) => ({
   publishedAt: visibleAt.toISOString(),
 });
 
-export class SandboxNetwork implements PlatformAdapter {
+export class SandboxNetwork implements PlatformAdapter, MetricsSource {
   readonly boundaryDeadlineMs: number;
   readonly #network: Network;
   readonly #options: SandboxOptions;
   readonly #ownPool: pg.Pool | null;
   readonly #looker: Looker;
+  readonly #metrics: SandboxMetrics;
+  readonly metricsVersion: string;
+  readonly leastIntervalMs: number;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
@@ -99,6 +104,9 @@ export class SandboxNetwork implements PlatformAdapter {
     // An idle connection that dies is replaced at the next call; without a listener it would end the process.
     this.#ownPool?.on('error', () => {});
     this.#network = new Network(pool);
+    this.#metrics = new SandboxMetrics(this.#network);
+    this.metricsVersion = this.#metrics.metricsVersion;
+    this.leastIntervalMs = this.#metrics.leastIntervalMs;
   }
 
   /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */
@@ -116,6 +124,29 @@ export class SandboxNetwork implements PlatformAdapter {
 
   absenceIsProof(platform: Platform): boolean {
     return rulesOf(platform).publish.absenceIsProof;
+  }
+
+  fetchPostMetrics(...asked: Parameters<MetricsSource['fetchPostMetrics']>) {
+    return this.#metrics.fetchPostMetrics(...asked);
+  }
+
+  fetchAccountMetrics(...asked: Parameters<MetricsSource['fetchAccountMetrics']>) {
+    return this.#metrics.fetchAccountMetrics(...asked);
+  }
+
+  /** By the network's clock, which figures are told by. */
+  now(): Promise<Date> {
+    return this.#network.now();
+  }
+
+  /** Moves the network's clock ahead, for everybody and for good. @param ms more than 0: it never goes back */
+  advance(ms: number): Promise<void> {
+    return this.#network.advance(ms);
+  }
+
+  /** Its owner takes a post away: whoever asks for its figures hears that it is gone. */
+  remove(platform: Platform, externalId: string): Promise<void> {
+    return this.#network.remove(platform, externalId);
   }
 
   /** Every create call the network saw, oldest first. */

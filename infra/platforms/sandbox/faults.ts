@@ -20,9 +20,19 @@
  * | `late`           | answers 504; the post shows after the time given (default 5 s)      | unknown, then present |
  * | `unreadable`     | does not answer when asked whether the post is there                | undecided           |
  *
+ * When asked for figures, of one post or, by the account, of all that it has:
+ *
+ * | fault                 | what the network does                                                              |
+ * |-----------------------|------------------------------------------------------------------------------------|
+ * | `removed`             | has the post no more, from the given age on (`3d`; none given: from the beginning)   |
+ * | `metrics_nonsense`    | tells negatives, 1e308 and words for counts                                        |
+ * | `metrics_down`        | is not there                                                                       |
+ * | `metrics_rate_limit`  | refuses, and names a time by the caller's clock (default 2 s ahead)                |
+ * | `metrics_token_death` | no longer accepts the connection; `token_death` of an account does so too          |
+ *
  * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The count is kept by the
- * network, so it outlives a worker. A duration without a count on `down` and `unreadable` = from the first time on,
- * for that long. An account's fault takes no duration. The directive stays in the text that is published.
+ * network, so it outlives a worker. A duration without a count on `down`, `unreadable` and `metrics_down` = from
+ * the first time on, for that long. An account's fault takes no duration. The directive stays in the text that is published.
  */
 export const faultNames = [
   'rate_limit',
@@ -38,6 +48,11 @@ export const faultNames = [
   'error_after',
   'late',
   'unreadable',
+  'removed',
+  'metrics_nonsense',
+  'metrics_down',
+  'metrics_rate_limit',
+  'metrics_token_death',
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 
@@ -49,14 +64,14 @@ export interface Fault {
   readonly durationMs: number | null;
 }
 
-const factor: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+const factor: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 function words(rest: string): Pick<Fault, 'times' | 'durationMs'> {
   let times: number | null = null;
   let durationMs: number | null = null;
   for (const word of rest.split(/\s+/).filter((part) => part !== '')) {
     const often = /^(\d{1,4})x$/.exec(word);
-    const long = /^(\d{1,7})(ms|s|m)$/.exec(word);
+    const long = /^(\d{1,7})(ms|s|m|h|d)$/.exec(word);
     if (word === 'once') times = 1;
     else if (often) times = Number(often[1]);
     else if (long) durationMs = Number(long[1]) * (factor[long[2] ?? 'ms'] ?? 1);

@@ -71,6 +71,18 @@ export interface LedgerRow {
   readonly refusal: string | null;
 }
 
+/** A post as its figures are made of it. */
+export interface MeasuredPost {
+  readonly targetId: string;
+  readonly externalId: string;
+  readonly content: string;
+  readonly permalink: string | null;
+  /** By the network's clock. */
+  readonly removedAt: Date | null;
+  /** Milliseconds since it showed, by the network's clock. */
+  readonly ageMs: number;
+}
+
 export interface LedgerFilter {
   readonly targetIds?: readonly string[];
   readonly accountIds?: readonly string[];
@@ -87,10 +99,12 @@ const columns = `seq::int as seq, platform, account_id as "accountId", target_id
 const create = `
 with number as (select nextval('sandbox.post_number')::text as n)
 insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of)
+  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of,
+  clock_offset_ms)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
   clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
-  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1)
+  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1),
+  (select offset_ms from sandbox.clock)
 from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
 returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
@@ -156,7 +170,7 @@ export class Network {
    * @param met the target, or a segment of its thread
    */
   async fires(met: string, fault: Fault): Promise<boolean> {
-    const lasting = fault.name === 'down' || fault.name === 'unreadable';
+    const lasting = fault.name === 'down' || fault.name === 'unreadable' || fault.name === 'metrics_down';
     if (fault.times === null && !(lasting && fault.durationMs !== null)) return true;
     const [row] = await this.#query<{ times: number; sinceMs: number }>(
       `insert into sandbox.fired as f (target_id, fault, times) values ($1, $2, 1)
@@ -265,6 +279,50 @@ export class Network {
       [platform, accountId, postId],
     );
     return rows.length > 0;
+  }
+
+  /** By the network's clock. */
+  async now(): Promise<Date> {
+    const [row] = await this.#query<{ now: Date }>(
+      `select clock_timestamp() + offset_ms * interval '1 millisecond' as now from sandbox.clock`,
+      [],
+    );
+    if (row === undefined) throw new NetworkAway('the sandbox network has no clock');
+    return row.now;
+  }
+
+  /** Moves the network's clock ahead, for everybody and for good. @param ms more than 0: it never goes back */
+  async advance(ms: number): Promise<void> {
+    if (!Number.isSafeInteger(ms) || ms <= 0) throw new RangeError('a clock goes ahead by whole milliseconds');
+    await this.#query('update sandbox.clock set offset_ms = offset_ms + $1', [ms]);
+  }
+
+  /** Its owner takes the post away, as far as figures go: now by the network's clock. Again is nothing. */
+  async remove(platform: Platform, postId: string): Promise<void> {
+    await this.#query(
+      `insert into sandbox.removed (platform, post_id, removed_at)
+       select $1, $2, clock_timestamp() + offset_ms * interval '1 millisecond' from sandbox.clock
+       on conflict do nothing`,
+      [platform, postId],
+    );
+  }
+
+  /** Posts of one account that show, with the time it is: their ages are of that moment. */
+  async measured(
+    platform: Platform,
+    accountId: string,
+    targetIds: readonly string[],
+  ): Promise<{ readonly now: Date; readonly found: readonly MeasuredPost[] }> {
+    const now = await this.now();
+    const found = await this.#query<MeasuredPost & pg.QueryResultRow>(
+      `select l.target_id as "targetId", l.post_id as "externalId", l.content, l.permalink, r.removed_at as "removedAt",
+         extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms as "ageMs"
+       from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
+       where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
+         and l.visible_at <= clock_timestamp()`,
+      [platform, accountId, targetIds, now],
+    );
+    return { now, found };
   }
 
   /** Every create call seen, oldest first. */

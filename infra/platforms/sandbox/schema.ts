@@ -4,6 +4,8 @@
  * `visible_at` may lie ahead: accepted later than answered. A keyed create is unique by its key; any other second
  * create of a target, or of one segment of its thread, makes a second post, and its row names the first one in
  * `duplicate_of`. `media` is what the network found the files to be that it was given; `reply_to` the post replied to.
+ * `clock` has one row: how far the network's clock is ahead of ours. `clock_offset_ms` is what it was when the call came, so
+ * that the age of a post is not that of the clock.
  */
 export const schema = `
 begin;
@@ -50,7 +52,22 @@ do $$ begin
     where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'segment') then
     alter table sandbox.ledger add column segment int not null default 0, add column reply_to text;
   end if;
+  if not exists (select from information_schema.columns
+    where table_schema = 'sandbox' and table_name = 'ledger' and column_name = 'clock_offset_ms') then
+    alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
+  end if;
 end $$;
+create table if not exists sandbox.clock (
+  one       boolean primary key default true check (one),
+  offset_ms bigint not null default 0
+);
+insert into sandbox.clock default values on conflict do nothing;
+create table if not exists sandbox.removed (
+  platform   text not null,
+  post_id    text not null,
+  removed_at timestamptz not null,
+  primary key (platform, post_id)
+);
 create unique index if not exists ledger_one_post_a_key on sandbox.ledger (platform, client_key) where keyed and outcome = 'created';
 create index if not exists ledger_by_target on sandbox.ledger (target_id, seq);
 create index if not exists ledger_by_key on sandbox.ledger (platform, client_key) where outcome = 'created';

@@ -335,6 +335,29 @@ suite('target', (t) => {
     ]);
   });
 
+  t('is seen to be gone from its network once, and only where it was published', () => {
+    const removed: TargetEvent = { type: 'TargetRemovedOnPlatform', data: { observedAt: at(900) } };
+    const settled: TargetEvent = {
+      type: 'TargetOutcomeSettled',
+      data: { outcome: 'published', ...there, failure: null, by: 'reconcile' },
+    };
+    for (const published of [situations.published, [...open, settled]]) {
+      given(published)
+        .when({ type: 'RecordRemoved', observedAt: at(900) })
+        .then([removed]);
+      given([...published, removed])
+        .when({ type: 'RecordRemoved', observedAt: at(999) })
+        .then([]);
+      deepEqual(state([...published, removed]), { ...state(published), removedAt: at(900) });
+    }
+    for (const elsewhere of [[], ...except('published')]) {
+      given(elsewhere)
+        .when({ type: 'RecordRemoved', observedAt: at(900) })
+        .then([]);
+      deepEqual(state([...elsewhere, removed]), state(elsewhere));
+    }
+  });
+
   t('whatever is asked of it in whatever order: one boundary an attempt, no way out of an end but a retry', () => {
     const seed = seeded('target commands').seed;
     const number = fc.integer({ min: 0, max: 3 });

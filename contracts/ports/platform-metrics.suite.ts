@@ -1,0 +1,164 @@
+/**
+ * What every source of figures must do. An adapter's test hands over a harness: posts on a network that can be made to
+ * fail. Cases work on posts of their own.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { PostFigures } from '#schemas/metrics.ts';
+import type { Cases } from './platform.suite.ts';
+import type { PublishRequest } from './platform.ts';
+import type { MetricsAnswer, MetricsSource, MetricsSubject } from './platform-metrics.ts';
+
+/** What the network is told to do when it is asked for figures of one post. */
+export type MetricsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
+
+export interface MetricsHarness {
+  readonly source: MetricsSource;
+  readonly platforms: readonly Platform[];
+  close(): Promise<void>;
+  account(platform: Platform): PublishRequest['account'];
+  /** A post that is out. `fault` strikes once. */
+  publish(platform: Platform, account: PublishRequest['account'], fault?: MetricsFault): Promise<MetricsSubject>;
+  /** Takes it off the network. */
+  remove(platform: Platform, post: MetricsSubject): Promise<void>;
+  /** Some days pass on the network. */
+  pass(): Promise<void>;
+}
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const never = new AbortController().signal;
+
+export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): void {
+  let harness: MetricsHarness;
+  t.before(async () => {
+    harness = await start();
+  });
+  t.after(() => harness?.close());
+
+  const one = async (platform: Platform, account: PublishRequest['account'], post: MetricsSubject) => {
+    const answers = await harness.source.fetchPostMetrics(platform, account, [post], never);
+    assert.equal(answers.length, 1);
+    return answers[0] as MetricsAnswer;
+  };
+  const figuresOf = (platform: Platform, post: MetricsSubject, answer: MetricsAnswer): PostFigures => {
+    assert.equal(answer.kind, 'told', `${platform}: ${JSON.stringify(answer)}`);
+    if (answer.kind !== 'told') throw new Error('unreachable');
+    assert.match(answer.observedAt, instant);
+    assert.deepEqual(JSON.parse(JSON.stringify(answer.raw)), answer.raw, 'raw is JSON');
+    const mapped = postFiguresOf(platform, post.use, answer.raw, { hasVideo: post.hasVideo });
+    assert.ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? `${platform}: ${mapped.reason}` : '');
+    return mapped.figures;
+  };
+
+  t('tells of each post, in their order, figures that the network’s table can read', async () => {
+    for (const platform of harness.platforms) {
+      const account = harness.account(platform);
+      const posts = [await harness.publish(platform, account), await harness.publish(platform, account)];
+      await harness.pass();
+      const asked = [posts[1], posts[0], posts[1]] as MetricsSubject[];
+      const answers = await harness.source.fetchPostMetrics(platform, account, asked, never);
+      assert.equal(answers.length, 3);
+      const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as MetricsAnswer));
+      assert.deepEqual(figures[0], figures[2], 'the same post');
+      for (const told of figures) assert.equal(typeof told.comments, 'number', platform);
+    }
+  });
+
+  t('tells of an account its followers', async () => {
+    for (const platform of harness.platforms) {
+      const answer = await harness.source.fetchAccountMetrics(platform, harness.account(platform), never);
+      assert.ok(answer.kind === 'told', platform);
+      assert.match(answer.observedAt, instant);
+      const mapped = accountFiguresOf(platform, answer.raw);
+      assert.ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? `${platform}: ${mapped.reason}` : '');
+      assert.equal(typeof mapped.figures.followerCount, 'number', platform);
+    }
+  });
+
+  t('time goes on between two answers', async () => {
+    const [platform] = harness.platforms as [Platform];
+    const account = harness.account(platform);
+    const post = await harness.publish(platform, account);
+    const before = await one(platform, account, post);
+    await harness.pass();
+    const after = await one(platform, account, post);
+    assert.ok(before.kind === 'told' && after.kind === 'told');
+    assert.ok(before.observedAt < after.observedAt);
+  });
+
+  t('of nothing it tells nothing', async () => {
+    const [platform] = harness.platforms as [Platform];
+    assert.deepEqual(await harness.source.fetchPostMetrics(platform, harness.account(platform), [], never), []);
+  });
+
+  t('says that a post is gone, and goes on with the others', async () => {
+    for (const platform of harness.platforms) {
+      const account = harness.account(platform);
+      const [gone, stays] = [await harness.publish(platform, account), await harness.publish(platform, account)];
+      await harness.remove(platform, gone);
+      const answers = await harness.source.fetchPostMetrics(platform, account, [gone, stays], never);
+      assert.deepEqual(
+        answers.map(({ kind }) => kind),
+        ['removed', 'told'],
+        platform,
+      );
+      assert.ok(answers[0]?.kind === 'removed');
+      assert.match(answers[0].observedAt, instant);
+    }
+  });
+
+  t('tells an account nothing of another one’s posts', async () => {
+    for (const platform of harness.platforms) {
+      const post = await harness.publish(platform, harness.account(platform));
+      const other = { ...harness.account(platform), id: randomUUID() };
+      const answer = await one(platform, other, post);
+      assert.ok(answer.kind === 'removed' && answer.raw === null, `${platform}: ${JSON.stringify(answer)}`);
+    }
+  });
+
+  const faults: Readonly<Record<Exclude<MetricsFault, 'nonsense'>, (answer: MetricsAnswer) => void>> = {
+    down: (answer) => assert.equal(answer.kind, 'unavailable'),
+    token_death: (answer) => assert.equal(answer.kind, 'reauth_required'),
+    rate_limit: (answer) => {
+      assert.ok(answer.kind === 'rate_limited');
+      assert.match(answer.retryAt, instant);
+    },
+  };
+  for (const [fault, check] of Object.entries(faults) as [keyof typeof faults, (answer: MetricsAnswer) => void][]) {
+    t(`answers when its network does not: ${fault}`, async () => {
+      for (const platform of harness.platforms) {
+        const account = harness.account(platform);
+        const [fails, stays] = [
+          await harness.publish(platform, account, fault),
+          await harness.publish(platform, account),
+        ];
+        const answers = await harness.source.fetchPostMetrics(platform, account, [fails, stays], never);
+        check(answers[0] as MetricsAnswer);
+        assert.equal((await one(platform, account, fails)).kind, 'told', `${platform}: it struck once`);
+      }
+    });
+  }
+
+  t('hands on nonsense as it came, for the table to refuse', async () => {
+    for (const platform of harness.platforms) {
+      const account = harness.account(platform);
+      const post = await harness.publish(platform, account, 'nonsense');
+      await harness.pass();
+      const answer = await one(platform, account, post);
+      assert.ok(answer.kind === 'told');
+      assert.equal(postFiguresOf(platform, post.use, answer.raw).kind, 'nonsense', platform);
+      figuresOf(platform, post, await one(platform, account, post));
+    }
+  });
+
+  t('asks nobody once it was told to stop', async () => {
+    const [platform] = harness.platforms as [Platform];
+    const account = harness.account(platform);
+    const post = await harness.publish(platform, account);
+    const stopped = AbortSignal.abort();
+    await assert.rejects(harness.source.fetchPostMetrics(platform, account, [post], stopped), { name: 'AbortError' });
+    await assert.rejects(harness.source.fetchAccountMetrics(platform, account, stopped), { name: 'AbortError' });
+  });
+}

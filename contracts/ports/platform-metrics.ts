@@ -1,0 +1,49 @@
+/** A social network as it is asked for figures. Part of every platform adapter; the sandbox tells those of its own posts. */
+import type { Platform } from '#schemas/common.ts';
+import type { MediaUse } from '#schemas/media.ts';
+import type { Json, PublishRequest } from './platform.ts';
+
+/** A post as its network is asked about it. */
+export interface MetricsSubject {
+  readonly targetId: string;
+  readonly externalId: string;
+  /** ISO 8601. */
+  readonly publishedAt: string;
+  /** How its media went out; `feed` for text too. */
+  readonly use: MediaUse;
+  readonly hasVideo: boolean;
+}
+
+/**
+ * What a network told. `raw` holds its own members by its own names (see `services/domain/platforms/metrics/`), nothing
+ * added: a member that it does not tell is not there. `observedAt`: ISO 8601, by its own clock.
+ */
+export type MetricsAnswer =
+  | { readonly kind: 'told'; readonly raw: Json; readonly observedAt: string }
+  /** The post is gone from the network, which can still be asked. `raw`: the last it tells of it, null if nothing. */
+  | { readonly kind: 'removed'; readonly raw: Json | null; readonly observedAt: string }
+  /** `retryAt`: ISO 8601, by our own clock. */
+  | { readonly kind: 'rate_limited'; readonly retryAt: string }
+  | { readonly kind: 'reauth_required'; readonly reason: string }
+  /** Away, or not willing now: ask again later. */
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+export interface MetricsSource {
+  /** Adapter and version of what it asks for: `sandbox/1`. */
+  readonly metricsVersion: string;
+  /** Milliseconds: what was asked less than this ago is not asked again because a person wants it fresh. */
+  readonly leastIntervalMs: number;
+  /** One answer for each post, in their order. @param signal aborts the calls */
+  fetchPostMetrics(
+    platform: Platform,
+    account: PublishRequest['account'],
+    posts: readonly MetricsSubject[],
+    signal: AbortSignal,
+  ): Promise<readonly MetricsAnswer[]>;
+  /** Figures of the account on the network's own day before `observedAt`, its followers now, its demographics. */
+  fetchAccountMetrics(
+    platform: Platform,
+    account: PublishRequest['account'],
+    signal: AbortSignal,
+  ): Promise<MetricsAnswer>;
+}

@@ -1,0 +1,85 @@
+/**
+ * How often a post or an account was seen and by how many: pure functions of an id and of time, so that whoever asks
+ * twice hears the same, and nothing has to be remembered.
+ */
+import { createHash } from 'node:crypto';
+import type { Platform } from '#schemas/common.ts';
+
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
+
+/** 0 to 1, the same for the same words. */
+export const chance = (...words: readonly (string | number)[]): number =>
+  createHash('sha256').update(words.join('\n')).digest().readUIntBE(0, 6) / 2 ** 48;
+
+const between = (low: number, high: number, at: number): number => low + (high - low) * at;
+
+/** Time in which a post is seen by two thirds of those who will ever see it. */
+const spreadMs: Readonly<Record<Platform, number>> = {
+  x: 8 * hourMs,
+  threads: 10 * hourMs,
+  bluesky: 10 * hourMs,
+  telegram: 14 * hourMs,
+  facebook: 20 * hourMs,
+  instagram: 30 * hourMs,
+  linkedin: 2 * dayMs,
+  tiktok: 3 * dayMs,
+  youtube: 15 * dayMs,
+  pinterest: 30 * dayMs,
+};
+
+/** Now and then a network takes back what it had counted: on one day of an age in fifteen a fiftieth of it. */
+const corrected = (id: string, ageMs: number): number => {
+  let left = 1;
+  for (let day = 2; day <= Math.min(ageMs / dayMs, 100); day += 1)
+    if (chance(id, 'correction', day) < 1 / 15) left *= 0.98;
+  return left;
+};
+
+/** Counts of one post. Each is the same part of the views at any age, so that what was smaller stays smaller. */
+export interface Counting {
+  readonly views: number;
+  /** @param low, high the part of the views, 0 to 1, between which it lies for this post */
+  part(name: string, low: number, high: number): number;
+  /** The same for this post at any age. */
+  fixed(name: string, low: number, high: number): number;
+}
+
+export function countingOf(platform: Platform, id: string, ageMs: number): Counting {
+  const age = Math.max(ageMs, 0);
+  const total = Math.exp(between(Math.log(300), Math.log(30_000), chance(id, 'total')));
+  const seen = total * (1 - Math.exp(-age / spreadMs[platform])) * corrected(id, age);
+  const fixed: Counting['fixed'] = (name, low, high) => between(low, high, chance(id, name));
+  return {
+    views: Math.floor(seen),
+    part: (name, low, high) => Math.floor(Math.floor(seen) * fixed(name, low, high)),
+    fixed,
+  };
+}
+
+const epochMs = Date.UTC(2025, 0, 1);
+
+/** Grows by a thousandth a day or so, and loses some of them on some days. */
+export function followersOf(id: string, nowMs: number): number {
+  const start = Math.exp(between(Math.log(400), Math.log(40_000), chance(id, 'followers')));
+  const days = Math.max((nowMs - epochMs) / dayMs, 0);
+  const drift = 1 + days * between(0.0002, 0.0015, chance(id, 'growth'));
+  const mood = 1 + between(-0.003, 0.003, chance(id, 'mood', Math.floor(days)));
+  return Math.floor(start * drift * mood);
+}
+
+/** What an account saw on the day before `nowMs`, of the network's own days. */
+export function countingOfDay(id: string, nowMs: number): Counting {
+  const day = Math.floor(nowMs / dayMs) - 1;
+  const views = Math.floor(followersOf(id, day * dayMs) * between(0.2, 0.6, chance(id, 'views', day)));
+  const fixed: Counting['fixed'] = (name, low, high) => between(low, high, chance(id, name, day));
+  return { views, part: (name, low, high) => Math.floor(views * fixed(name, low, high)), fixed };
+}
+
+/** A whole cut into parts by weight; the first takes what is left over. */
+export function cut(whole: number, weights: Readonly<Record<string, number>>): Record<string, number> {
+  const sum = Object.values(weights).reduce((all, one) => all + one, 0);
+  const parts = Object.entries(weights).map(([label, weight]) => [label, Math.floor((whole * weight) / sum)] as const);
+  const rest = whole - parts.reduce((all, [, part]) => all + part, 0);
+  return Object.fromEntries(parts.map(([label, part], place) => [label, place === 0 ? part + rest : part]));
+}

@@ -1,0 +1,133 @@
+/** The sandbox network as it is asked for figures. It tells those of its own posts, by a clock that can be moved ahead. */
+import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import type { MetricsAnswer, MetricsSource, MetricsSubject } from '#contracts/ports/platform-metrics.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type Fault, type FaultName, faultsOf } from './faults.ts';
+import { type MeasuredPost, type Network, NetworkAway } from './network.ts';
+import { accountAnswer } from './told-accounts.ts';
+import { postAnswer } from './told-posts.ts';
+
+type Account = PublishRequest['account'];
+
+const away = (reason: string): MetricsAnswer => ({ kind: 'unavailable', reason });
+
+/** Faults of reading, in the order in which they are met. */
+const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => MetricsAnswer>>> = {
+  token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
+  metrics_token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
+  metrics_rate_limit: ({ durationMs }) => ({
+    kind: 'rate_limited',
+    retryAt: new Date(Date.now() + (durationMs ?? 2000)).toISOString(),
+  }),
+  metrics_down: () => away('503 Service Unavailable'),
+};
+
+export class SandboxMetrics implements MetricsSource {
+  readonly metricsVersion = 'sandbox/1';
+  readonly leastIntervalMs = 0;
+  readonly #network: Network;
+
+  constructor(network: Network) {
+    this.#network = network;
+  }
+
+  async fetchPostMetrics(
+    platform: Platform,
+    account: Account,
+    posts: readonly MetricsSubject[],
+    signal: AbortSignal,
+  ): Promise<readonly MetricsAnswer[]> {
+    signal.throwIfAborted();
+    if (posts.length === 0) return [];
+    try {
+      const own = faultsOf('', account.username);
+      const refused = await this.#refusal(`metrics/${account.id}`, own);
+      if (refused !== null) return posts.map(() => refused);
+      const targetIds = posts.map(({ targetId }) => targetId);
+      const { now, found } = await this.#network.measured(platform, account.id, targetIds);
+      signal.throwIfAborted();
+      const answers: MetricsAnswer[] = [];
+      for (const post of posts) {
+        const known = found.find(
+          ({ targetId, externalId }) => targetId === post.targetId && externalId === post.externalId,
+        );
+        answers.push(await this.#told(platform, post, known, now, own));
+      }
+      return answers;
+    } catch (error) {
+      if (error instanceof NetworkAway) return posts.map(() => away(error.message));
+      throw error;
+    }
+  }
+
+  /** Of a post it does not have it cannot say whether it ever had it. */
+  async #told(
+    platform: Platform,
+    post: MetricsSubject,
+    known: MeasuredPost | undefined,
+    now: Date,
+    own: readonly Fault[],
+  ): Promise<MetricsAnswer> {
+    const observedAt = now.toISOString();
+    const removed = { kind: 'removed', raw: null, observedAt } as const;
+    if (known === undefined || (known.removedAt !== null && known.removedAt <= now)) return removed;
+    // A text that cost the account its token when it was published does not do so again.
+    const scripted = faultsOf(known.content, null).filter(({ name }) => name !== 'token_death');
+    const met = `metrics/${post.targetId}`;
+    const refused = await this.#refusal(met, scripted);
+    if (refused !== null) return refused;
+    const gone = [...own, ...scripted].find(({ name }) => name === 'removed');
+    if (gone !== undefined && known.ageMs >= (gone.durationMs ?? 0)) return removed;
+    const raw = postAnswer({ platform, post, permalink: known.permalink, ageMs: known.ageMs });
+    const nonsense = await this.#strikes(met, [...own, ...scripted], 'metrics_nonsense');
+    return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt };
+  }
+
+  async fetchAccountMetrics(platform: Platform, account: Account, signal: AbortSignal): Promise<MetricsAnswer> {
+    signal.throwIfAborted();
+    try {
+      const own = faultsOf('', account.username);
+      const met = `metrics/${account.id}/account`;
+      const refused = await this.#refusal(met, own);
+      if (refused !== null) return refused;
+      const now = await this.#network.now();
+      signal.throwIfAborted();
+      const raw = accountAnswer(platform, account.externalId, now.getTime());
+      const nonsense = await this.#strikes(met, own, 'metrics_nonsense');
+      return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt: now.toISOString() };
+    } catch (error) {
+      if (error instanceof NetworkAway) return away(error.message);
+      throw error;
+    }
+  }
+
+  async #strikes(met: string, faults: readonly Fault[], name: FaultName): Promise<Fault | null> {
+    const fault = faults.find((one) => one.name === name);
+    return fault !== undefined && (await this.#network.fires(met, fault)) ? fault : null;
+  }
+
+  async #refusal(met: string, faults: readonly Fault[]): Promise<MetricsAnswer | null> {
+    for (const [name, answer] of Object.entries(refusals) as [FaultName, (fault: Fault) => MetricsAnswer][]) {
+      const fault = await this.#strikes(met, faults, name);
+      if (fault !== null) return answer(fault);
+    }
+    return null;
+  }
+}
+
+/** Every number of it as no network may tell it: the first negative, the others too great, or text, in turn. */
+function spoilt(raw: Json): Json {
+  let met = 0;
+  const spoil = (value: Json): Json => {
+    if (typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value))) {
+      met += 1;
+      return [-1, 1e308, 'many'][(met - 1) % 3] ?? -1;
+    }
+    if (Array.isArray(value)) return value.map(spoil);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, spoil(one as Json)]));
+  };
+  const told = spoil(raw);
+  // An answer without a number, which none can be wrong in.
+  return met === 0 ? [told] : told;
+}

@@ -1,0 +1,141 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
+
+/**
+ * What networks told of posts and accounts. In every set of figures absent means that nobody asked the network, null that
+ * it does not tell, 0 that it told zero. Figures are lifetime counts at `observedAt`, as the network gave them.
+ */
+
+const most = Number.MAX_SAFE_INTEGER;
+const Count = Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: most })));
+const Label = Type.String({ maxLength: 100 });
+const Counts = Type.Record(Label, Type.Integer({ minimum: 0, maximum: most }));
+const Text = (maxLength: number) => Type.String({ maxLength });
+
+/** Members of spec 2.8 but the derived ones, in its order. */
+export const PostFigures = Type.Object({
+  impressions: Count,
+  reach: Count,
+  likes: Count,
+  comments: Count,
+  shares: Count,
+  saves: Count,
+  clicks: Count,
+  permalink: Type.Optional(Nullable(Text(2000))),
+  reactionsByType: Type.Optional(
+    Nullable(Type.Object({ like: Count, love: Count, wow: Count, haha: Count, sad: Count, angry: Count })),
+  ),
+  clicksByType: Type.Optional(Nullable(Counts)),
+  profileActivity: Type.Optional(Nullable(Counts)),
+  navigation: Type.Optional(Nullable(Type.Object({ forward: Count, tap_back: Count, exit: Count, next_story: Count }))),
+  follows: Count,
+  profileVisits: Count,
+  linkClicks: Count,
+  totalInteractions: Count,
+  reposts: Count,
+  quotes: Count,
+  videoViews: Count,
+  videoCompletions: Count,
+  /** Decimal string, 0 to 1. */
+  skipRate: Type.Optional(Nullable(Type.String({ pattern: '^(0(\\.\\d{1,6})?|1(\\.0{1,6})?)$' }))),
+  watchTimeMinutes: Count,
+  avgViewDurationSeconds: Count,
+  /** 0 to 100. */
+  avgViewPercentage: Type.Optional(Nullable(Type.Number({ minimum: 0, maximum: 1000 }))),
+  subscribersGained: Count,
+  subscribersLost: Count,
+  audienceRetention: Type.Optional(
+    Nullable(
+      Type.Array(
+        Type.Object({
+          position: Type.Number({ minimum: 0, maximum: 1 }),
+          ratio: Type.Number({ minimum: 0, maximum: 100 }),
+        }),
+        { maxItems: 200 },
+      ),
+    ),
+  ),
+  trafficSources: Type.Optional(Nullable(Counts)),
+  audienceBreakdown: Type.Optional(Nullable(Type.Record(Label, Type.Record(Label, Type.Number({ minimum: 0 }))))),
+});
+export type PostFigures = Static<typeof PostFigures>;
+
+/** Of an account. `followerCount` is a snapshot; the others are of the one day `day`, in the network's own days. */
+export const AccountFigures = Type.Object({
+  followerCount: Count,
+  profileViews: Count,
+  accountsEngaged: Count,
+  profileLinkTaps: Count,
+  videoViews: Count,
+  videoWatchTimeMinutes: Count,
+  contentPlays: Count,
+});
+export type AccountFigures = Static<typeof AccountFigures>;
+
+/** Dimension, label, count: as the network names them. */
+export const Demographics = Type.Record(Label, Counts);
+export type Demographics = Static<typeof Demographics>;
+
+/** `YYYY-MM-DD`. */
+export const LocalDate = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$' });
+
+const about = {
+  accountId: Uuid,
+  clientId: Uuid,
+  platform: Platform,
+  /** When the network answered, by its own clock. */
+  observedAt: Instant,
+  /** The day of `observedAt` in the workspace's zone as it was then; the grains are of these days. */
+  day: LocalDate,
+  /** Adapter and version of its mapping: `sandbox/1`. */
+  source: Type.String({ minLength: 1, maxLength: 100 }),
+  /** The network's own figures, as they came. */
+  raw: Type.Unknown(),
+} as const;
+
+export const targetmetricsEvents = {
+  TargetMetricsObserved: Type.Object({
+    ...about,
+    targetId: Uuid,
+    postId: Uuid,
+    externalId: Type.String({ minLength: 1, maxLength: 500 }),
+    publishedAt: Instant,
+    figures: PostFigures,
+    /** The post is not on the network any more; its figures are final, and those of the last look before. */
+    platformRemovedAt: Nullable(Instant),
+  }),
+} as const;
+export type TargetMetricsEvent = EventOf<typeof targetmetricsEvents>;
+
+export const accountmetricsEvents = {
+  AccountMetricsObserved: Type.Object({
+    ...about,
+    figures: AccountFigures,
+    /** Absent: not asked for; null: the network does not tell. A snapshot of now. */
+    demographics: Type.Optional(Nullable(Demographics)),
+  }),
+} as const;
+export type AccountMetricsEvent = EventOf<typeof accountmetricsEvents>;
+
+/** Counters that add up over days as gains, and over posts; their order is that of the bits in `fetched`. */
+export const counters = [
+  'impressions',
+  'reach',
+  'likes',
+  'comments',
+  'shares',
+  'saves',
+  'clicks',
+  'follows',
+  'profileVisits',
+  'linkClicks',
+  'totalInteractions',
+  'reposts',
+  'quotes',
+  'videoViews',
+  'videoCompletions',
+  'watchTimeMinutes',
+  'subscribersGained',
+  'subscribersLost',
+] as const satisfies readonly (keyof PostFigures)[];
+export type Counter = (typeof counters)[number];

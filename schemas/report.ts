@@ -1,0 +1,69 @@
+import { type Static, Type } from 'typebox';
+import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
+import { LocalDate } from './metrics.ts';
+
+/** A saved report: what it is about, when it runs by itself, and its runs. A completed run never changes. */
+
+export const reportFormats = ['csv', 'json', 'pdf'] as const;
+export const ReportFormat = Type.Enum([...reportFormats]);
+export type ReportFormat = (typeof reportFormats)[number];
+
+export const ReportDefinition = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  kind: Type.Enum(['workspace', 'client', 'account']),
+  filters: Type.Object({
+    clientId: Nullable(Uuid),
+    socialAccountId: Nullable(Uuid),
+    platform: Nullable(Platform),
+  }),
+  /** Days before the day of the run, that day left out; or the calendar month or week before it. */
+  window: Type.Enum(['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month']),
+  formats: Type.Array(ReportFormat, { minItems: 1, maxItems: 3 }),
+  /** In the workspace's zone. Null: it runs when somebody asks. */
+  schedule: Nullable(
+    Type.Object({
+      every: Type.Enum(['day', 'week', 'month']),
+      /** 1 = Monday; on weekly ones. */
+      weekday: Nullable(Type.Integer({ minimum: 1, maximum: 7 })),
+      /** On monthly ones; a month that is shorter runs on its last day. */
+      dayOfMonth: Nullable(Type.Integer({ minimum: 1, maximum: 31 })),
+      hour: Type.Integer({ minimum: 0, maximum: 23 }),
+    }),
+  ),
+});
+export type ReportDefinition = Static<typeof ReportDefinition>;
+
+const Export = Type.Object({
+  format: ReportFormat,
+  /** Of the blob: `<workspace>/reports/<run>/…`. */
+  key: Type.String({ minLength: 1, maxLength: 500 }),
+  contentType: Type.String({ maxLength: 200 }),
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
+
+const run = { runId: Uuid } as const;
+
+export const reportEvents = {
+  ReportDefined: Type.Object({ definition: ReportDefinition }),
+  ReportRunRequested: Type.Object({
+    ...run,
+    from: LocalDate,
+    to: LocalDate,
+    by: Type.Enum(['schedule', 'request']),
+    formats: Type.Array(ReportFormat, { minItems: 1, maxItems: 3 }),
+  }),
+  ReportRunCompleted: Type.Object({
+    ...run,
+    /** The freshest snapshot in it; null: there was none. Later corrections do not change the run. */
+    asOf: Nullable(Instant),
+    exports: Type.Array(Export, { minItems: 1, maxItems: 3 }),
+  }),
+  ReportRunFailed: Type.Object({
+    ...run,
+    code: Type.String({ minLength: 1, maxLength: 100 }),
+    message: Type.String({ maxLength: 500 }),
+  }),
+  ReportRemoved: Type.Object({}),
+} as const;
+export type ReportEvent = EventOf<typeof reportEvents>;

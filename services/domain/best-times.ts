@@ -1,0 +1,150 @@
+import { Temporal } from 'temporal-polyfill';
+import { platforms as allPlatforms, type Platform } from '#schemas/common.ts';
+import { type PriorTimes, priorTimes } from './platforms/prior-times.ts';
+
+/**
+ * When to post: what the posts of each hour and weekday got, compared with what their accounts usually get, held
+ * against what is assumed of the network until there is enough of it.
+ */
+
+export interface ObservedPost {
+  readonly accountId: string;
+  readonly platform: Platform;
+  /** ISO 8601. */
+  readonly publishedAt: string;
+  readonly interactions: number | null;
+  readonly impressions: number | null;
+}
+
+export interface Slot {
+  /** 1 = Monday. */
+  readonly weekday: number;
+  readonly hour: number;
+  /** 0 to 1; 0.5 is a time like any other. */
+  readonly score: number;
+  /** Expected engagement as a multiple of the usual. */
+  readonly lift: number;
+  /** Posts that went out in this very slot. */
+  readonly sampleSize: number;
+  /** `prior`: no post of this slot was observed. */
+  readonly basis: 'observed' | 'prior';
+}
+
+/** No post counts for more than a few times the usual, or for less than its inverse: one that went viral says little of its hour. */
+const mostLog = Math.log(4);
+
+/** How many posts it takes until half of what they say is believed: of an hour, of a weekday, of a slot of the week. */
+const half = { hour: 8, weekday: 20, slot: 16 } as const;
+
+/** Grows with the square of the number: three posts are nearly nothing, three times the half nearly all. */
+const credibility = (posts: number, halfAt: number): number => posts ** 2 / (posts ** 2 + halfAt ** 2);
+
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
+};
+
+/** The logarithm of what a post got, and what it may be compared with: rates with rates, counts with counts. */
+const gotOf = ({ accountId, interactions, impressions }: ObservedPost) => {
+  if (interactions === null) return null;
+  const known = impressions !== null && impressions > 0;
+  return {
+    peers: `${accountId} ${known ? 'rate' : 'count'}`,
+    // What is added keeps small counts from saying much.
+    log: known ? Math.log((interactions + 1) / (impressions + 20)) : Math.log(interactions + 1),
+  };
+};
+
+/** Slot of the week, 0 to 167, in a zone; offsets change at whole quarters of an hour, so each quarter is looked up once. */
+const slotsIn = (timezone: string): ((instant: string) => number) => {
+  const known = new Map<number, number>();
+  return (instant) => {
+    const quarter = Math.floor(Date.parse(instant) / 900_000);
+    const found = known.get(quarter);
+    if (found !== undefined) return found;
+    const at = Temporal.Instant.fromEpochMilliseconds(quarter * 900_000).toZonedDateTimeISO(timezone);
+    const slot = (at.dayOfWeek - 1) * 24 + at.hour;
+    known.set(quarter, slot);
+    return slot;
+  };
+};
+
+const logMean = (times: readonly PriorTimes[], slot: number): number => {
+  const logs = times.map(({ hours, weekdays }) =>
+    Math.log((hours[slot % 24] ?? 1) * (weekdays[Math.floor(slot / 24)] ?? 1)),
+  );
+  return logs.reduce((sum, one) => sum + one, 0) / logs.length;
+};
+
+/** Mean and number of values by group. */
+class Means {
+  readonly #sums = new Map<number, { sum: number; count: number }>();
+  add(group: number, value: number): void {
+    const { sum, count } = this.#sums.get(group) ?? { sum: 0, count: 0 };
+    this.#sums.set(group, { sum: sum + value, count: count + 1 });
+  }
+  count(group: number): number {
+    return this.#sums.get(group)?.count ?? 0;
+  }
+  /** What is believed of the group: its mean, as far as its number carries. */
+  believed(group: number, halfAt: number): number {
+    const { sum, count } = this.#sums.get(group) ?? { sum: 0, count: 0 };
+    return count === 0 ? 0 : (sum / count) * credibility(count, halfAt);
+  }
+}
+
+const weekSlots = Array.from({ length: 168 }, (_, slot) => slot);
+const rounded = (value: number): number => Math.round(value * 10_000) / 10_000;
+
+/**
+ * All slots of the week, strongest first.
+ * @param options.timezone in which weekdays and hours are meant
+ * @param options.platforms whose prior holds; none: of all
+ */
+export const bestTimes = (
+  posts: readonly ObservedPost[],
+  { timezone, platforms }: { readonly timezone: string; readonly platforms: readonly Platform[] },
+): readonly Slot[] => {
+  const slotOf = slotsIn(timezone);
+  const told = posts.flatMap((post) => {
+    const got = gotOf(post);
+    return got === null ? [] : [{ ...got, platform: post.platform, slot: slotOf(post.publishedAt) }];
+  });
+  const usual = new Map(
+    [...Map.groupBy(told, ({ peers }) => peers)].map(([peers, some]) => [peers, median(some.map(({ log }) => log))]),
+  );
+  // What each post got beyond the usual of its account and the prior of its network; one level explains what the one before left.
+  let left = told.map(({ peers, log, platform, slot }) => {
+    const beyond = Math.max(-mostLog, Math.min(mostLog, log - (usual.get(peers) ?? log)));
+    return { slot, beyond: beyond - logMean([priorTimes[platform]], slot) };
+  });
+  const levels = [
+    { halfAt: half.hour, groupOf: (slot: number) => slot % 24 },
+    { halfAt: half.weekday, groupOf: (slot: number) => Math.floor(slot / 24) },
+    { halfAt: half.slot, groupOf: (slot: number) => slot },
+  ].map(({ halfAt, groupOf }) => {
+    const means = new Means();
+    for (const { slot, beyond } of left) means.add(groupOf(slot), beyond);
+    const believed = (slot: number) => means.believed(groupOf(slot), halfAt);
+    left = left.map(({ slot, beyond }) => ({ slot, beyond: beyond - believed(slot) }));
+    return { believed, means };
+  });
+  const priors = (platforms.length === 0 ? allPlatforms : platforms).map((platform) => priorTimes[platform]);
+  return weekSlots
+    .map((slot) => {
+      const log = levels.reduce((sum, { believed }) => sum + believed(slot), logMean(priors, slot));
+      const lift = Math.exp(log);
+      return { slot, lift, sampleSize: levels.at(-1)?.means.count(slot) ?? 0 };
+    })
+    .sort((a, b) => b.lift - a.lift || a.slot - b.slot)
+    .map(({ slot, lift, sampleSize }) => ({
+      weekday: Math.floor(slot / 24) + 1,
+      hour: slot % 24,
+      score: rounded(lift / (1 + lift)),
+      lift: rounded(lift),
+      sampleSize,
+      basis: sampleSize === 0 ? 'prior' : 'observed',
+    }));
+};

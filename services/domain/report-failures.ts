@@ -1,0 +1,4 @@
+/** What a run of a report can fail with; each code is served under /errors/{code}. */
+export const reportFailures = {
+  report_failed: 'The report could not be made, although it was tried several times. Ask for another run.',
+} as const satisfies Readonly<Record<string, string>>;

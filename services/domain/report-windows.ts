@@ -1,0 +1,76 @@
+import { Temporal } from 'temporal-polyfill';
+import type { ReportDefinition } from '#schemas/report.ts';
+
+/** Which days a report is about, and when one runs by itself. */
+
+export interface ReportWindow {
+  /** `YYYY-MM-DD`, both inclusive. */
+  readonly from: string;
+  readonly to: string;
+}
+
+type Schedule = NonNullable<ReportDefinition['schedule']>;
+
+/** The calendar day of an instant in a zone, `YYYY-MM-DD`. */
+export const dayOf = (instant: string, timezone: string): string =>
+  Temporal.Instant.from(instant).toZonedDateTimeISO(timezone).toPlainDate().toString();
+
+/** The days before the day of the run, which is not over and left out. Weeks begin on Monday. */
+export const windowOf = (window: ReportDefinition['window'], runDay: string): ReportWindow => {
+  const day = Temporal.PlainDate.from(runDay);
+  const between = (from: Temporal.PlainDate, after: Temporal.PlainDate): ReportWindow => ({
+    from: from.toString(),
+    to: after.subtract({ days: 1 }).toString(),
+  });
+  switch (window) {
+    case 'last_7_days':
+      return between(day.subtract({ days: 7 }), day);
+    case 'last_30_days':
+      return between(day.subtract({ days: 30 }), day);
+    case 'last_90_days':
+      return between(day.subtract({ days: 90 }), day);
+    case 'last_week': {
+      const monday = day.subtract({ days: day.dayOfWeek - 1 });
+      return between(monday.subtract({ weeks: 1 }), monday);
+    }
+    case 'last_month': {
+      const first = day.with({ day: 1 });
+      return between(first.subtract({ months: 1 }), first);
+    }
+  }
+};
+
+/** The first day not before `day` on which it runs. */
+const dayFrom = (schedule: Schedule, day: Temporal.PlainDate): Temporal.PlainDate => {
+  switch (schedule.every) {
+    case 'day':
+      return day;
+    case 'week':
+      return day.add({ days: ((schedule.weekday ?? 1) - day.dayOfWeek + 7) % 7 });
+    case 'month': {
+      // A month that is shorter runs on its last day.
+      const inMonth = (month: Temporal.PlainDate): Temporal.PlainDate =>
+        month.with({ day: schedule.dayOfMonth ?? 1 }, { overflow: 'constrain' });
+      const here = inMonth(day);
+      return Temporal.PlainDate.compare(here, day) < 0 ? inMonth(day.with({ day: 1 }).add({ months: 1 })) : here;
+    }
+  }
+};
+
+/**
+ * The first instant after `after` at which it runs, ISO 8601. An hour that a DST change skips runs as much later, one
+ * that it repeats runs the first time: once each day in both.
+ */
+export const nextInstant = (schedule: Schedule, timezone: string, after: string): string => {
+  let day = Temporal.Instant.from(after).toZonedDateTimeISO(timezone).toPlainDate();
+  for (;;) {
+    day = dayFrom(schedule, day);
+    const instant = day
+      .toPlainDateTime({ hour: schedule.hour })
+      .toZonedDateTime(timezone, { disambiguation: 'compatible' })
+      .toInstant();
+    if (Temporal.Instant.compare(instant, Temporal.Instant.from(after)) > 0)
+      return new Date(instant.epochMilliseconds).toISOString();
+    day = day.add({ days: 1 });
+  }
+};

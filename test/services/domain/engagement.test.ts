@@ -1,0 +1,35 @@
+import { equal } from 'node:assert/strict';
+import fc from 'fast-check';
+import { interactionParts, interactionsOf } from '#domain/engagement.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('engagement', (t) => {
+  t('is the network’s own total where it tells one, 0 too', () => {
+    equal(interactionsOf({ totalInteractions: 7, likes: 100 }), 7);
+    equal(interactionsOf({ totalInteractions: 0, likes: 100 }), 0);
+  });
+
+  t('else the sum of what is known of it', () => {
+    equal(interactionsOf({ totalInteractions: null, likes: 3, comments: null, shares: 4 }), 7);
+    equal(interactionsOf({ likes: 1, comments: 2, shares: 4, saves: 8, reposts: 16, quotes: 32 }), 63);
+    equal(interactionsOf({ likes: 0, comments: null }), 0);
+  });
+
+  t('is null where nothing of it is known', () => {
+    equal(interactionsOf({}), null);
+    equal(interactionsOf({ totalInteractions: null, likes: null, saves: null }), null);
+  });
+
+  t('stays a count, whatever is added up', () => {
+    const count = fc.option(fc.nat(Number.MAX_SAFE_INTEGER), { nil: null });
+    const figures = fc.record(Object.fromEntries(interactionParts.map((part) => [part, count])), { requiredKeys: [] });
+    fc.assert(
+      fc.property(figures, (told) => {
+        const sum = interactionsOf(told);
+        return sum === null ? Object.values(told).every((one) => one === null) : Number.isSafeInteger(sum) && sum >= 0;
+      }),
+      { seed: seeded('engagement').seed },
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { deepEqual } from 'node:assert/strict';
+import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const at = (hours: number) => new Date(Date.UTC(2026, 0, 1, hours)).toISOString();
+const about = (observedAt: string) => ({
+  accountId: 'a1',
+  clientId: 'c1',
+  platform: 'facebook' as const,
+  observedAt,
+  day: observedAt.slice(0, 10),
+  source: 'sandbox/1',
+  raw: {},
+});
+
+type TargetObservation = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
+const ofPost = (observedAt: string, likes: number | null, removedAt: string | null = null): TargetObservation => ({
+  ...about(observedAt),
+  targetId: 't1',
+  postId: 'p1',
+  externalId: 'e1',
+  publishedAt: at(0),
+  figures: { likes },
+  platformRemovedAt: removedAt,
+});
+const told = (observation: TargetObservation): TargetMetricsEvent => ({
+  type: 'TargetMetricsObserved',
+  data: observation,
+});
+const observe = <T>(observation: T) => ({ type: 'Observe', observation }) as const;
+
+suite('target metrics', (t) => {
+  const { given, state } = deciding(targetmetrics);
+
+  t('keep what a network tells, fewer than before and nothing too', () => {
+    given([])
+      .when(observe(ofPost(at(1), 3)))
+      .then([told(ofPost(at(1), 3))]);
+    given([told(ofPost(at(1), 3))])
+      .when(observe(ofPost(at(2), 2)))
+      .then([told(ofPost(at(2), 2))]);
+    given([told(ofPost(at(1), 3))])
+      .when(observe(ofPost(at(2), null)))
+      .then([told(ofPost(at(2), null))]);
+  });
+
+  t('keep the same figures of a later look: it says that they still hold', () =>
+    given([told(ofPost(at(1), 3))])
+      .when(observe(ofPost(at(2), 3)))
+      .then([told(ofPost(at(2), 3))]),
+  );
+
+  t('leave out an answer that is not newer than the last one', () => {
+    for (const observedAt of [at(1), at(2)]) {
+      given([told(ofPost(at(2), 3))])
+        .when(observe(ofPost(observedAt, 9)))
+        .then([]);
+    }
+  });
+
+  t('are final once the post is gone from its network', () => {
+    const gone = ofPost(at(3), 3, at(3));
+    given([told(ofPost(at(1), 3))])
+      .when(observe(gone))
+      .then([told(gone)]);
+    given([told(gone)])
+      .when(observe(ofPost(at(4), 9)))
+      .then([]);
+    given([told(gone)])
+      .when(observe(ofPost(at(4), 3, at(4))))
+      .then([]);
+  });
+
+  t('fold to the newest observation', () => {
+    deepEqual(state([]), { last: null });
+    deepEqual(state([told(ofPost(at(1), 3)), told(ofPost(at(2), 4))]), { last: ofPost(at(2), 4) });
+  });
+});
+
+type AccountObservation = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
+const ofAccount = (observedAt: string, followerCount: number): AccountObservation => ({
+  ...about(observedAt),
+  figures: { followerCount },
+  demographics: null,
+});
+const heard = (observation: AccountObservation): AccountMetricsEvent => ({
+  type: 'AccountMetricsObserved',
+  data: observation,
+});
+
+suite('account metrics', (t) => {
+  const { given, state } = deciding(accountmetrics);
+
+  t('keep what a network tells, fewer followers too', () => {
+    given([])
+      .when(observe(ofAccount(at(1), 100)))
+      .then([heard(ofAccount(at(1), 100))]);
+    given([heard(ofAccount(at(1), 100))])
+      .when(observe(ofAccount(at(2), 90)))
+      .then([heard(ofAccount(at(2), 90))]);
+  });
+
+  t('leave out an answer that is not newer than the last one', () => {
+    for (const observedAt of [at(1), at(2)]) {
+      given([heard(ofAccount(at(2), 100))])
+        .when(observe(ofAccount(observedAt, 9)))
+        .then([]);
+    }
+  });
+
+  t('fold to the newest observation', () => {
+    deepEqual(state([heard(ofAccount(at(1), 1)), heard(ofAccount(at(2), 2))]), { last: ofAccount(at(2), 2) });
+  });
+});

@@ -1,0 +1,125 @@
+import { deepEqual, equal, throws } from 'node:assert/strict';
+import { Rejection } from '#domain/decider.ts';
+import { type ReportCommand, report } from '#domain/report.ts';
+import type { ReportDefinition, ReportEvent } from '#schemas/report.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { suite } from '#test/support/suite.ts';
+
+const { given, state } = deciding(report);
+
+const [runId, otherRun, clientId, socialAccountId] = ['r1', 'r2', 'c', 'a'] as const;
+const everything = { clientId: null, socialAccountId: null, platform: null } as const;
+const definition: ReportDefinition = {
+  name: 'Monthly',
+  kind: 'workspace',
+  filters: everything,
+  window: 'last_30_days',
+  formats: ['pdf', 'csv'],
+  schedule: null,
+};
+const defined: ReportEvent = { type: 'ReportDefined', data: { definition } };
+const requested: ReportEvent = {
+  type: 'ReportRunRequested',
+  data: { runId, from: '2026-02-01', to: '2026-03-02', by: 'request', formats: ['pdf', 'csv'] },
+};
+const exported = {
+  format: 'pdf',
+  key: 'w/reports/r1/a.pdf',
+  contentType: 'application/pdf',
+  bytes: 9,
+  sha256: '0',
+} as const;
+const completed: ReportEvent = {
+  type: 'ReportRunCompleted',
+  data: { runId, asOf: '2026-03-03T01:00:00.000Z', exports: [exported] },
+};
+const failed: ReportEvent = { type: 'ReportRunFailed', data: { runId, code: 'report_failed', message: 'It did.' } };
+const removed: ReportEvent = { type: 'ReportRemoved', data: {} };
+const run = {
+  type: 'RequestRun',
+  runId,
+  at: '2026-03-02T23:30:00.000Z',
+  timezone: 'Europe/Berlin',
+  by: 'request',
+  formats: null,
+} as const satisfies ReportCommand;
+const complete = { type: 'Complete', runId, asOf: null, exports: [exported] } as const satisfies ReportCommand;
+const fail = { type: 'Fail', runId, code: 'report_failed', message: 'It did.' } as const satisfies ReportCommand;
+
+suite('report', (t) => {
+  t('is defined once; another definition replaces it and leaves its runs', () => {
+    given([])
+      .when({ type: 'Define', definition: { ...definition, formats: ['pdf', 'csv', 'pdf'] } })
+      .then([defined]);
+    given([defined]).when({ type: 'Define', definition }).then([]);
+    const renamed = { ...definition, name: 'Each month' };
+    given([defined, requested])
+      .when({ type: 'Define', definition: renamed })
+      .then([{ type: 'ReportDefined', data: { definition: renamed } }]);
+    const after = state([defined, requested, { type: 'ReportDefined', data: { definition: renamed } }]);
+    equal(after.status === 'live' && after.runs.size, 1);
+    given([defined, removed]).when({ type: 'Define', definition: renamed }).refused('not_found');
+  });
+
+  t('a definition that means nothing is refused, and says where', () => {
+    const at = { hour: 6, weekday: null, dayOfMonth: null };
+    const wrong: readonly (readonly [string, Partial<ReportDefinition>])[] = [
+      ['/filters/clientId', { kind: 'client' }],
+      ['/filters/socialAccountId', { kind: 'account', filters: { ...everything, clientId } }],
+      ['/filters/platform', { kind: 'account', filters: { ...everything, socialAccountId, platform: 'x' } }],
+      ['/schedule/weekday', { schedule: { ...at, every: 'week' } }],
+      ['/schedule/weekday', { schedule: { ...at, every: 'day', weekday: 1 } }],
+      ['/schedule/dayOfMonth', { schedule: { ...at, every: 'month' } }],
+      ['/schedule/dayOfMonth', { schedule: { ...at, every: 'week', weekday: 1, dayOfMonth: 1 } }],
+    ];
+    for (const [path, over] of wrong) {
+      throws(
+        () => report.decide({ type: 'Define', definition: { ...definition, ...over } }, report.initial),
+        (error) => error instanceof Rejection && error.code === 'validation_failed' && error.errors[0]?.path === path,
+        path,
+      );
+    }
+  });
+
+  t('a run has its days and formats from the definition as it is when it is asked for, once', () => {
+    given([defined]).when(run).then([requested]);
+    given([defined])
+      .when({ ...run, formats: ['json', 'json'], timezone: 'UTC' })
+      .then([{ ...requested, data: { ...requested.data, from: '2026-01-31', to: '2026-03-01', formats: ['json'] } }]);
+    given([defined, requested, completed]).when(run).then([]);
+    given([]).when(run).refused('not_found');
+    given([defined, removed]).when(run).refused('not_found');
+    given([defined, removed])
+      .when({ ...run, by: 'schedule' })
+      .then([]);
+  });
+
+  t('what became of a run is said once, and never of one that is not there or not open', () => {
+    given([defined, requested])
+      .when({ ...complete, asOf: '2026-03-03T01:00:00.000Z' })
+      .then([completed]);
+    given([defined, requested]).when(fail).then([failed]);
+    const later = { ...complete, asOf: '2026-03-09T00:00:00.000Z' };
+    for (const ended of [completed, failed]) {
+      for (const command of [later, fail]) given([defined, requested, ended]).when(command).then([]);
+    }
+    for (const command of [complete, fail]) {
+      given([defined, requested])
+        .when({ ...command, runId: otherRun })
+        .then([]);
+      given([defined, requested, removed]).when(command).then([]);
+      given([]).when(command).then([]);
+    }
+  });
+
+  t('a completed run stays as it is, whatever is in the stream after it', () => {
+    const again: ReportEvent = { ...completed, data: { ...completed.data, asOf: null, exports: [] } };
+    const before = state([defined, requested, completed]);
+    deepEqual(state([defined, requested, completed, again, failed, requested]), before);
+  });
+
+  t('is removed once', () => {
+    given([defined]).when({ type: 'Remove' }).then([removed]);
+    given([]).when({ type: 'Remove' }).then([]);
+  });
+});
