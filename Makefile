@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-webhooks bench-media test-media chaos contracts admin types lint clean
+.PHONY: help run test bench bench-webhooks bench-media bench-analytics test-media chaos contracts admin types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ bench-webhooks: ## measure webhooks from the event to the receiver; ARGS="one pa
 
 bench-media: ## measure renditions, uploads and memory beside bare ffmpeg and a bare stream
 	@npm run bench-media --silent -- $(ARGS)
+
+bench-analytics: ## measure reads of 100,000,000 observations and their way into the store
+	@npm run bench-analytics --silent -- $(ARGS)
 
 test-media: ## make renditions of many real sources for every network and check each; ARGS="--help"
 	@npm run test-media --silent -- $(ARGS)

@@ -16,7 +16,7 @@ const pageRows = 50;
 const callers = 4;
 const goal = 1.3;
 
-const makePost = async (world: Standalone): Promise<void> => {
+export const makePost = async (world: Standalone): Promise<void> => {
   const body = JSON.stringify({
     clientId: world.clientId,
     content: 'A post of ordinary length, as people write them, with a link https://example.com/winter.',
@@ -35,8 +35,14 @@ const makePost = async (world: Standalone): Promise<void> => {
   await caughtUp(world.pool);
 };
 
+interface Changes {
+  /** Column and expression, beside those that every copy has of its own. */
+  readonly posts?: Readonly<Record<string, string>>;
+  readonly targets?: Readonly<Record<string, string>>;
+}
+
 /** Copies of the one row that is there, each a minute older and due a minute later than the one before. */
-const copyRows = async (pool: pg.Pool): Promise<void> => {
+export const copyRows = async (pool: pg.Pool, changes: Changes = {}): Promise<void> => {
   const columnsOf = async (table: string): Promise<readonly string[]> => {
     const { rows: found } = await pool.query<{ name: string }>(
       `select attname as name from pg_attribute
@@ -58,16 +64,20 @@ const copyRows = async (pool: pg.Pool): Promise<void> => {
     created_at: older,
     updated_at: older,
     scheduled_at: "one.scheduled_at + n * interval '1 minute'",
+    ...changes.posts,
   });
   await copy('read.post_targets_v1', `(select * from read.post_targets_v1 order by id limit 10) one, bench_posts b`, {
     id: 'gen_random_uuid()',
     post_id: 'b.id',
     due_at: later,
     next_action_at: later,
+    ...changes.targets,
   });
   await pool.query('vacuum analyze read.posts_v1');
   await pool.query('vacuum analyze read.post_targets_v1');
 };
+
+const withQuery = (path: string, query: string): string => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
 const cursorOf = ({ body }: Answer): string =>
   (JSON.parse(body.toString('utf8')) as { page: { nextCursor: string } }).page.nextCursor;
@@ -80,7 +90,7 @@ const walk = async (world: Standalone, path: string): Promise<string> => {
     for (let seen = 0; seen < depth; seen += 100) {
       const from = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await connection.send(
-        wire({ method: 'GET', path: `${path}?limit=100${from}`, key: world.nextKey() }),
+        wire({ method: 'GET', path: withQuery(path, `limit=100${from}`), key: world.nextKey() }),
       );
       if (answer.status !== 200) throw new Error(`after ${seen} rows: ${answer.body.toString('utf8')}`);
       cursor = cursorOf(answer);
@@ -91,10 +101,10 @@ const walk = async (world: Standalone, path: string): Promise<string> => {
   }
 };
 
-const compare = async (world: Standalone, path: string, rounds: number, roundMs: number): Promise<BenchRow> => {
+export const compare = async (world: Standalone, path: string, rounds: number, roundMs: number): Promise<BenchRow> => {
   const cursor = encodeURIComponent(await walk(world, path));
   const page = (from: string) => () =>
-    wire({ method: 'GET', path: `${path}?limit=${pageRows}${from}`, key: world.nextKey() });
+    wire({ method: 'GET', path: withQuery(path, `limit=${pageRows}${from}`), key: world.nextKey() });
   const turns = { first: page(''), deep: page(`&cursor=${cursor}`) };
   const medians = { first: [] as number[], deep: [] as number[] };
   for (const next of Object.values(turns)) await closedLoop(world.port, { callers, ms: 1_000, next });
