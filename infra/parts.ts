@@ -1,4 +1,5 @@
 /** Chooses the adapter behind each port by what the configuration names. The one place that knows them all. */
+import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -15,6 +16,7 @@ export interface PartsOptions {
   readonly config: BlobConfig & {
     readonly databaseUrl: string | null;
     readonly eventStoreUrl: string | null;
+    readonly clickhouseUrl: string | null;
     readonly kafkaBrokers: readonly string[];
     readonly kafkaPrefix: string;
     readonly partitions: number;
@@ -39,6 +41,8 @@ export interface Parts {
   readonly log: Log;
   readonly dataKeys: PostgresDataKeys;
   readonly blobs: BlobStore;
+  /** Null where none is configured. */
+  readonly analytics: ClickHouseClient | null;
   /** What a relay writes to; null where the event table is the log. */
   openLogWriter(): Promise<LogWriter | null>;
   close(): Promise<void>;
@@ -73,8 +77,13 @@ export const openParts = async ({ name, config, secrets, baseUrl }: PartsOptions
     closers.push(() => log.close());
     const blobs = await openBlobs(config, secrets, () => (baseUrl?.() ?? configuredUrl(config)).replace(/\/v1$/, ''));
     closers.push(() => blobs.close());
+    const analytics =
+      config.clickhouseUrl === null
+        ? null
+        : (await import('./clickhouse/client.ts')).openAnalytics({ url: config.clickhouseUrl });
+    closers.push(async () => analytics?.close());
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
-    return { databaseUrl: url, pool, store, log, dataKeys, blobs, openLogWriter, close };
+    return { databaseUrl: url, pool, store, log, dataKeys, blobs, analytics, openLogWriter, close };
   } catch (error) {
     await close();
     throw error;

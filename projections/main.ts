@@ -3,23 +3,39 @@ import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { migrateAnalytics } from './analytics/live.ts';
+import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './run.ts';
 import { migrate as migrateReadModels } from './tables.ts';
 
+/** @returns names of read models, empty = all, null = none; and whether the analytics are among what was named. */
+const chosen = (names: readonly string[]): { readonly models: readonly string[] | null; readonly counts: boolean } => {
+  const models = names.filter((name) => name !== 'analytics');
+  const counts = names.length === 0 || models.length < names.length;
+  return { models: names.length > 0 && models.length === 0 ? null : models, counts };
+};
+
 await runProcess({
   name: 'projections',
-  summary: 'builds the read models from the log: all of them, or those that PROJECTIONS names',
+  summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
   async main({ config, logger, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
-    const { pool, log, store } = parts;
+    const { pool, log, store, analytics: client } = parts;
     await migratePositions(pool);
     await migrateReadModels(pool);
+    await migrateAnalytics(pool);
     const codec = new EventCodec(parts.dataKeys);
-    const running = runProjections({ log, store, pool, codec, names: config.projections, signal, logger });
+    const deps = { log, store, pool, codec, signal, logger };
+    const { models, counts } = chosen(config.projections);
+    const running = models === null ? null : runProjections({ ...deps, names: models });
+    const analytics = counts && client !== null ? runAnalytics({ ...deps, client }) : null;
     readiness.add('log', async () => log.ping().then(() => null));
-    readiness.add('projections', running.check);
-    ready({ projections: running.status().map((one) => one.name) });
-    await running.done;
+    if (running !== null) readiness.add('projections', running.check);
+    // Told, and no reason not to be ready: without ClickHouse everything else goes on.
+    if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
+    const names = running?.status().map((one) => one.name) ?? [];
+    ready({ projections: analytics === null ? names : [...names, 'analytics'] });
+    await Promise.all([running?.done, analytics?.done]);
   },
 });

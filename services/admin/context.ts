@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
@@ -33,6 +34,8 @@ export interface Admin {
     /** Keys per version of the secret that wraps them. */
     uses(): Promise<ReadonlyMap<string, number>>;
   };
+  /** Null where none is configured. */
+  readonly analytics: ClickHouseClient | null;
   readonly logger: Logger;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;

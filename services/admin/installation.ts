@@ -1,6 +1,8 @@
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { target } from '#domain/target.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { rebuild } from '#projections/rebuild.ts';
@@ -91,9 +93,29 @@ export const eraseClient = async (admin: Admin, { at }: Given): Promise<Answer> 
   return { clientId: id, erased: true };
 };
 
+const former = (dropped: boolean): string => (dropped ? 'dropped' : 'still read; the next rebuild drops them');
+
+const rebuildAnalyticsTables = async (admin: Admin): Promise<Answer> => {
+  const { pool, eventStore: store, log, codec, logger, signal, analytics: client } = admin;
+  if (client === null) throw new UsageError('No analytics are configured: set CLICKHOUSE_URL.');
+  await migrateAnalytics(pool);
+  const { version, events, before, differing, dropped } = await rebuildAnalytics({
+    ...{ client, pool, store, log, codec, logger, signal },
+  });
+  return {
+    projection: 'analytics',
+    version,
+    events,
+    observationsBefore: before,
+    differingDays: differing,
+    formerTables: former(dropped),
+  };
+};
+
 export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<Answer> => {
   const name = at(0);
-  const names = projections.map((one) => one.name);
+  if (name === 'analytics') return rebuildAnalyticsTables(admin);
+  const names = [...projections.map((one) => one.name), 'analytics'];
   if (!names.includes(name)) throw new UsageError(`No projection is called ${name}; there are ${names.join(', ')}.`);
   const { pool, eventStore: store, log, codec, logger, signal } = admin;
   const { generation, events, dropped } = await rebuild({ pool, store, log, codec, name, logger, signal });
@@ -101,6 +123,6 @@ export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<An
     projection: name,
     generation,
     events,
-    formerTables: dropped ? 'dropped' : 'still read; the next rebuild drops them',
+    formerTables: former(dropped),
   };
 };

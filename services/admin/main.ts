@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
+import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { openParts } from '#infra/parts.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -28,7 +29,12 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   }
   const secrets = new Secrets(config.secretKey ?? secretKeyOf(folder));
   const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
-  const parts = await openParts({ name: 'admin', config: { ...config, databaseUrl }, secrets });
+  // Beside somebody else's Postgres there is no engine of ours.
+  const joined =
+    config.clickhouseUrl === null && embedded !== null ? await joinAnalytics(path.join(folder, 'analytics')) : null;
+  if (joined !== null) closers.push(joined.stop);
+  const clickhouseUrl = config.clickhouseUrl ?? joined?.url ?? null;
+  const parts = await openParts({ name: 'admin', config: { ...config, databaseUrl, clickhouseUrl }, secrets });
   closers.push(parts.close);
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
@@ -36,12 +42,12 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   const store = new DomainStore(parts.store, codec, config.partitions);
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
-  const { pool, log, dataKeys } = parts;
+  const { pool, log, dataKeys, analytics } = parts;
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
-      ...{ store, pool, log, codec, secrets, dataKeys, eventStore: parts.store },
+      ...{ store, pool, log, codec, secrets, dataKeys, analytics, eventStore: parts.store },
       logger: createLogger('admin', config.logLevel, config.logFile),
       signal: stopping.signal,
       note: (text) => void process.stderr.write(`${text}\n`),

@@ -117,6 +117,12 @@ const variables = {
     12,
     'partitions of each topic, stored at creation; a mismatch refuses to start',
   ),
+  clickhouseUrl: variable(
+    'CLICKHOUSE_URL',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'ClickHouse over HTTP for analytics, http://user:password@host:8123/database; the database is there already. None = no analytics; standalone: an embedded engine under the data folder',
+  ),
   secretKey: variable(
     'SECRET_KEY',
     optional(secretKeys),
@@ -214,6 +220,18 @@ const variables = {
     2_048,
     'targets one publisher works on at once; more that are due wait for one to end',
   ),
+  metricsConcurrency: variable(
+    'METRICS_CONCURRENCY',
+    integer(1, 256),
+    8,
+    'accounts that one process asks their networks for at once, for the figures of their posts and their own',
+  ),
+  metricsYoungDelaysMs: variable(
+    'METRICS_YOUNG_DELAYS_MS',
+    durations,
+    [3_600_000, 21_600_000, 86_400_000] as readonly number[],
+    'when a post is looked at after its publication, rising; then nightly for 90 days',
+  ),
   webhookRetryDelaysMs: variable(
     'WEBHOOK_RETRY_DELAYS_MS',
     durations,
@@ -306,7 +324,14 @@ type Variables = typeof variables;
 export type Config = { readonly [K in keyof Variables]: Variables[K] extends Variable<infer T> ? T : never };
 
 /** Values that may hold a password or a key: an error does not show them. */
-const hidden = ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'];
+const hidden = [
+  'SECRET_KEY',
+  'DATABASE_URL',
+  'EVENTSTORE_URL',
+  'CLICKHOUSE_URL',
+  'S3_ACCESS_KEY_ID',
+  'S3_SECRET_ACCESS_KEY',
+];
 
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { openParts } from '#infra/parts.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
@@ -10,6 +11,7 @@ import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import type { Logger } from '#runtime/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';
 import { firstStart } from './first-start.ts';
@@ -77,19 +79,28 @@ const run: (
   receiver,
 ) => {
   const databaseUrl = config.databaseUrl ?? (await embedded(screen, dataDir, onClose));
+  const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
   const secrets = new Secrets(config.secretKey ?? '');
   // Before the threads, which must know where it is: networks fetch media files from it.
   const door = await openDoor(config);
   onClose(door.close);
   const baseUrl = baseUrlOf(config, door);
-  const parts = await openParts({ name: 'api', config: { ...config, databaseUrl }, secrets, baseUrl: () => baseUrl });
+  const parts = await openParts({
+    name: 'api',
+    config: { ...config, databaseUrl, clickhouseUrl },
+    secrets,
+    baseUrl: () => baseUrl,
+  });
   onClose(parts.close);
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
   await migrateProgress(parts.pool);
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
-  const threads = startThreads({ ...own, DATABASE_URL: databaseUrl, PORT: String(door.port) }, report);
+  const threads = startThreads(
+    { ...own, DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl, PORT: String(door.port) },
+    report,
+  );
   onClose(threads.stop);
   await threads.ready;
   const api = await startApi({
@@ -141,6 +152,20 @@ const embedded = async (
   const server = await startEmbedded({ dataDir, onProgress: (step) => screen.step(step) });
   onClose(server.stop);
   return server.url;
+};
+
+/** Costs a socket until somebody asks it something. */
+const embeddedAnalytics = async (
+  dataDir: string,
+  logger: Logger,
+  onClose: (close: () => Promise<void>) => void,
+): Promise<string> => {
+  const engine = await startEmbeddedAnalytics({
+    dir: path.join(dataDir, 'analytics'),
+    onTrouble: (reason) => logger.warn(reason),
+  });
+  onClose(engine.stop);
+  return engine.url;
 };
 
 try {

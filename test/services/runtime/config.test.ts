@@ -8,6 +8,7 @@ import { suite } from '#test/support/suite.ts';
 const table: Readonly<Record<string, { readonly right: string; readonly wrong: readonly string[] }>> = {
   DATABASE_URL: { right: 'postgres://u:p@host/db', wrong: ['mysql://host/db', 'host:5432', 'postgres:'] },
   EVENTSTORE_URL: { right: 'esdb://one:2113,two:2113?tls=false', wrong: ['http://host:2113', 'host:2113', 'esdb://'] },
+  CLICKHOUSE_URL: { right: 'http://u:p@ch:8123/postline', wrong: ['ch:8123', 'tcp://ch:9000'] },
   KAFKA_BROKERS: { right: 'a:9092, [::1]:9092', wrong: ['a', 'a:b', 'http://a:9092', 'a:99999'] },
   KAFKA_TOPIC_PREFIX: { right: 'blue.', wrong: ['blue/', 'a b'] },
   LOG_PARTITIONS: { right: '24', wrong: ['0', '1025', '1.5', 'twelve', '', ' ', '0x10', '1e2', '-1'] },
@@ -36,6 +37,8 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
   SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
   PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
+  METRICS_CONCURRENCY: { right: '1', wrong: ['0', '257'] },
+  METRICS_YOUNG_DELAYS_MS: { right: '0,5000', wrong: ['soon', '-1'] },
   WEBHOOK_RETRY_DELAYS_MS: { right: '0,5000', wrong: ['0,soon', '-1'] },
   WEBHOOK_PER_ENDPOINT: { right: '1', wrong: ['0'] },
   WEBHOOK_PER_TENANT: { right: '1', wrong: ['0'] },

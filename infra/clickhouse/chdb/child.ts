@@ -1,0 +1,62 @@
+/**
+ * The process of the embedded engine. Its parent gives it connections; it never outlives the parent, and the parent
+ * does not mind its death.
+ */
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Engine } from './engine.ts';
+import { type Credentials, front } from './front.ts';
+import type { FromChild, ToChild } from './messages.ts';
+
+const tell = (message: FromChild): void => void process.send?.(message);
+
+// SIGKILL: a query that is under way would hold up an orderly end, and parts that are written are whole.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
+
+/** Of a parent that was killed: its child is about to go, too, and then the folder is free. */
+const folderMs = 10_000;
+
+const open = async (dir: string, memoryBytes: number): Promise<Engine> => {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  for (const end = performance.now() + folderMs; ; ) {
+    try {
+      return await Engine.open({ dir, memoryBytes });
+    } catch (error) {
+      if (!/lock|another/i.test(String(error)) || performance.now() > end) throw error;
+      await delay(50);
+    }
+  }
+};
+
+const serve = async ({ dir, memoryBytes, user, password, database }: ToChild & Credentials): Promise<void> => {
+  const engine = await open(dir, memoryBytes);
+  await engine.query({
+    database: 'default',
+    settings: new Map(),
+    params: new Map(),
+    format: 'TabSeparated',
+    sql: `create database if not exists ${database}`,
+  });
+  const server = createServer(front(engine, { user, password }));
+  server.keepAliveTimeout = 10_000;
+  process.on('message', (message: { type: string }, socket?: Socket) => {
+    if (message.type === 'connection' && socket !== undefined) {
+      server.emit('connection', socket);
+      socket.resume();
+    } else if (message.type === 'stop') {
+      engine.close();
+      process.exit();
+    }
+  });
+  tell({ type: 'ready' });
+};
+
+process.once('message', (start: ToChild & Credentials) => {
+  serve(start).catch((error: unknown) => {
+    tell({ type: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    process.disconnect();
+  });
+});

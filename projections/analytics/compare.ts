@@ -1,0 +1,61 @@
+import type { ClickHouseClient } from '@clickhouse/client';
+import { counters } from '#schemas/metrics.ts';
+import { asking } from './away.ts';
+import { columnOf, retentionMonths, type TableName, tableOf } from './tables.ts';
+
+/** Two versions of the analytics tables side by side, up to a position that both have read. */
+
+export interface Comparison {
+  /** Observations, each counted once. */
+  readonly before: number;
+  readonly after: number;
+  /** Rows of the workspaces' daily grain that one version has and the other has not, or has otherwise. */
+  readonly differing: number;
+}
+
+/** What retention is about to take may be gone from one of them. */
+const kept = `day > today() - interval ${retentionMonths - 1} month`;
+
+const one = async (client: ClickHouseClient, query: string): Promise<number> => {
+  const answer = await asking(() => client.query({ query, format: 'JSONEachRow' }));
+  const [row] = await answer.json<{ n: string }>();
+  return Number(row?.n ?? 0);
+};
+
+const workspacesOf = async (client: ClickHouseClient, versions: readonly number[]): Promise<readonly string[]> => {
+  const names = ['observations', 'account_observations'] as const;
+  const tables = versions.flatMap((version) => names.map((name) => tableOf(name, version)));
+  const query = tables.map((table) => `select distinct workspace_id from ${table}`).join(' union distinct ');
+  const answer = await asking(() => client.query({ query, format: 'JSONEachRow' }));
+  return (await answer.json<{ workspace_id: string }>()).map((row) => row.workspace_id);
+};
+
+/** One workspace at a time: the memory it takes is that of the largest. */
+export const compare = async (
+  client: ClickHouseClient,
+  before: number,
+  after: number,
+  upTo: bigint | null,
+): Promise<Comparison> => {
+  const observed = (name: TableName, version: number, id: string): Promise<number> =>
+    one(
+      client,
+      `select uniqExact(event_id) as n from ${tableOf(name, version)}
+       where workspace_id = '${id}' and position <= ${upTo ?? 0n} and ${kept}`,
+    );
+  const both = async (version: number, id: string): Promise<number> =>
+    (await observed('observations', version, id)) + (await observed('account_observations', version, id));
+  const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions'].join(', ');
+  const newest = (version: number, id: string): string => `select day, platform, ${cells} from (
+    select * from ${tableOf('workspace_days', version)} where workspace_id = '${id}' and ${kept}
+    order by day, platform, version desc limit 1 by day, platform)`;
+  const sum = { before: 0, after: 0, differing: 0 };
+  for (const id of await workspacesOf(client, [before, after])) {
+    sum.before += await both(before, id);
+    sum.after += await both(after, id);
+    const [old, made] = [newest(before, id), newest(after, id)];
+    sum.differing += await one(client, `select count() as n from (${old} except ${made})`);
+    sum.differing += await one(client, `select count() as n from (${made} except ${old})`);
+  }
+  return sum;
+};

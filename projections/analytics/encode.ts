@@ -1,0 +1,63 @@
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { type AccountMetricsEvent, type Counter, counters, type TargetMetricsEvent } from '#schemas/metrics.ts';
+import { columnOf } from './tables.ts';
+
+/** Events as rows of the raw tables. */
+
+export type Row = readonly (string | number | null)[];
+
+export const observationColumns: readonly string[] = [
+  ...['workspace_id', 'day', 'target_id', 'observed_at', 'event_id', 'position'],
+  ...['post_id', 'client_id', 'account_id', 'platform', 'published_at', 'removed_at', 'fetched'],
+  ...counters.map(columnOf),
+  ...['more', 'raw', 'source'],
+];
+
+export const accountObservationColumns: readonly string[] = [
+  ...['workspace_id', 'day', 'account_id', 'observed_at', 'event_id', 'position', 'client_id', 'platform'],
+  ...['figures', 'demographics', 'raw', 'source'],
+];
+
+/** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
+const at = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
+
+const places: Readonly<Record<string, number>> = Object.fromEntries(counters.map((counter, place) => [counter, place]));
+
+type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
+type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
+
+export const observationRow = ({ id, position, metadata, data }: DecodedEvent): Row => {
+  const seen = data as Target;
+  const values: (number | null)[] = counters.map(() => null);
+  const more: Record<string, unknown> = {};
+  let fetched = 0;
+  for (const [name, value] of Object.entries(seen.figures)) {
+    const place = places[name as Counter];
+    if (place === undefined) more[name] = value;
+    else {
+      fetched |= 1 << place;
+      values[place] = value as number | null;
+    }
+  }
+  return [
+    ...[metadata.workspaceId, seen.day, seen.targetId, at(seen.observedAt), id, String(position)],
+    ...[seen.postId, seen.clientId, seen.accountId, seen.platform, at(seen.publishedAt)],
+    seen.platformRemovedAt === null ? null : at(seen.platformRemovedAt),
+    fetched,
+    ...values,
+    ...[JSON.stringify(more), JSON.stringify(seen.raw), seen.source],
+  ];
+};
+
+export const accountObservationRow = ({ id, position, metadata, data }: DecodedEvent): Row => {
+  const seen = data as Account;
+  return [
+    ...[metadata.workspaceId, seen.day, seen.accountId, at(seen.observedAt), id, String(position)],
+    ...[seen.clientId, seen.platform, JSON.stringify(seen.figures)],
+    seen.demographics === undefined ? '' : JSON.stringify(seen.demographics),
+    ...[JSON.stringify(seen.raw), seen.source],
+  ];
+};
+
+/** What the columns can hold; a day beyond them would be stored as another one. */
+export const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-06-06';

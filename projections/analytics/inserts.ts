@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { asking } from './away.ts';
+import { accountObservationColumns, observationColumns, type Row } from './encode.ts';
+import { ensureTables } from './live.ts';
+import { type TableName, tableOf } from './tables.ts';
+
+/**
+ * Rows of several lanes share inserts: each insert makes a part, and a server with many small parts is busy with merging
+ * them. One insert is under way at a time; what comes meanwhile goes with the next.
+ */
+
+export interface Batch {
+  readonly posts: readonly Row[];
+  readonly accounts: readonly Row[];
+}
+
+/** A batch that is not full waits so long for others. Milliseconds. */
+const gatherMs = 20;
+const fullRows = 1_000;
+/** Above this an insert takes no further batch. */
+const mostRows = 50_000;
+const insertMs = 60_000;
+
+interface Waiting {
+  readonly batch: Batch;
+  done(): void;
+  failed(error: unknown): void;
+}
+
+const sizeOf = ({ posts, accounts }: Batch): number => posts.length + accounts.length;
+
+export class Inserts {
+  readonly #client: ClickHouseClient;
+  readonly #version: number;
+  #waiting: Waiting[] = [];
+  #busy = false;
+
+  constructor(client: ClickHouseClient, version: number) {
+    this.#client = client;
+    this.#version = version;
+  }
+
+  /** Resolves when ClickHouse has the rows. A repeat is the same rows. @throws Unavailable */
+  add(batch: Batch): Promise<void> {
+    return new Promise((done, failed) => {
+      this.#waiting.push({ batch, done, failed });
+      if (!this.#busy) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    while (this.#waiting.length > 0) {
+      if (this.#waiting.reduce((sum, { batch }) => sum + sizeOf(batch), 0) < fullRows) await delay(gatherMs);
+      const taken: Waiting[] = [];
+      for (let rows = 0; this.#waiting.length > 0 && rows < mostRows; ) {
+        const next = this.#waiting.shift() as Waiting;
+        rows += sizeOf(next.batch);
+        taken.push(next);
+      }
+      try {
+        await this.#insert(
+          'observations',
+          observationColumns,
+          taken.flatMap(({ batch }) => batch.posts),
+        );
+        await this.#insert(
+          'account_observations',
+          accountObservationColumns,
+          taken.flatMap(({ batch }) => batch.accounts),
+        );
+        for (const { done } of taken) done();
+      } catch (error) {
+        for (const { failed } of taken) failed(error);
+      }
+    }
+    this.#busy = false;
+  }
+
+  async #insert(table: TableName, columns: readonly string[], values: readonly Row[]): Promise<void> {
+    if (values.length === 0) return;
+    await ensureTables(this.#client, this.#version);
+    await asking(() =>
+      this.#client.insert({
+        table: tableOf(table, this.#version),
+        columns: columns as [string, ...string[]],
+        values,
+        format: 'JSONCompactEachRow',
+        abort_signal: AbortSignal.timeout(insertMs),
+        // A batch of late days touches many months.
+        clickhouse_settings: { max_partitions_per_insert_block: '0' },
+      }),
+    );
+  }
+}

@@ -1,0 +1,108 @@
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Pool } from 'pg';
+import { withMigrationLock } from '#runtime/migrate.ts';
+import { asking } from './away.ts';
+import type { AnalyticsStore } from './store.ts';
+import { createStatements, tableNames, tableOf } from './tables.ts';
+
+/** Which version of the analytics tables is live, and what Postgres keeps about them. */
+
+export const migrateAnalytics = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create sequence if not exists ops.analytics_recounts;
+      create sequence if not exists ops.analytics_marks;
+      create table if not exists ops.analytics_versions (
+        one bool primary key default true check (one),
+        live int4 not null,
+        -- Highest version ever begun.
+        newest int4 not null
+      );
+      insert into ops.analytics_versions (live, newest) values (1, 1) on conflict do nothing;
+      create table if not exists ops.analytics_readers (
+        instance uuid primary key,
+        version int4 not null,
+        until timestamptz not null
+      );
+      -- Days of which there are observations.
+      create table if not exists ops.analytics_days (
+        version int4 not null,
+        workspace_id uuid not null,
+        day date not null,
+        primary key (version, workspace_id, day)
+      );
+      -- Days whose grains do not hold all observations yet. A mark that is drawn anew while they are counted stays.
+      create table if not exists ops.analytics_dirty (
+        version int4 not null,
+        workspace_id uuid not null,
+        day date not null,
+        mark int8 not null,
+        primary key (version, workspace_id, day)
+      )`);
+  });
+
+/** The consumer group of a version: positions belong to the tables they were read into. */
+export const groupOf = (version: number): string => `analytics-v${version}`;
+
+export const liveVersion = async (pool: Pool): Promise<number> => {
+  const { rows } = await pool.query<{ live: number }>({
+    name: 'analytics-live',
+    text: 'select live from ops.analytics_versions',
+  });
+  const [row] = rows;
+  if (row === undefined) throw new Error('analytics have no tables: run migrations first');
+  return row.live;
+};
+
+const made = new WeakMap<ClickHouseClient, Map<number, Promise<void>>>();
+
+/**
+ * The tables are made when they are first used: an embedded engine that nobody needs is not started.
+ * @throws Unavailable
+ */
+export const ensureTables = (client: ClickHouseClient, version: number): Promise<void> => {
+  const known = made.get(client) ?? new Map<number, Promise<void>>();
+  made.set(client, known);
+  const before = known.get(version);
+  if (before !== undefined) return before;
+  const making = (async () => {
+    for (const query of createStatements(version)) await asking(() => client.command({ query }));
+  })();
+  known.set(version, making);
+  making.catch(() => known.delete(version));
+  return making;
+};
+
+export const dropTables = async (client: ClickHouseClient, version: number): Promise<void> => {
+  made.get(client)?.delete(version);
+  for (const name of tableNames) {
+    await asking(() => client.command({ query: `drop table if exists ${tableOf(name, version)}` }));
+  }
+};
+
+/** How long a reader may go on with a version that is not live any more, milliseconds. The tables of it stay for longer. */
+const cachedMs = 1_000;
+
+/** For readers. Their tables are there, though they may be empty. */
+export const analyticsStore = (client: ClickHouseClient, pool: Pool): AnalyticsStore => {
+  let known: { readonly version: Promise<number>; readonly until: number } | null = null;
+  const version = async (): Promise<number> => {
+    const live = await liveVersion(pool);
+    await ensureTables(client, live);
+    return live;
+  };
+  return {
+    client,
+    version: () => {
+      if (known === null || performance.now() > known.until) {
+        const asked = { version: version(), until: performance.now() + cachedMs };
+        known = asked;
+        asked.version.catch(() => {
+          if (known === asked) known = null;
+        });
+      }
+      return known.version;
+    },
+  };
+};

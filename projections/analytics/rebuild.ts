@@ -1,0 +1,182 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { Lane } from '#contracts/ports/log.ts';
+import { fence, inTransaction } from '#runtime/consume.ts';
+import { withMigrationLock } from '#runtime/migrate.ts';
+import { kindOf } from '#schemas/topics.ts';
+import { type Comparison, compare } from './compare.ts';
+import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
+import { dropTables, ensureTables, groupOf, liveVersion } from './live.ts';
+import { Recounter } from './recount.ts';
+import { announcementSeconds } from './run.ts';
+
+/**
+ * Makes the analytics tables anew beside the ones that are read, while observations go on: from the store up to a head
+ * taken after the log's ends were noted, then from those ends. What overlaps is the same rows. Then they are compared
+ * with the old ones, and one transaction fences the old version and makes the new one live. A rebuild that dies leaves
+ * tables nobody reads; the next one drops them.
+ */
+
+export interface RebuiltAnalytics extends Comparison {
+  readonly version: number;
+  /** Observations read from the store. */
+  readonly events: number;
+  /** Whether the old tables are gone; false while a process still announces that it reads them. */
+  readonly dropped: boolean;
+}
+
+export const rebuildAnalytics = async (options: IngestOptions): Promise<RebuiltAnalytics> => {
+  const { pool } = options;
+  const alone = await pool.connect();
+  try {
+    const { rows } = await alone.query(`select pg_try_advisory_lock(hashtextextended('rebuild analytics', 0)) as ok`);
+    if (rows[0]?.ok !== true) throw new Error('another rebuild of analytics is running');
+    return await rebuildAlone(options);
+  } finally {
+    // Ends the session, and with it the lock.
+    alone.release(true);
+  }
+};
+
+/** Events of one page of the store. */
+const pageEvents = 2_000;
+const nearMs = 500;
+const dropWaitMs = (announcementSeconds + 5) * 1_000;
+
+const rebuildAlone = async (options: IngestOptions): Promise<RebuiltAnalytics> => {
+  const { client, pool, store, log, logger, signal } = options;
+  const old = await liveVersion(pool);
+  await ensureTables(client, old);
+  const version = await begin(options, old);
+  logger.info({ from: old, to: version }, 'rebuild of analytics: reading the store');
+  // The ends first: an event stored later than the head taken below lies behind them in the log.
+  const ends = await log.ends(topics);
+  const upTo = await store.head();
+  const events = await replay(options, version, upTo);
+  await placePositions(pool, groupOf(version), ends, upTo);
+
+  const over = new AbortController();
+  const consumer = ingest(version, { ...options, signal: AbortSignal.any([signal, over.signal]) });
+  const recounter = new Recounter(client, pool, version);
+  try {
+    // Under constant writing the very end is never reached: close enough is when a pass takes no longer than this.
+    for (let took = Infinity; took > nearMs; ) {
+      const began = performance.now();
+      const goal = await log.ends(topics);
+      await until(signal, async () => {
+        const stopped = [...consumer.status().values()].find((lane) => lane.state === 'stopped');
+        if (stopped !== undefined) throw new Error(`rebuild of analytics cannot go on: ${stopped.reason}`);
+        return hasRead(pool, groupOf(version), goal);
+      });
+      await recounter.all(signal);
+      took = performance.now() - began;
+    }
+    const compared = await compare(client, old, version, upTo);
+    logger.info({ version, ...compared }, 'rebuild of analytics: compared');
+    if (compared.after < compared.before) {
+      throw new Error(
+        `the store told ${compared.after} observations, the tables that are live hold ${compared.before}: they stay`,
+      );
+    }
+    await withMigrationLock(pool, (tx) => switchTo(tx, old, version));
+    logger.info({ version, events }, 'rebuild of analytics: switched');
+    // Ours goes on until those who follow the live version have noticed, so that reads never stand still.
+    const free = await until(signal, async () => (await readersOf(pool, old)) === 0, dropWaitMs);
+    if (free) await forget(options, old);
+    return { version, events, dropped: free, ...compared };
+  } finally {
+    over.abort();
+    await consumer.done.catch(() => undefined);
+  }
+};
+
+/** Draws the next version and makes its tables; what rebuilds that died left behind goes. */
+const begin = async (options: IngestOptions, live: number): Promise<number> => {
+  const { client, pool } = options;
+  const { rows } = await pool.query(
+    'update ops.analytics_versions set newest = newest + 1 where live = $1 returning newest',
+    [live],
+  );
+  const version: number = rows[0].newest;
+  for (let left = 1; left < version; left += 1) {
+    if (left !== live && (await readersOf(pool, left)) === 0) await forget(options, left);
+  }
+  await ensureTables(client, version);
+  return version;
+};
+
+/** Its tables, and all that Postgres kept about them. */
+const forget = async ({ client, pool }: IngestOptions, version: number): Promise<void> => {
+  await dropTables(client, version);
+  await inTransaction(pool, async (tx) => {
+    await tx.query('delete from ops.analytics_days where version = $1', [version]);
+    await tx.query('delete from ops.analytics_dirty where version = $1', [version]);
+    return { commit: true, result: null };
+  });
+};
+
+/** All observations of the store up to a position, and the marks of their days. */
+const replay = async (options: IngestOptions, version: number, upTo: bigint | null): Promise<number> => {
+  const { client, pool, store, codec, signal } = options;
+  const ingester = new Ingester(client, version);
+  let applied = 0;
+  for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
+    signal.throwIfAborted();
+    const page = await store.readAll({ after, limit: pageEvents });
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.position;
+    const wanted = page.filter((one) => one.position <= upTo && kinds.includes(kindOf(one.stream)));
+    if (wanted.length === 0) continue;
+    const events = await codec.decodeAll(wanted);
+    await inTransaction(pool, async (tx) => {
+      const verdict = await ingester.apply(tx, events);
+      if (verdict !== null) throw new Error(`replay of analytics cannot go on: ${verdict.reason}`);
+      return { commit: true, result: null };
+    });
+    applied += events.length;
+  }
+  return applied;
+};
+
+type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
+
+const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
+  await pool.query(
+    `insert into ops.consumer_positions (consumer_group, lane, next_offset, position)
+     select $1, lane, next_offset, $4::int8 from unnest($2::text[], $3::int8[]) as r (lane, next_offset)
+     on conflict (consumer_group, lane) do update set next_offset = excluded.next_offset, position = excluded.position`,
+    [group, ends.map((one) => one.lane), ends.map((one) => one.nextOffset), position],
+  );
+};
+
+const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<boolean> => {
+  const { rows } = await pool.query('select lane, next_offset from ops.consumer_positions where consumer_group = $1', [
+    group,
+  ]);
+  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+  return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
+};
+
+/** The old version first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
+const switchTo = async (tx: PoolClient, old: number, version: number): Promise<void> => {
+  await fence(tx, groupOf(old));
+  await tx.query('update ops.analytics_versions set live = $1', [version]);
+};
+
+const readersOf = async (pool: Pool, version: number): Promise<number> => {
+  const { rows } = await pool.query(
+    'select count(*)::int as n from ops.analytics_readers where version = $1 and until > now()',
+    [version],
+  );
+  return rows[0].n;
+};
+
+/** True when it holds, false after `limitMs`. */
+const until = async (signal: AbortSignal, holds: () => Promise<boolean>, limitMs = Infinity): Promise<boolean> => {
+  for (const end = performance.now() + limitMs; performance.now() < end; ) {
+    if (await holds()) return true;
+    await delay(20, undefined, { signal });
+  }
+  return false;
+};

@@ -1,0 +1,124 @@
+import { interactionParts } from '#domain/engagement.ts';
+import { counters } from '#schemas/metrics.ts';
+import type { Mark } from './dirty.ts';
+import { columnOf, type TableName, tableOf } from './tables.ts';
+
+/** The statements of a recount. Ids and days come from Postgres, which knows them as such, and stand in the text. */
+
+export interface Days {
+  readonly version: number;
+  /** Under which the rows are written. */
+  readonly drawn: string;
+  readonly marks: readonly Pick<Mark, 'workspaceId' | 'day'>[];
+}
+
+const columns = counters.map(columnOf);
+const gains = columns.map((one) => `gain_${one}`);
+const parts = interactionParts.map((one) => `gain_${columnOf(one)}`);
+
+const list = (all: readonly string[]): string => all.join(', ');
+const quoted = (text: string): string => {
+  if (!/^[\da-f-]{10,36}$/.test(text)) throw new Error(`no id or day: ${text}`);
+  return `'${text}'`;
+};
+
+const workspacesOf = ({ marks }: Days): string => list([...new Set(marks.map((one) => one.workspaceId))].map(quoted));
+const pairsOf = ({ marks }: Days): string =>
+  list(marks.map(({ workspaceId, day }) => `(${quoted(workspaceId)}, ${quoted(day)})`));
+const inOrder = ({ marks }: Days): readonly string[] => marks.map(({ day }) => day).toSorted();
+const firstDay = (days: Days): string => quoted(inOrder(days)[0] ?? '');
+const lastDay = (days: Days): string => quoted(inOrder(days).at(-1) ?? '');
+
+/** The bounds beside the pairs are what the primary key and the partitions are searched by. */
+const within = (days: Days): string => `workspace_id in (${workspacesOf(days)})
+  and day >= ${firstDay(days)} and day <= ${lastDay(days)} and (workspace_id, day) in (${pairsOf(days)})`;
+
+/** How many observations a recount of these days looks at, at most. */
+export const observationsStatement = (days: Days): string => `
+select count() as n from ${tableOf('observations', days.version)}
+where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)}`;
+
+/**
+ * Of every target observed on these days its last observation of each, and beside each counter the last value that was
+ * known on an earlier day. A counter that a day does not tell gains nothing on it, and the next that is told gains all
+ * since the last one known: so the gains of all days add up to the last value known.
+ */
+export const postDaysStatement = (days: Days, slice: number, slices: number): string => {
+  const table = tableOf('observations', days.version);
+  const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
+  const shown = [
+    ...['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'account_id', 'platform'],
+    ...['published_at', 'removed_at', 'fetched', ...columns, 'more', 'observed_at'],
+  ];
+  return `
+insert into ${tableOf('post_days', days.version)} (${list([...shown, ...gains, 'version'])})
+select ${list(shown)}, ${list(columns.map((one) => `${one} - ifNull(before_${one}, 0)`))}, ${days.drawn}
+from (
+  select ${list(shown)},
+    ${list(columns.map((one) => `anyLast(${one}) over earlier as before_${one}`))}
+  from (
+    select ${list([...shown, 'event_id'])} from ${table}
+    where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)} ${mine}
+      and (workspace_id, target_id) in (
+        select distinct workspace_id, target_id from ${table} where ${within(days)} ${mine})
+    order by workspace_id, target_id, day, observed_at desc, event_id desc
+    limit 1 by workspace_id, target_id, day
+  )
+  window earlier as (partition by workspace_id, target_id order by day rows between unbounded preceding and 1 preceding)
+)
+where (workspace_id, day) in (${pairsOf(days)})`;
+};
+
+/** As `interactionsOf` has it. */
+const interactions = `if(gain_total_interactions is not null, gain_total_interactions,
+  if(coalesce(${list(parts)}) is null, null, ${parts.map((one) => `ifNull(${one}, 0)`).join(' + ')}))`;
+
+const sumGrain = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => `
+insert into ${tableOf(name, days.version)}
+  (${list([...keys, ...shown.map((one) => one.split(' as ')[1] ?? one), 'targets', ...columns])},
+   rated_interactions, rated_impressions, observed_at, version)
+select ${list([...keys, ...shown])}, count(), ${list(gains.map((one) => `sum(${one})`))},
+  sumIf(interactions, rated), sumIf(gain_impressions, rated), max(observed), ${days.drawn}
+from (
+  select ${list(['workspace_id', 'day', 'account_id', 'client_id', 'platform', ...gains])},
+    observed_at as observed, ${interactions} as interactions,
+    interactions is not null and gain_impressions is not null as rated
+  from ${tableOf('post_days', days.version)}
+  where ${within(days)} and version = ${days.drawn}
+)
+group by ${list(keys)}`;
+
+/** An account that went to another client: what the former one showed of these days is empty, not what it was. */
+const emptied = (days: Days): string => {
+  const table = tableOf('client_days', days.version);
+  const keys = 'workspace_id, client_id, day, platform';
+  return `
+insert into ${table} (${keys}, targets, observed_at, version)
+select distinct ${keys}, 0, toDateTime64(0, 3, 'UTC'), ${days.drawn} from ${table}
+where ${within(days)} and version < ${days.drawn} and (${keys}) not in (
+  select ${keys} from ${table} where ${within(days)} and version = ${days.drawn})`;
+};
+
+const accountFigures = (days: Days): string => `
+insert into ${tableOf('account_figures_days', days.version)}
+  (workspace_id, account_id, day, client_id, platform, follower_count, figures, demographics, observed_at, version)
+select workspace_id, account_id, day, client_id, platform,
+  JSONExtract(figures, 'followerCount', 'Nullable(Int64)'), figures, demographics, observed_at, ${days.drawn}
+from ${tableOf('account_observations', days.version)}
+where ${within(days)}
+order by workspace_id, account_id, day, observed_at desc, event_id desc
+limit 1 by workspace_id, account_id, day`;
+
+/** After all slices of the posts' days, whose rows of this version they add up. */
+export const grainStatements = (days: Days): readonly string[] => [
+  sumGrain(
+    days,
+    'account_days',
+    ['workspace_id', 'account_id', 'day'],
+    ['argMax(client_id, observed) as client_id', 'any(platform) as platform'],
+  ),
+  sumGrain(days, 'client_days', ['workspace_id', 'client_id', 'day', 'platform'], []),
+  emptied(days),
+  sumGrain(days, 'workspace_days', ['workspace_id', 'day', 'platform'], []),
+  accountFigures(days),
+];

@@ -1,0 +1,78 @@
+import type { Platform } from '#schemas/common.ts';
+import type { AccountFigures, Counter, Demographics, PostFigures } from '#schemas/metrics.ts';
+
+/** What is read of the analytics store. */
+
+/** Dates `YYYY-MM-DD`, both inclusive. */
+export interface Window {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Filters {
+  readonly platforms?: readonly Platform[];
+  readonly clientId?: string;
+  readonly socialAccountId?: string;
+}
+
+/** Gains over some days, added up over posts. Null: nobody told it, or nobody looked. */
+export type Totals = Readonly<Record<Counter, number | null>> & { readonly engagementRate: number | null };
+
+export type OfDay = Totals & { readonly day: string };
+export type OfPlatform = Totals & { readonly platform: Platform };
+
+export interface Rollup {
+  /** ISO 8601: the freshest snapshot in the window; null: there is none. */
+  readonly asOf: string | null;
+  readonly totals: Totals;
+  readonly byPlatform: readonly OfPlatform[];
+  /** One entry for each day of the window; a day without observation is null in every member. */
+  readonly series: readonly OfDay[];
+}
+
+/** Of the account itself, not of its posts. */
+export interface Followers {
+  /** The last snapshot in the window, or of the day. */
+  readonly followerCount: number | null;
+}
+
+export interface AccountRollup {
+  readonly asOf: string | null;
+  readonly totals: Totals & Followers;
+  readonly series: readonly (OfDay & Followers)[];
+  /** Sums of the network's daily figures. */
+  readonly audience: Omit<AccountFigures, 'followerCount'>;
+  readonly demographics: Demographics | null | undefined;
+}
+
+/** A post, and when the first and the last of its targets went out. ISO 8601. */
+export interface WentOut {
+  readonly id: string;
+  readonly first: string;
+  readonly last: string;
+}
+
+export interface PostFiguresRow {
+  readonly postId: string;
+  readonly targetId: string;
+  readonly platform: Platform;
+  /** Lifetime, of the newest observation not after the end of the window. */
+  readonly figures: PostFigures & { readonly platformRemovedAt?: string | null };
+  readonly engagementRate: number | null;
+  /** ISO 8601. */
+  readonly fetchedAt: string;
+  /** `YYYY-MM-DD`: the day of `fetchedAt` in the workspace's zone as it was then. */
+  readonly day: string;
+}
+
+/** Of one workspace; others' ids find nothing. */
+export interface AnalyticsReader {
+  overview(workspaceId: string, window: Window, filters: Filters): Promise<Rollup>;
+  client(workspaceId: string, clientId: string, window: Window, filters: Filters): Promise<Rollup>;
+  account(workspaceId: string, accountId: string, window: Window): Promise<AccountRollup>;
+  /**
+   * In no order; targets nobody has observed are left out.
+   * @param to the newest observation not after this day
+   */
+  posts(workspaceId: string, posts: readonly WentOut[], to: string): Promise<readonly PostFiguresRow[]>;
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { type Consumer, isTransient } from '#runtime/consume.ts';
+import { type IngestOptions, ingest } from './ingest.ts';
+import { liveVersion } from './live.ts';
+import { Recounter } from './recount.ts';
+
+/** Ingests and recounts for the version that is live; when another one goes live it follows. */
+
+export interface RunningAnalytics {
+  /** Resolves when the signal ended it; rejects with what it could not go on after. */
+  readonly done: Promise<void>;
+  /** Why it does not run as it should, null when it does. */
+  reason(): string | null;
+}
+
+/** How often it looks which version is live, and announces the one it reads. Milliseconds. */
+const announceMs = 1_000;
+/** An announcement that is not renewed for so long is a dead process's. Seconds. */
+export const announcementSeconds = 15;
+
+/** Of recounts: others' marks are looked for this often, and a round rests as long as it took. Milliseconds. */
+const lookMs = 1_000;
+const leastRestMs = 100;
+const mostRestMs = 30_000;
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  delay(ms, undefined, { signal }).catch(() => undefined);
+
+const announce = async (pool: Pool, instance: string, version: number): Promise<void> => {
+  await pool.query(
+    `insert into ops.analytics_readers (instance, version, until) values ($1, $2, now() + make_interval(secs => $3))
+     on conflict (instance) do update set version = excluded.version, until = excluded.until`,
+    [instance, version, announcementSeconds],
+  );
+};
+
+/** Recounts what is marked until the signal ends it. Its own failures are not the ingester's: it says why it waits. */
+class RecountLoop {
+  readonly done: Promise<void>;
+  #reason: string | null = null;
+  #ring: () => void = () => undefined;
+
+  constructor(version: number, { client, pool, logger, signal }: IngestOptions) {
+    const recounter = new Recounter(client, pool, version);
+    this.done = (async () => {
+      while (!signal.aborted) {
+        const began = performance.now();
+        let counted = 0;
+        try {
+          counted = await recounter.round();
+          this.#reason = null;
+        } catch (error) {
+          if (!isTransient(error) && !signal.aborted) logger.error({ err: error }, 'analytics: a recount failed');
+          else if (this.#reason === null) logger.warn({ err: error }, 'analytics: a recount waits');
+          this.#reason = error instanceof Error ? error.message : String(error);
+        }
+        const took = performance.now() - began;
+        if (this.#reason !== null) await pause(lookMs, signal);
+        else if (counted > 0) await pause(Math.min(mostRestMs, Math.max(leastRestMs, took)), signal);
+        else await this.#rung(signal);
+      }
+    })();
+  }
+
+  /** There is something to count. */
+  ring(): void {
+    this.#ring();
+  }
+
+  reason(): string | null {
+    return this.#reason;
+  }
+
+  async #rung(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    this.#ring = () => over.abort();
+    await pause(lookMs, AbortSignal.any([signal, over.signal]));
+    this.#ring = () => undefined;
+  }
+}
+
+/** The consumer of one version and its recounts. */
+const runVersion = (
+  version: number,
+  options: IngestOptions,
+): { readonly consumer: Consumer; readonly recounts: RecountLoop; readonly done: Promise<void> } => {
+  const recounts = new RecountLoop(version, options);
+  const consumer = ingest(version, { ...options, onMarked: () => recounts.ring() });
+  const done = Promise.all([consumer.done, recounts.done]).then(() => undefined);
+  done.catch(() => undefined);
+  return { consumer, recounts, done };
+};
+
+export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
+  const { pool, signal, logger } = options;
+  const instance = randomUUID();
+  let running: ReturnType<typeof runVersion> | null = null;
+  let waits: string | null = 'starting';
+
+  /** The version that is live, announced as read by us; null while the database does not tell. */
+  const live = async (): Promise<number | null> => {
+    try {
+      const version = await liveVersion(pool);
+      await announce(pool, instance, version);
+      waits = null;
+      return version;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      waits = error instanceof Error ? error.message : String(error);
+      await pause(announceMs, signal);
+      return null;
+    }
+  };
+
+  const follow = async (version: number): Promise<void> => {
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    running = runVersion(version, { ...options, signal: either });
+    logger.info({ version }, 'ingesting analytics');
+    const ended = running.done.finally(() => over.abort());
+    ended.catch(() => undefined);
+    while (!either.aborted) {
+      await pause(announceMs, either);
+      const now = either.aborted ? null : await live();
+      // Fenced by a rebuild's switch, the old consumer can do no harm until it is noticed here.
+      if (now !== null && now !== version) over.abort();
+    }
+    await ended;
+    running = null;
+  };
+
+  const done = (async () => {
+    try {
+      while (!signal.aborted) {
+        const version = await live();
+        if (version !== null) await follow(version);
+      }
+    } finally {
+      await pool.query('delete from ops.analytics_readers where instance = $1', [instance]).catch(() => undefined);
+    }
+  })();
+  done.catch(() => undefined);
+  return {
+    done,
+    reason: () => {
+      const ill = [...(running?.consumer.status() ?? [])].flatMap(([lane, { state, reason }]) =>
+        state === 'running' ? [] : [`${lane} ${state}: ${reason}`],
+      );
+      return waits ?? ill[0] ?? running?.recounts.reason() ?? null;
+    },
+  };
+};

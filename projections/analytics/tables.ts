@@ -1,0 +1,95 @@
+import { type Counter, counters } from '#schemas/metrics.ts';
+
+/**
+ * The tables of the analytics store. Raw observations are complete and keyed by their event, so a repeat is the same row.
+ * The grains are daily and kept apart: each row is recounted as a whole under a new `version`, and the newest is read.
+ * Every key begins with the workspace. Days are those of the workspace's zone as it was when the network was asked.
+ */
+
+/** Figures are kept so many months after their day. */
+export const retentionMonths = 25;
+
+/** `watchTimeMinutes` → `watch_time_minutes`. */
+export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const columns = (type: string, prefix = ''): string =>
+  counters.map((one: Counter) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
+
+const grain = (order: string): string =>
+  `engine = ReplacingMergeTree(version) partition by toYYYYMM(day) order by (${order})
+  ttl day + interval ${retentionMonths} month`;
+
+/** Sums of the gains of many posts on a day. Null: of none of them the network tells it. */
+const sums = `
+  -- Posts observed that day.
+  targets UInt32,
+  ${columns('Nullable(Int64)')},
+  -- Of posts whose impressions and interactions are both known: what engagementRate is made of.
+  rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
+  -- The freshest snapshot in it.
+  observed_at DateTime64(3, 'UTC'), version UInt64`;
+
+export const tableNames = [
+  'observations',
+  'account_observations',
+  'post_days',
+  'account_days',
+  'account_figures_days',
+  'client_days',
+  'workspace_days',
+] as const;
+export type TableName = (typeof tableNames)[number];
+
+export const tableOf = (name: TableName, version: number): string => `${name}_v${version}`;
+
+/** @param v version of the whole set: a rebuild makes the next one beside it */
+export const createStatements = (v: number): readonly string[] => [
+  `create table if not exists ${tableOf('observations', v)} (
+  workspace_id UUID, day Date, target_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
+  post_id UUID, client_id UUID, account_id UUID, platform LowCardinality(String),
+  published_at DateTime64(3, 'UTC'), removed_at Nullable(DateTime64(3, 'UTC')),
+  -- Bit n: the n-th counter was fetched; a counter that is null with its bit set is not told by the network.
+  fetched UInt32,
+  ${columns('Nullable(Int64)')},
+  -- JSON of the members of the figures that are no counters, as they are in the event.
+  more String codec(ZSTD(3)),
+  raw String codec(ZSTD(3)), source LowCardinality(String)
+) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, target_id, observed_at, event_id)
+  ttl day + interval ${retentionMonths} month`,
+  `create table if not exists ${tableOf('account_observations', v)} (
+  workspace_id UUID, day Date, account_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
+  client_id UUID, platform LowCardinality(String),
+  -- JSON of the figures and of the demographics ('' = absent), as they are in the event.
+  figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
+  raw String codec(ZSTD(3)), source LowCardinality(String)
+) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
+  ttl day + interval ${retentionMonths} month`,
+  // In the order in which posts are listed: a page of them lies together.
+  // Lifetime figures of a post's target at the end of a day on which it was observed, and what was gained since the last such day.
+  `create table if not exists ${tableOf('post_days', v)} (
+  workspace_id UUID, post_id UUID, target_id UUID, day Date,
+  client_id UUID, account_id UUID, platform LowCardinality(String),
+  published_at DateTime64(3, 'UTC'), removed_at Nullable(DateTime64(3, 'UTC')),
+  fetched UInt32,
+  ${columns('Nullable(Int64)')},
+  ${columns('Nullable(Int64)', 'gain_')},
+  more String codec(ZSTD(3)),
+  observed_at DateTime64(3, 'UTC'), version UInt64
+) ${grain('workspace_id, published_at, post_id, target_id, day')}`,
+  `create table if not exists ${tableOf('account_days', v)} (
+  workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String), ${sums}
+) ${grain('workspace_id, account_id, day')}`,
+  // The account's own figures: the newest observation of the day.
+  `create table if not exists ${tableOf('account_figures_days', v)} (
+  workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String),
+  follower_count Nullable(Int64),
+  figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
+  observed_at DateTime64(3, 'UTC'), version UInt64
+) ${grain('workspace_id, account_id, day')}`,
+  `create table if not exists ${tableOf('client_days', v)} (
+  workspace_id UUID, client_id UUID, day Date, platform LowCardinality(String), ${sums}
+) ${grain('workspace_id, client_id, day, platform')}`,
+  `create table if not exists ${tableOf('workspace_days', v)} (
+  workspace_id UUID, day Date, platform LowCardinality(String), ${sums}
+) ${grain('workspace_id, day, platform')}`,
+];

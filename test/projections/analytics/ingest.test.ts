@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
+import { type RunningAnalytics, runAnalytics } from '#projections/analytics/run.ts';
+import { tableOf } from '#projections/analytics/tables.ts';
+import { embeddedClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { bruteForce, history, keys, observed, randomOf, type Seen, shownGrain } from '#test/support/observations.ts';
+import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
+
+type Client = ReturnType<typeof openAnalytics>;
+
+const seeded = (): number => Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+/** In the order in which they were seen: a stream's observations only go onward. */
+const inOrder = (all: readonly Seen[]): Seen[] => all.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1));
+
+suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000, serial: true }, (t) => {
+  let world: ProjectionWorld;
+  t.before(async () => {
+    world = await projectionWorld();
+    await migrateAnalytics(world.pool);
+  });
+  t.after(() => world?.close());
+
+  const all: Seen[] = [];
+  const append = async (seen: readonly Seen[]): Promise<void> => {
+    for (const one of seen) await world.append([observed(one)], one.workspaceId);
+    all.push(...seen);
+  };
+  const settled = (group: string): Promise<void> =>
+    until(
+      'all is read and counted',
+      async () => {
+        const head = await world.store.head();
+        const { rows } = await world.pool.query(
+          `select (select position from ops.consumer_positions where consumer_group = $1) as position,
+             (select count(*)::int from ops.analytics_dirty where version = $2) as dirty`,
+          [group, Number(group.slice('analytics-v'.length))],
+        );
+        return BigInt(rows[0].position ?? 0) >= (head ?? 0n) && rows[0].dirty === 0;
+      },
+      60_000,
+    );
+  const equal = async (client: Client, version: number, words: string): Promise<void> => {
+    for (const name of ['workspace_days', 'client_days', 'account_days'] as const) {
+      const sorted = (of: Iterable<[string, unknown]>) => [...of].sort(([a], [b]) => (a < b ? -1 : 1));
+      assert.deepEqual(
+        sorted(await shownGrain(client, name, version)),
+        sorted(bruteForce(all, keys[name])),
+        `${name} ${words}`,
+      );
+    }
+  };
+  const observations = async (client: Client, version: number): Promise<number> => {
+    const query = `select uniqExact(event_id) as n from ${tableOf('observations', version)}`;
+    const [row] = await (await client.query({ query, format: 'JSONEachRow' })).json<{ n: string }>();
+    return Number(row?.n);
+  };
+
+  t('killed at every point and five times at random, it ends with the totals of a recount of the streams', async () => {
+    const { client, url } = await testClickHouse();
+    const seed = seeded();
+    const random = randomOf(seed);
+    const mortals = new Mortals(path.resolve(import.meta.dirname, '../../support/ingester-child.ts'), () => [
+      world.url,
+      url,
+    ]);
+    afterFile(() => mortals.end());
+    for (const point of [
+      'analytics:after-insert',
+      'analytics:before-recount',
+      'analytics:after-recount',
+      'consume:after-commit',
+    ]) {
+      const child = await mortals.child(point);
+      await append(inOrder(history(random, { targets: 3, days: 5 })));
+      await mortals.died(child);
+    }
+    for (let n = 0; n < 5; n += 1) {
+      const child = await mortals.child('');
+      const writing = append(inOrder(history(random, { targets: 6, days: 6 })));
+      await delay(random() * 600);
+      child.kill('SIGKILL');
+      await mortals.died(child);
+      await writing;
+    }
+    const last = await mortals.child('');
+    await settled('analytics-v1');
+    last.stdin?.end();
+    assert.equal(await observations(client, 1), all.length);
+    await equal(client, 1, `with SEED=${seed}`);
+    await mortals.end();
+  });
+
+  t('a rebuild goes beside reads and writes, is compared, and everybody follows it', async () => {
+    const { client } = await testClickHouse();
+    const stop = new AbortController();
+    const options = { ...world, client, signal: stop.signal };
+    // Another ClickHouse than before: it holds nothing of what version 1 had read.
+    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    const running: RunningAnalytics = runAnalytics(options);
+    afterFile(() => stop.abort());
+    await settled('analytics-v1');
+    const before = await shownGrain(client, 'workspace_days', 1);
+    assert.ok(before.size > 0);
+    let reading = true;
+    let reads = 0;
+    const reader = (async () => {
+      while (reading) {
+        const { rows } = await world.pool.query('select live from ops.analytics_versions');
+        const shown = await shownGrain(client, 'workspace_days', rows[0].live);
+        for (const [key, sums] of before) assert.deepEqual(shown.get(key), sums);
+        reads += 1;
+      }
+    })();
+    const rebuilding = rebuildAnalytics(options);
+    await append(inOrder(history(randomOf(11), { targets: 4, days: 5 })));
+    const made = await rebuilding;
+    reading = false;
+    await reader;
+    assert.ok(reads > 1, `${reads} reads`);
+    assert.deepEqual({ version: made.version, dropped: made.dropped }, { version: 2, dropped: true });
+    assert.equal(made.before, made.after);
+    await settled('analytics-v2');
+    await equal(client, 2, 'after the rebuild');
+    const tables = await (await client.query({ query: 'show tables', format: 'JSONEachRow' })).json<{ name: string }>();
+    assert.ok(
+      tables.every(({ name }) => name.endsWith('_v2')),
+      JSON.stringify(tables),
+    );
+    await assert.doesNotReject(append(inOrder(history(randomOf(12), { targets: 2, days: 3 }))));
+    await settled('analytics-v2');
+    await equal(client, 2, 'after more');
+    assert.equal(running.reason(), null);
+    stop.abort();
+    await running.done;
+  });
+
+  t('a rebuild that would lose observations leaves the tables as they are', async () => {
+    const { client } = await testClickHouse();
+    const stop = new AbortController();
+    const options = { ...world, client, signal: stop.signal };
+    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    const running = runAnalytics(options);
+    afterFile(() => stop.abort());
+    await settled('analytics-v2');
+    const { store } = world;
+    const blind: EventStore = {
+      append: (...args) => store.append(...args),
+      read: (...args) => store.read(...args),
+      readAll: async () => [],
+      head: () => store.head(),
+      subscribe: (...args) => store.subscribe(...args),
+      ping: () => store.ping(),
+      close: () => store.close(),
+    };
+    await assert.rejects(rebuildAnalytics({ ...options, store: blind }), /they stay/);
+    const { rows } = await world.pool.query('select live from ops.analytics_versions');
+    assert.equal(rows[0].live, 2);
+    stop.abort();
+    await running.done;
+  });
+
+  t('ClickHouse killed: it says so, waits, and catches up', async () => {
+    const { embedded, remove } = await embeddedClickHouse();
+    afterFile(remove);
+    const client = openAnalytics({ url: embedded.url });
+    const stop = new AbortController();
+    afterFile(() => stop.abort());
+    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    const running = runAnalytics({ ...world, client, signal: stop.signal });
+    await settled('analytics-v2');
+    for (let n = 0; n < 3; n += 1) {
+      process.kill(embedded.pid() ?? 0, 'SIGKILL');
+      await append(inOrder(history(randomOf(n), { targets: 3, days: 4 })));
+      await settled('analytics-v2');
+    }
+    await equal(client, 2, 'after three deaths');
+    await remove();
+    await append(inOrder(history(randomOf(20), { targets: 1, days: 2 })));
+    await until('it says why it waits', () => /ClickHouse is away/.test(running.reason() ?? ''));
+    stop.abort();
+    await running.done;
+    await client.close();
+  });
+});

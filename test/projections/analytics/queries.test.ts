@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { analyticsReader } from '#projections/analytics/queries.ts';
+import { readEngaged } from '#projections/analytics/read-posts.ts';
+import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
+import type { AnalyticsStore } from '#projections/analytics/store.ts';
+import { columnOf, createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
+import { daysOf, noTotals } from '#projections/analytics/totals.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { type Counter, counters } from '#schemas/metrics.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { suite } from '#test/support/suite.ts';
+
+const workspace = randomUUID();
+const other = randomUUID();
+const [client, account, post, target] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+
+const at = (day: string, time = '08:00:00.000'): string => `${day} ${time}`;
+const bitsOf = (...names: Counter[]): number => names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0);
+
+/** Rows of one table, in the columns' own names; what is not named is null or the type's default. */
+const writer =
+  ({ client: to }: TestClickHouse) =>
+  (table: TableName, ...values: readonly Readonly<Record<string, unknown>>[]) =>
+    to.insert({ table: tableOf(table, 1), values: [...values], format: 'JSONEachRow' });
+
+suite('queries of the analytics', (t) => {
+  let house: TestClickHouse;
+  let store: AnalyticsStore;
+  let reader: AnalyticsReader;
+  let write: ReturnType<typeof writer>;
+  t.before(async () => {
+    house = await testClickHouse();
+    for (const query of createStatements(1)) await house.client.command({ query });
+    store = { client: house.client, version: async () => 1 };
+    reader = analyticsReader(store);
+    write = writer(house);
+  });
+
+  const week = { from: '2026-05-01', to: '2026-05-07' };
+
+  t(
+    'an overview: gains by day and platform, null and 0 apart, the newest version alone, days without observation null',
+    async () => {
+      const day = (date: string, platform: string, version: number, more: object) => ({
+        workspace_id: workspace,
+        day: date,
+        platform,
+        targets: 1,
+        observed_at: at(date),
+        version,
+        ...more,
+      });
+      // Separate inserts: nothing has merged them yet.
+      await write('workspace_days', day('2026-05-01', 'x', 1, { impressions: 999, likes: 999 }));
+      await write(
+        'workspace_days',
+        day('2026-05-01', 'x', 2, {
+          impressions: 100,
+          likes: 5,
+          saves: 0,
+          rated_interactions: 5,
+          rated_impressions: 100,
+        }),
+        day('2026-05-01', 'youtube', 3, { likes: 2, watch_time_minutes: 40 }),
+        day('2026-05-03', 'x', 4, { impressions: -10, likes: 1, rated_interactions: 1, rated_impressions: -10 }),
+        day('2026-04-30', 'x', 5, { impressions: 7 }),
+        day('2026-05-08', 'x', 6, { impressions: 7 }),
+        { ...day('2026-05-02', 'x', 7, { impressions: 70_000 }), workspace_id: other },
+      );
+      const found = await reader.overview(workspace, week, {});
+      assert.equal(found.asOf, '2026-05-03T08:00:00.000Z');
+      assert.deepEqual(found.totals, {
+        ...noTotals,
+        impressions: 90,
+        likes: 8,
+        saves: 0,
+        watchTimeMinutes: 40,
+        engagementRate: 6 / 90,
+      });
+      assert.deepEqual(
+        found.series.map(({ day: date, impressions, likes }) => [date, impressions, likes]),
+        [
+          ['2026-05-01', 100, 7],
+          ['2026-05-02', null, null],
+          ['2026-05-03', -10, 1],
+          ...['2026-05-04', '2026-05-05', '2026-05-06', '2026-05-07'].map((date) => [date, null, null]),
+        ],
+      );
+      // A correction downwards makes no rate.
+      assert.deepEqual([found.series[0]?.engagementRate, found.series[2]?.engagementRate], [0.05, null]);
+      assert.deepEqual(
+        found.byPlatform.map(({ platform, likes, impressions }) => [platform, likes, impressions]),
+        [
+          ['x', 6, 90],
+          ['youtube', 2, null],
+        ],
+      );
+      const one = await reader.overview(workspace, week, { platforms: ['youtube'] });
+      assert.deepEqual([one.totals.likes, one.totals.impressions, one.asOf], [2, null, '2026-05-01T08:00:00.000Z']);
+    },
+  );
+
+  t('a window that nobody observed, and another workspace: nothing at all, on every day', async () => {
+    const none = { asOf: null, totals: noTotals, byPlatform: [] };
+    const empty = { from: '2020-02-28', to: '2020-03-01' };
+    const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals }));
+    assert.deepEqual(await reader.overview(workspace, empty, {}), { ...none, series });
+    assert.deepEqual(await reader.client(workspace, randomUUID(), empty, {}), { ...none, series });
+    const found = await reader.account(randomUUID(), account, empty);
+    assert.deepEqual(found.totals, { ...noTotals, followerCount: null });
+    assert.equal(found.demographics, undefined);
+    assert.deepEqual(found.audience, {});
+  });
+
+  t('a client’s grain, and a filter by account reads the account’s', async () => {
+    const row = { workspace_id: workspace, client_id: client, day: '2026-05-02', platform: 'x', targets: 1 };
+    const seen = { observed_at: at('2026-05-02'), version: 1 };
+    await write('client_days', { ...row, ...seen, likes: 30 }, { ...row, ...seen, workspace_id: other, likes: 1_000 });
+    await write('client_days', { ...row, ...seen, platform: 'threads', likes: 4 });
+    await write(
+      'account_days',
+      { ...row, ...seen, account_id: account, likes: 11 },
+      { ...row, ...seen, account_id: randomUUID(), likes: 19 },
+    );
+    assert.equal((await reader.client(workspace, client, week, {})).totals.likes, 34);
+    assert.equal((await reader.client(workspace, client, week, { platforms: ['threads'] })).totals.likes, 4);
+    assert.equal((await reader.overview(workspace, week, { clientId: client })).totals.likes, 34);
+    const filters = { clientId: client, socialAccountId: account };
+    assert.equal((await reader.overview(workspace, week, filters)).totals.likes, 11);
+    assert.equal((await reader.client(workspace, client, week, { socialAccountId: account })).totals.likes, 11);
+    const elsewhere = { ...filters, clientId: randomUUID() };
+    assert.equal((await reader.overview(workspace, week, elsewhere)).totals.likes, null);
+    assert.equal((await reader.overview(workspace, week, { ...filters, platforms: ['facebook'] })).totals.likes, null);
+    assert.equal((await reader.client(other, client, week, {})).totals.likes, 1_000);
+  });
+
+  t(
+    'an account: followers by day, sums of what was told of each day, the newest demographics up to the end',
+    async () => {
+      const row = { workspace_id: workspace, account_id: account, client_id: client, platform: 'instagram' };
+      const own = (day: string, version: number, figures: object, demographics: string) => ({
+        ...row,
+        day,
+        follower_count: (figures as { followerCount?: number }).followerCount ?? null,
+        figures: JSON.stringify(figures),
+        demographics,
+        observed_at: at(day, '09:30:00.125'),
+        version,
+      });
+      await write('account_figures_days', own('2026-05-01', 1, { followerCount: 1, profileViews: 90 }, ''));
+      await write(
+        'account_figures_days',
+        own('2026-05-01', 2, { followerCount: 100, profileViews: 9, videoViews: null, contentPlays: 0 }, ''),
+        own('2026-05-03', 3, { followerCount: 104, profileViews: 4, videoViews: null }, ''),
+        own('2026-05-05', 4, { followerCount: null, profileViews: null }, ''),
+        own('2026-04-20', 5, { followerCount: 50, profileViews: 5_000 }, '{"country":{"DE":60,"FR":40}}'),
+        own('2026-05-09', 6, { followerCount: 900 }, '{"country":{"DE":1}}'),
+        { ...own('2026-05-04', 7, { followerCount: 7 }, 'null'), workspace_id: other },
+      );
+      const found = await reader.account(workspace, account, week);
+      assert.equal(found.asOf, '2026-05-05T09:30:00.125Z');
+      assert.equal(found.totals.followerCount, 104);
+      assert.equal(found.totals.likes, 11);
+      assert.deepEqual(
+        found.series.map(({ followerCount, likes }) => [followerCount, likes]),
+        [
+          [100, null],
+          [null, 11],
+          [104, null],
+          [null, null],
+          [null, null],
+          [null, null],
+          [null, null],
+        ],
+      );
+      assert.deepEqual(found.audience, { profileViews: 13, videoViews: null, contentPlays: 0 });
+      assert.deepEqual(found.demographics, { country: { DE: 60, FR: 40 } });
+      const theirs = await reader.account(other, account, week);
+      assert.equal(theirs.demographics, null);
+      assert.equal(theirs.totals.followerCount, 7);
+    },
+  );
+
+  t('posts: lifetime figures of the newest day not after the end; absent, null and 0 as they came', async () => {
+    const row = { workspace_id: workspace, post_id: post, target_id: target, client_id: client, account_id: account };
+    const on = (day: string, version: number, more: object) => ({
+      ...row,
+      platform: 'facebook',
+      published_at: at('2026-05-01', '07:00:00.000'),
+      day,
+      observed_at: at(day),
+      version,
+      more: '{}',
+      ...more,
+    });
+    const fetched = bitsOf('impressions', 'likes', 'saves', 'subscribersLost');
+    await write('post_days', on('2026-05-02', 1, { fetched, impressions: 1, likes: 1 }));
+    await write('post_days', on('2026-05-02', 2, { fetched, impressions: 200, likes: 10, subscribers_lost: 0 }));
+    await write(
+      'post_days',
+      on('2026-05-04', 3, {
+        fetched: bitsOf('impressions', 'likes'),
+        impressions: 300,
+        likes: 9,
+        gain_impressions: 100,
+        removed_at: at('2026-05-04', '05:00:00.000'),
+        more: '{"permalink":null,"reactionsByType":{"like":9,"love":0}}',
+      }),
+    );
+    const went = (id: string) => ({ id, first: '2026-05-01T07:00:00.000Z', last: '2026-05-01T07:00:00.000Z' });
+    const early = await reader.posts(workspace, [went(post), went(randomUUID())], '2026-05-03');
+    assert.deepEqual(early, [
+      {
+        postId: post,
+        targetId: target,
+        platform: 'facebook',
+        figures: { impressions: 200, likes: 10, saves: null, subscribersLost: 0, platformRemovedAt: null },
+        engagementRate: 0.05,
+        fetchedAt: '2026-05-02T08:00:00.000Z',
+        day: '2026-05-02',
+      },
+    ]);
+    const [late] = await reader.posts(workspace, [went(post)], '2026-05-31');
+    assert.deepEqual(late?.figures, {
+      impressions: 300,
+      likes: 9,
+      permalink: null,
+      reactionsByType: { like: 9, love: 0 },
+      platformRemovedAt: '2026-05-04T05:00:00.000Z',
+    });
+    assert.deepEqual(await reader.posts(workspace, [went(post)], '2026-05-01'), []);
+    assert.deepEqual(await reader.posts(other, [went(post)], '2026-05-31'), []);
+    assert.deepEqual(await reader.posts(workspace, [], '2026-05-31'), []);
+  });
+
+  t('what posts got, for best times: the last look at each that is a day old, since an instant', async () => {
+    const mine = randomUUID();
+    const [first, second] = [randomUUID(), randomUUID()];
+    const on = (targetId: string, day: string, published: string, more: object) => ({
+      workspace_id: mine,
+      post_id: targetId,
+      target_id: targetId,
+      client_id: client,
+      account_id: account,
+      platform: 'threads',
+      published_at: published,
+      day,
+      observed_at: at(day),
+      version: 1,
+      more: '{}',
+      ...more,
+    });
+    await write(
+      'post_days',
+      on(first, '2026-05-01', at('2026-05-01', '06:15:00.000'), { likes: 1, impressions: 10 }),
+      on(first, '2026-05-09', at('2026-05-01', '06:15:00.000'), { likes: 8, comments: 2, impressions: 90 }),
+      on(second, '2026-05-09', at('2026-05-08', '20:00:00.000'), { total_interactions: 3 }),
+      on(randomUUID(), '2026-05-09', at('2026-03-01', '20:00:00.000'), { likes: 3 }),
+    );
+    const since = '2026-05-01T00:00:00.000Z';
+    const wanted = {
+      accountId: account,
+      platform: 'threads',
+      publishedAt: '2026-05-01T06:15:00.000Z',
+      interactions: 10,
+      impressions: 90,
+    };
+    assert.deepEqual(await readEngaged(store, mine, since, {}), [wanted]);
+    assert.deepEqual(await readEngaged(store, mine, since, { clientId: client, platforms: ['threads'] }), [wanted]);
+    assert.deepEqual(await readEngaged(store, mine, since, { clientId: randomUUID() }), []);
+    assert.deepEqual(await readEngaged(store, mine, since, { platforms: ['x'] }), []);
+    assert.deepEqual(await readEngaged(store, randomUUID(), since, {}), []);
+  });
+
+  t('every counter comes out of its own column, to the last digit', async () => {
+    const mine = randomUUID();
+    const columns = Object.fromEntries(counters.map((name, place) => [columnOf(name), 1_000 + place]));
+    const row = { workspace_id: mine, day: '2026-05-01', platform: 'x', targets: 1, observed_at: at('2026-05-01') };
+    await write('workspace_days', { ...row, version: 1, ...columns, likes: String(Number.MAX_SAFE_INTEGER) });
+    const { totals } = await reader.overview(mine, week, {});
+    for (const [place, name] of counters.entries()) {
+      assert.equal(totals[name], name === 'likes' ? Number.MAX_SAFE_INTEGER : 1_000 + place, name);
+    }
+    const targetId = randomUUID();
+    const fetched = counters.reduce((bits, _name, bit) => bits + 2 ** bit, 0);
+    await write('post_days', {
+      ...{ workspace_id: mine, post_id: targetId, target_id: targetId, client_id: client, account_id: account },
+      ...{ day: '2026-05-01', platform: 'x', published_at: at('2026-05-01'), observed_at: at('2026-05-01') },
+      ...{ version: 1, more: '{}', fetched, ...columns },
+    });
+    const out = '2026-05-01T08:00:00.000Z';
+    const [found] = await reader.posts(mine, [{ id: targetId, first: out, last: out }], '2026-05-01');
+    const figures: Readonly<Record<string, unknown>> = found?.figures ?? {};
+    for (const [place, name] of counters.entries()) assert.equal(figures[name], 1_000 + place, name);
+  });
+
+  t('a store that is away, or has no tables yet, is away; a window has each of its days once', async () => {
+    const nowhere = analyticsReader({ ...store, version: async () => 2 });
+    await assert.rejects(nowhere.overview(workspace, week, {}), Unavailable);
+    const year = daysOf({ from: '2026-01-01', to: '2026-12-31' });
+    assert.deepEqual([year.length, year[58], year[59]], [365, '2026-02-28', '2026-03-01']);
+  });
+});

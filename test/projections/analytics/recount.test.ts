@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import { Ingester } from '#projections/analytics/ingest.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { Recounter } from '#projections/analytics/recount.ts';
+import { columnOf } from '#projections/analytics/tables.ts';
+import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { inTransaction } from '#runtime/consume.ts';
+import { counters } from '#schemas/metrics.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { bruteForce, history, keys, observed, randomOf, type Seen, shownGrain } from '#test/support/observations.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { stored, TestKeys } from '#test/support/projecting.ts';
+import { suite } from '#test/support/suite.ts';
+
+const codec = new EventCodec(new TestKeys());
+let position = 0n;
+const eventOf = async (seen: Seen): Promise<DecodedEvent> => {
+  position += 1n;
+  return codec.decode(await stored(codec, observed(seen), { revision: 0, position, workspaceId: seen.workspaceId }));
+};
+const eventsOf = (all: readonly Seen[]): Promise<DecodedEvent[]> => Promise.all(all.map(eventOf));
+
+const ids = () => ({
+  workspaceId: randomUUID(),
+  postId: randomUUID(),
+  targetId: randomUUID(),
+  clientId: randomUUID(),
+  accountId: randomUUID(),
+  platform: 'instagram' as const,
+});
+const on = (day: string, hour = '02') => ({ day, observedAt: `${day}T${hour}:00:00.000Z` });
+
+suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
+  let clickhouse: TestClickHouse;
+  let pool: Pool;
+  let ingester: Ingester;
+  let recounter: Recounter;
+  t.before(async () => {
+    const [house, db] = await Promise.all([testClickHouse(), testDatabase()]);
+    clickhouse = house;
+    pool = new Pool({ connectionString: db.url, max: 4 });
+    await migrateAnalytics(pool);
+    ingester = new Ingester(clickhouse.client, 1);
+    recounter = new Recounter(clickhouse.client, pool, 1);
+  });
+  t.after(() => pool?.end());
+
+  const apply = (events: readonly DecodedEvent[]): Promise<unknown> =>
+    inTransaction(pool, async (tx) => ({ commit: true, result: await ingester.apply(tx, events) }));
+  const given = async (...all: readonly Seen[]): Promise<void> => {
+    await apply(await eventsOf(all));
+    await recounter.all();
+  };
+  const rows = async (query: string) =>
+    (await clickhouse.client.query({ query, format: 'JSONEachRow' })).json<Record<string, unknown>>();
+  const day = async (seen: { workspaceId: string }, column: string): Promise<unknown> => {
+    const found =
+      await rows(`select day, ${column} as n from workspace_days_v1 where workspace_id = '${seen.workspaceId}'
+      order by day, version desc limit 1 by day`);
+    return Object.fromEntries(found.map((row) => [row.day, row.n === null ? null : Number(row.n)]));
+  };
+
+  t('a day shows what was gained since the last day that was observed', async () => {
+    const post = ids();
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { likes: 10 } },
+      { ...post, ...on('2026-02-02'), figures: { likes: 25 } },
+      { ...post, ...on('2026-02-05'), figures: { likes: 20 } },
+    );
+    assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 10, '2026-02-02': 15, '2026-02-05': -5 });
+  });
+
+  t('absent, null and 0 come out as they went in, and only what is known is added up', async () => {
+    const post = ids();
+    await given({
+      ...post,
+      ...on('2026-02-01'),
+      figures: {
+        impressions: 0,
+        likes: null,
+        permalink: 'https://example.com/p',
+        skipRate: null,
+        videoViews: 9_007_199_254_740_991,
+      },
+    });
+    const [raw] = await rows(`select fetched, impressions, likes, comments, video_views, more, raw, removed_at
+      from observations_v1 where workspace_id = '${post.workspaceId}'`);
+    const bit = (name: (typeof counters)[number]): number => (Number(raw?.fetched) >> counters.indexOf(name)) & 1;
+    assert.deepEqual(
+      (['impressions', 'likes', 'comments'] as const).map((name) => [bit(name), raw?.[columnOf(name)]]),
+      [
+        [1, '0'],
+        [1, null],
+        [0, null],
+      ],
+    );
+    assert.equal(raw?.video_views, '9007199254740991');
+    assert.deepEqual(JSON.parse(String(raw?.more)), { permalink: 'https://example.com/p', skipRate: null });
+    const [shown] = await rows(`select impressions, likes, comments from workspace_days_v1
+      where workspace_id = '${post.workspaceId}' order by version desc limit 1`);
+    assert.deepEqual(shown, { impressions: '0', likes: null, comments: null });
+    const [postDay] = await rows(
+      `select fetched, impressions, likes, more from post_days_v1 where workspace_id = '${post.workspaceId}'`,
+    );
+    assert.deepEqual(postDay, { fetched: raw?.fetched, impressions: '0', likes: null, more: raw?.more });
+  });
+
+  t('a counter that one day does not tell is gained on the next that tells it, once', async () => {
+    const post = ids();
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { likes: 10 } },
+      { ...post, ...on('2026-02-02'), figures: { likes: null } },
+      { ...post, ...on('2026-02-03'), figures: {} },
+      { ...post, ...on('2026-02-04'), figures: { likes: 12 } },
+    );
+    assert.deepEqual(await day(post, 'likes'), {
+      '2026-02-01': 10,
+      '2026-02-02': null,
+      '2026-02-03': null,
+      '2026-02-04': 2,
+    });
+  });
+
+  t('an observation that comes late changes its own day and the gain of the next', async () => {
+    const post = ids();
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { likes: 10 } },
+      { ...post, ...on('2026-02-09'), figures: { likes: 50 } },
+    );
+    await given({ ...post, ...on('2026-02-04'), figures: { likes: 30 } });
+    assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 10, '2026-02-04': 20, '2026-02-09': 20 });
+  });
+
+  t('a later observation of a day replaces the earlier one, and a former client keeps nothing', async () => {
+    const post = ids();
+    await given({ ...post, ...on('2026-02-01'), figures: { likes: 10 } });
+    await given({ ...post, ...on('2026-02-01', '14'), clientId: randomUUID(), figures: { likes: 8 } });
+    assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 8 });
+    const shown = await shownGrain(clickhouse.client, 'client_days');
+    assert.deepEqual(
+      [...shown]
+        .filter(([key]) => key.startsWith(post.workspaceId))
+        .map(([key, { likes }]) => [key.includes(post.clientId), likes]),
+      [[false, 8]],
+    );
+  });
+
+  t('a day that no table can hold is set aside, and nothing of it is stored', async () => {
+    const [bad] = await eventsOf([{ ...ids(), ...on('2999-01-01'), figures: { likes: 1 } }]);
+    const verdict = (await apply([bad as DecodedEvent])) as { action: string; reason: string };
+    assert.equal(verdict.action, 'park');
+    assert.match(verdict.reason, /2999-01-01/);
+  });
+
+  t('equals a recount in TypeScript: shuffled, repeated, with other bounds, with late days', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+      const random = randomOf(seed);
+      const all = [1, 2].flatMap(() => history(random, { targets: 12, days: 14 }));
+      const events = await eventsOf(all.toSorted(() => random() - 0.5));
+      for (let at = 0; at < events.length; ) {
+        const size = 1 + Math.floor(random() * 60);
+        await apply(events.slice(Math.max(0, at - Math.floor(random() * 10)), at + size));
+        if (random() < 0.4) await recounter.round();
+        at += size;
+      }
+      await recounter.all();
+      const ours = new Set(all.map((seen) => seen.workspaceId));
+      for (const name of ['workspace_days', 'client_days', 'account_days'] as const) {
+        const shown = [...(await shownGrain(clickhouse.client, name))].filter(([key]) => ours.has(key.slice(0, 36)));
+        const wanted = [...bruteForce(all, keys[name])];
+        const sorted = (of: typeof shown) => of.toSorted(([a], [b]) => (a < b ? -1 : 1));
+        assert.deepEqual(sorted(shown), sorted(wanted), `${name} with SEED=${seed}`);
+      }
+    }
+  });
+
+  t('counts in slices what is too much at once, to the same result', async () => {
+    const all = history(randomOf(7), { targets: 20, days: 10 });
+    await given(...all);
+    const marks = [...new Set(all.map((seen) => seen.day))].map((one) => ({
+      workspaceId: all[0]?.workspaceId ?? '',
+      day: one,
+    }));
+    const before = await shownGrain(clickhouse.client, 'account_days');
+    await recounter.count(marks, '4000000', 5);
+    assert.deepEqual(await shownGrain(clickhouse.client, 'account_days'), before);
+    const [newest] = await rows(`select max(version) as v, count() as n from account_days_v1 where version = 4000000`);
+    assert.ok(Number(newest?.n) > 0);
+  });
+});
