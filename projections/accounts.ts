@@ -141,6 +141,10 @@ export const accountsByIds = async (
   return rows.map((row) => asRow(accounts, row));
 };
 
+/** Every one that can be asked. */
+export const connectedAccountIds = async (knex: Knex, workspaceId: string, most: number): Promise<readonly string[]> =>
+  knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(most).pluck('id');
+
 const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<ReadonlyMap<string, readonly AccountRow[]>> => {
   const found = await knex
     .raw(

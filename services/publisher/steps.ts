@@ -1,8 +1,8 @@
 import type { Json, PublishSteps } from '#contracts/ports/platform.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { wellFormedJson, wellFormedText } from '#runtime/well-formed.ts';
 import type { Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
-import { cleanJson, cleanText } from './clean.ts';
 import { Deadline } from './time.ts';
 
 /** How long a call may take, and the least that must be left of it when it begins; milliseconds. */
@@ -53,12 +53,12 @@ export class Steps implements PublishSteps {
   async checkpoint(step: string, data: Json): Promise<void> {
     this.#mayGoOn();
     if (step === 'boundary') throw new Error('the boundary has its own method');
-    const name = cleanText(step, 50);
+    const name = wellFormedText(step, 50);
     await this.#claim.record({
       ...this.#names(),
       type: 'Checkpoint',
       step: name,
-      data: cleanJson(data),
+      data: wellFormedJson(data),
       deadline: null,
       segment: this.#segment,
     });
@@ -75,7 +75,7 @@ export class Steps implements PublishSteps {
         ...this.#names(),
         type: 'Checkpoint',
         step: 'boundary',
-        data: cleanJson(data),
+        data: wellFormedJson(data),
         deadline: until,
         segment: this.#segment,
       });

@@ -14,9 +14,10 @@ import type { TargetCommand, TargetState } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
-import { cleanFailure, cleanInstant, cleanPresent, cleanText, isId } from './clean.ts';
+import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import type { Tools } from './deps.ts';
 import { noFiles, type PartFiles, type Standing, standingOf } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
@@ -344,7 +345,7 @@ export class Work {
       case 'failed':
         return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
       case 'rate_limited': {
-        const named = Math.max(Date.parse(cleanInstant(outcome.retryAt, now)), Date.parse(now));
+        const named = Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? now), Date.parse(now));
         const retryAt = new Date(named).toISOString();
         return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(outcome.failure), policy };
       }
@@ -434,7 +435,7 @@ export class Work {
         this.#tools.store,
         account,
         target.accountId,
-        { type: 'RequireReauth', reason: cleanText(failure.platformMessage ?? failure.message, 500) },
+        { type: 'RequireReauth', reason: wellFormedText(failure.platformMessage ?? failure.message, 500) },
         this.#claim.context(),
         {
           guard: ({ events }) => {

@@ -24,6 +24,8 @@ const mains = {
   publisher: 'services/publisher/main.ts',
   webhooks: 'services/webhooks/main.ts',
   media: 'services/media/main.ts',
+  metrics: 'services/metrics/main.ts',
+  reports: 'services/reports/main.ts',
   api: 'services/api/main.ts',
 } as const;
 type Role = keyof typeof mains;
@@ -38,6 +40,9 @@ const roles: readonly Role[] = [
   'webhooks',
   'webhooks',
   'media',
+  'metrics',
+  'metrics',
+  'reports',
   'api',
   'api',
 ];

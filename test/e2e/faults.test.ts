@@ -49,7 +49,16 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
     ]);
     for (let kill = 0; kill < 5; kill += 1) {
       await delay(random.int(100, 900));
-      const name = random.pick(['api', 'projections', 'outcomes', 'publisher-2', 'webhooks-1', 'media', 'relay']);
+      const name = random.pick([
+        'api',
+        'projections',
+        'outcomes',
+        'publisher-2',
+        'webhooks-1',
+        'media',
+        'metrics',
+        'relay',
+      ]);
       await world.role(name).kill();
     }
     await frozen;

@@ -16,6 +16,7 @@ import { foldEvents } from '#runtime/domain-store.ts';
 import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
+import { checkMetrics, metricsAtRest } from './check-metrics.ts';
 import type { Hooks } from './hooks.ts';
 
 /** What must hold when all is quiet, whatever was done to our processes before. */
@@ -128,6 +129,10 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['media files are worked on'];
       continue;
     }
+    if (!(await metricsAtRest(checked.pool))) {
+      left = ['figures are asked for'];
+      continue;
+    }
     left = await openTargets(checked);
     if (left.length === 0) return [];
   }
@@ -202,6 +207,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   violations.push(...names(ofKind('client')));
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
+  violations.push(...checkMetrics(streams));
 
   const { violations: ofHooks, ...hooks } = await checkHooks(checked, streams);
   violations.push(...ofHooks);

@@ -58,6 +58,8 @@ export const actionNames = [
   'hear',
   'upload',
   'filled',
+  'refresh',
+  'gone',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
@@ -93,6 +95,10 @@ export interface LoadOptions {
   /** Origin of the api, null while it is down. */
   readonly origin: () => string | null;
   readonly token: string;
+  /** A token of the console, for what a key may not do. */
+  readonly session: () => Promise<string>;
+  /** Some hours go by on the network. */
+  readonly passHours: () => Promise<void>;
   readonly random: Random;
   /** In every name, so that two loads share nothing. */
   readonly tag: string;
@@ -269,9 +275,27 @@ export class Load {
       const made = await this.#keyed('/posts', body);
       if (made !== null) this.#remember(made);
     },
+    refresh: async () => {
+      const [one] = this.#some(1);
+      if (one !== undefined) await this.#refresh(one);
+    },
+    // Its network had it no more when it was looked at first, and has it no more hours later.
+    gone: async () => {
+      const accounts = this.#accounts.filter(({ platform }) => platform === 'bluesky');
+      await this.#post({ type: 'now' }, accounts, '[[sandbox:removed]]');
+      await delay(1_500);
+      await this.#options.passHours();
+      for (const one of accounts) await this.#refresh(one);
+    },
     connect: async () =>
       void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
   };
+
+  async #refresh({ id }: Account): Promise<void> {
+    const token = await this.#options.session();
+    const { status, code } = await this.call('POST', '/analytics/refresh', { accountIds: [id] }, randomUUID(), token);
+    if (status !== 200) this.#wrong(`the figures of ${id} could not be refreshed: ${status} ${code}`);
+  }
 
   /** Uploaded, registered, and waited for until it can be published. */
   async #asset(own: readonly string[]): Promise<string> {
@@ -417,13 +441,13 @@ export class Load {
     return data;
   }
 
-  call(method: string, path: string, body?: unknown, key?: string): Promise<Answered> {
+  call(method: string, path: string, body?: unknown, key?: string, token = this.#options.token): Promise<Answered> {
     return this.#untilKnown(`${method} ${path}`, async (origin, signal) => {
       const answer = await fetch(`${origin}/v1${path}`, {
         method,
         signal,
         headers: {
-          authorization: `Bearer ${this.#options.token}`,
+          authorization: `Bearer ${token}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(key === undefined ? {} : { 'idempotency-key': key }),
         },

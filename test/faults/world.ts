@@ -15,6 +15,7 @@ import { DomainStore } from '#runtime/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { mintSession } from '#runtime/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { migrateMedia } from '#services/media/tables.ts';
 import { readyClip } from '#test/support/clip.ts';
@@ -40,6 +41,7 @@ const times = {
   RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
+  METRICS_YOUNG_DELAYS_MS: '400,1500',
   WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
   WEBHOOK_EXCHANGE_MS: '1000',
   WEBHOOK_LEASE_MS: '2500',
@@ -197,6 +199,7 @@ const mains: Readonly<Record<RoleName, string>> = {
   'webhooks-1': 'services/webhooks/main.ts',
   'webhooks-2': 'services/webhooks/main.ts',
   media: 'services/media/main.ts',
+  metrics: 'services/metrics/main.ts',
   relay: 'test/faults/relay-process.ts',
   rebuild: 'test/faults/rebuild-process.ts',
 };
@@ -215,6 +218,7 @@ export interface WorldOptions {
 }
 
 type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
+  readonly session: () => Promise<string>;
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
@@ -271,7 +275,9 @@ export class FaultWorld {
     const { secret } = await createApiKey(operator, key);
     // Of the key's own workspace: what a test key writes lies beside what the others do.
     const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), parts.blobs);
+    const console = { store: operator.store, secrets, clock: operator.clock };
     const world = new FaultWorld({
+      session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
       parts,
       codec,
       sandbox,
@@ -307,8 +313,9 @@ export class FaultWorld {
     this.#dir = made.dir;
     this.#dataDir = made.dataDir;
     const tag = made.random.int(0, 2 ** 31).toString(36);
-    const { token, random, clipId } = made;
-    this.load = new Load({ origin: () => this.origin(), token, random, tag, clipId });
+    const { token, random, clipId, session } = made;
+    const passHours = () => this.sandbox.advance(2 * 3_600_000);
+    this.load = new Load({ origin: () => this.origin(), token, session, passHours, random, tag, clipId });
   }
 
   role(name: string): Role {

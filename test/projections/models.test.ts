@@ -8,6 +8,7 @@ import { projections } from '#projections/index.ts';
 import { invites } from '#projections/invites.ts';
 import { media } from '#projections/media.ts';
 import { posts } from '#projections/posts.ts';
+import { mostRuns, reports } from '#projections/reports.ts';
 import { migrate } from '#projections/tables.ts';
 import { postTargets } from '#projections/targets.ts';
 import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
@@ -63,6 +64,15 @@ suite('read models', (t) => {
     )
       .project(pool, workspaces)
       .sees([{ id, mode: 'test', twin_of: ben, members: {} }]);
+    // Who asks for fresh figures changes nothing that is shown of it but its revision.
+    const refresh = { refreshId: ben, accountIds: [anna] };
+    await given(
+      workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'live', twinOf: null }),
+      workspace('AnalyticsRefreshRequested', refresh),
+      workspace('AnalyticsRefreshed', { ...refresh, failedAccountIds: [] }),
+    )
+      .project(pool, workspaces)
+      .sees([{ id, revision: 2, name: 'A', timezone: 'UTC', members: {} }]);
   });
 
   t('api keys: created, rotated, revoked', async () => {
@@ -668,6 +678,52 @@ suite('read models', (t) => {
         .project(pool, media)
         .sees([{ id, status, failure: why }]);
     }
+  });
+
+  t('reports: defined, run, completed or failed, removed; a completed run stays', async () => {
+    const { id, runId, other } = ids('id', 'runId', 'other');
+    const report = on('report', id);
+    const definition = {
+      ...{ name: 'Monthly', kind: 'workspace', window: 'last_30_days', formats: ['pdf', 'csv'], schedule: null },
+      filters: { clientId: null, socialAccountId: null, platform: null },
+    };
+    const days = { from: '2026-02-01', to: '2026-03-02', formats: ['pdf'] };
+    const requested = (run: string) => report('ReportRunRequested', { runId: run, ...days, by: 'request' });
+    const file = { format: 'pdf', key: `w/reports/${runId}/a.pdf`, contentType: 'application/pdf', bytes: 9 };
+    const exports = [{ ...file, sha256: 'a'.repeat(64) }];
+    const completed = report('ReportRunCompleted', { runId, asOf: instant(9), exports });
+    const failure = { code: 'report_failed', message: 'It could not be made.' };
+    const open = { runId, status: 'running', ...days, by: 'request', startedAt: instant(1), asOf: null, exports: [] };
+    const shown = { ...open, completedAt: null, failure: null };
+    await given(report('ReportDefined', { definition }), requested(runId))
+      .project(pool, reports)
+      .sees([{ id, name: 'Monthly', span: 'last_30_days', formats: ['pdf', 'csv'], runs: [shown], removed_at: null }]);
+    const done = { ...shown, status: 'completed', asOf: instant(9), exports, completedAt: instant(2) };
+    await given(
+      report('ReportDefined', { definition }),
+      requested(runId),
+      completed,
+      requested(other),
+      report('ReportRunFailed', { runId: other, ...failure }),
+      report('ReportDefined', { definition: { ...definition, name: 'Each month' } }),
+      report('ReportRunFailed', { runId, ...failure }),
+    )
+      .project(pool, reports)
+      .sees([
+        {
+          ...{ id, name: 'Each month', created_at: instant(0), removed_at: null },
+          runs: [{ ...shown, runId: other, startedAt: instant(3), status: 'failed', failure }, done],
+        },
+      ]);
+    const many = Array.from({ length: mostRuns + 1 }, () => randomUUID());
+    await given(report('ReportDefined', { definition }), ...many.map(requested), report('ReportRemoved', {}))
+      .project(pool, reports)
+      .sees([{ id, removed_at: instant(mostRuns + 2) }]);
+    const { rows } = await pool.query('select runs from read.reports where id = $1', [id]);
+    assert.deepEqual(
+      rows[0].runs.map((run: { runId: string }) => run.runId),
+      many.slice(1).reverse(),
+    );
   });
 
   t('every event of every model was projected above', () => {

@@ -1,6 +1,7 @@
 import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import type { ClientNameEvent } from '#schemas/client.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
 import type { RequestEvent } from '#schemas/request.ts';
 import type { Unpublished } from './rule.ts';
 
@@ -21,3 +22,7 @@ export const invite: Unpublished<InviteEvent> = {
 
 const ofRequests = 'how a call is carried out; what comes of it the other streams say';
 export const request: Unpublished<RequestEvent> = { RequestAccepted: ofRequests, RequestCompleted: ofRequests };
+
+const ofFigures = 'every look at every post is one; analytics.refreshed says when there is something to read';
+export const targetmetrics: Unpublished<TargetMetricsEvent> = { TargetMetricsObserved: ofFigures };
+export const accountmetrics: Unpublished<AccountMetricsEvent> = { AccountMetricsObserved: ofFigures };

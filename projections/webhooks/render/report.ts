@@ -1,0 +1,42 @@
+import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts';
+import type { ReportEvent } from '#schemas/report.ts';
+import type { Publisher } from './rule.ts';
+
+/** A saved report. Never where an export lies: who hears of a run asks the api for its address. */
+
+interface Report {
+  readonly clientId: string | null;
+}
+
+type Told = Pick<typeof analyticsPublic, 'report.run.completed' | 'report.run.failed'>;
+
+export const report: Publisher<Told, ReportEvent, Report> = {
+  rules: {
+    ReportDefined: 'how a report is set up is its owner’s own; GET /reports shows it',
+    ReportRunRequested: 'a step on the way; report.run.completed or report.run.failed says how it ended',
+    ReportRunCompleted: [
+      {
+        type: 'report.run.completed',
+        ofStream: ({ id, data: { runId, asOf, exports } }, { clientId }) => {
+          // The one that is fetched when no format is asked for; the schema has at least one.
+          const [file] = exports as [(typeof exports)[number]];
+          return { reportId: id, runId, clientId, asOf, format: file.format, bytes: file.bytes, sha256: file.sha256 };
+        },
+      },
+    ],
+    ReportRunFailed: [
+      {
+        type: 'report.run.failed',
+        ofStream: ({ id, data: { runId, code, message } }, { clientId }) => ({
+          reportId: id,
+          runId,
+          clientId,
+          failure: { code, message },
+        }),
+      },
+    ],
+    ReportRemoved: 'the caller has the answer',
+  },
+  evolve: (subject, event) =>
+    event.type === 'ReportDefined' ? { clientId: event.data.definition.filters.clientId } : subject,
+};

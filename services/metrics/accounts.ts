@@ -1,0 +1,103 @@
+import type { PoolClient } from 'pg';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { AccountEvent } from '#schemas/account.ts';
+import { idOf } from '#schemas/topics.ts';
+import { nextNight } from './schedule.ts';
+
+/** Which accounts can be asked, and when the first of each one's jobs is due. */
+
+/** In the order of their ids, so that two of them never wait for each other. */
+export const lockAccounts = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
+  await tx.query(
+    'select 1 from ops.metrics_accounts where account_id = any($1::uuid[]) order by account_id for update',
+    [accountIds],
+  );
+};
+
+export const recount = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
+  await tx.query(
+    `update ops.metrics_accounts a
+     set next_at = (select min(j.due_at) from ops.metrics_jobs j where j.account_id = a.account_id)
+     where a.account_id = any($1::uuid[])`,
+    [accountIds],
+  );
+};
+
+/** An account's row may be there before its account is heard of, because one of its posts was. @param of account → workspace */
+export const ensureAccounts = (tx: PoolClient, of: ReadonlyMap<string, string>) =>
+  tx.query(
+    `insert into ops.metrics_accounts (account_id, workspace_id)
+     select account, workspace from unnest($1::uuid[], $2::uuid[]) as o (account, workspace) order by account
+     on conflict (account_id) do nothing`,
+    [[...of.keys()], [...of.values()]],
+  );
+
+export const hearAccount = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+  const accountId = idOf(event.stream);
+  const { workspaceId } = event.metadata;
+  const { type, data } = { type: event.type, data: event.data } as unknown as AccountEvent;
+  await ensureAccounts(tx, new Map([[accountId, workspaceId]]));
+  const news = async (set: string, values: readonly unknown[]): Promise<boolean> => {
+    const { rowCount } = await tx.query(
+      `update ops.metrics_accounts set revision = $2, ${set} where account_id = $1 and revision < $2`,
+      [accountId, event.revision, ...values],
+    );
+    return rowCount === 1;
+  };
+  switch (type) {
+    case 'AccountConnected': {
+      const { clientId, platform, network, timezone } = data;
+      const set = 'client_id = $3, platform = $4, network = $5, timezone = $6, connected = true, not_before = null';
+      if (await news(set, [clientId, platform, network, timezone])) await makeNightly(tx, accountId, workspaceId);
+      return;
+    }
+    case 'AccountReauthorized':
+      if (await news('timezone = $3, connected = true, not_before = null', [data.timezone])) {
+        await makeNightly(tx, accountId, workspaceId);
+      }
+      return;
+    case 'AccountReauthRequired':
+    case 'AccountDisconnected':
+      // Its jobs stay as they are: what is due meanwhile is asked when it is connected anew.
+      if (await news('connected = false', [])) await leave(tx, accountId);
+      return;
+    default:
+  }
+};
+
+interface Zoned {
+  readonly timezone: string | null;
+  readonly now: Date;
+}
+
+export const zoneOf = async (
+  tx: PoolClient,
+  accountId: string,
+): Promise<{ readonly timezone: string; readonly now: number }> => {
+  const { rows } = await tx.query<Zoned>(
+    `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, now() as now from ops.metrics_accounts a
+     left join ops.metrics_zones c on c.id = a.client_id left join ops.metrics_zones w on w.id = a.workspace_id
+     where a.account_id = $1`,
+    [accountId],
+  );
+  return { timezone: rows[0]?.timezone ?? 'UTC', now: rows[0]?.now.getTime() ?? Date.now() };
+};
+
+const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: string): Promise<void> => {
+  await lockAccounts(tx, [accountId]);
+  const { timezone, now } = await zoneOf(tx, accountId);
+  await tx.query(
+    `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at) values ($1, 'account', $2, $1, $3)
+     on conflict (id) do nothing`,
+    [accountId, workspaceId, new Date(nextNight(now, timezone, accountId))],
+  );
+  await recount(tx, [accountId]);
+};
+
+/** Whoever waits for it waits no longer. */
+const leave = async (tx: PoolClient, accountId: string): Promise<void> => {
+  await tx.query('update ops.metrics_refreshes set failed = true, done = true where account_id = $1 and not done', [
+    accountId,
+  ]);
+  await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
+};

@@ -1,0 +1,36 @@
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import type { Config } from '#runtime/config.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Cadence } from './schedule.ts';
+
+export type Network = 'live' | 'sandbox';
+/** Who is asked for the figures of an account; null where its network has no adapter yet. */
+export type SourceOf = (network: Network, platform: Platform) => MetricsSource | null;
+
+export interface MetricsDeps {
+  readonly log: Log;
+  /** Where a lane is read on that the log lost. */
+  readonly eventStore: EventStore;
+  readonly store: DomainStore;
+  readonly codec: EventCodec;
+  /** At least 3 connections. */
+  readonly pool: Pool;
+  readonly sourceOf: SourceOf;
+  readonly config: Pick<Config, 'leaseTtlMs' | 'metricsConcurrency' | 'metricsYoungDelaysMs'>;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** Milliseconds between two looks for due work; a worker that has not looked for ten times that is not well. Default 1,000. */
+  readonly pollMs?: number;
+  /** Time that one call of a network may take, milliseconds. Default 60 s. */
+  readonly callLimitMs?: number;
+  /** Members that are otherwise; the young delays are those of the config. */
+  readonly cadence?: Partial<Cadence>;
+}

@@ -1,0 +1,156 @@
+import type { PoolClient } from 'pg';
+import { type TargetState, target } from '#domain/target.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { AccountEvent } from '#schemas/account.ts';
+import type { ClientEvent } from '#schemas/client.ts';
+import type { TargetEvent } from '#schemas/target.ts';
+import { idOf, kindOf } from '#schemas/topics.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import { ensureAccounts, hearAccount, lockAccounts, recount, zoneOf } from './accounts.ts';
+import type { SourceOf } from './deps.ts';
+import { hearRefresh } from './refreshes.ts';
+import { type Cadence, nextLook } from './schedule.ts';
+
+/**
+ * What is heard of: whose nights are when, which accounts can be asked, which posts are out. Rows and position move in
+ * one transaction; a row keeps the revision of its stream, so what is heard twice changes nothing.
+ */
+
+export const metricsGroup = 'metrics';
+export const heardKinds = ['target', 'account', 'client', 'workspace'] as const;
+export const heardTypes: readonly (TargetEvent | AccountEvent | ClientEvent | WorkspaceEvent)['type'][] = [
+  ...(['TargetPublished', 'TargetOutcomeSettled', 'TargetRemovedOnPlatform'] as const),
+  ...(['AccountConnected', 'AccountReauthorized', 'AccountReauthRequired', 'AccountDisconnected'] as const),
+  ...(['ClientCreated', 'ClientUpdated'] as const),
+  ...(['WorkspaceCreated', 'WorkspaceProfileChanged', 'AnalyticsRefreshRequested'] as const),
+];
+
+export interface IntakeDeps {
+  readonly store: DomainStore;
+  readonly sourceOf: SourceOf;
+  readonly cadence: Cadence;
+}
+
+export const hear = async (tx: PoolClient, events: readonly DecodedEvent[], deps: IntakeDeps): Promise<null> => {
+  const out = await publishedIn(events, deps.store);
+  await lockAll(tx, events, out);
+  for (const event of events) {
+    const kind = kindOf(event.stream);
+    if (kind === 'workspace') await hearWorkspace(tx, event, deps);
+    else if (kind === 'client') await hearClient(tx, event);
+    else if (kind === 'account') await hearAccount(tx, event);
+    else if (event.type === 'TargetRemovedOnPlatform') await hearGone(tx, event);
+    else await hearOut(tx, event, out.get(event.id), deps);
+  }
+  return null;
+};
+
+type Out = Extract<TargetState, { status: 'published' }>;
+
+/** Streams read at once. */
+const width = 16;
+
+/** By the event that says that a target is out: the target, as the event does not say whose it is. */
+const publishedIn = async (events: readonly DecodedEvent[], store: DomainStore): Promise<ReadonlyMap<string, Out>> => {
+  const found = new Map<string, Out>();
+  const telling = events.filter(
+    ({ type, data }) => type === 'TargetPublished' || (type === 'TargetOutcomeSettled' && data.outcome === 'published'),
+  );
+  for (let at = 0; at < telling.length; at += width) {
+    await Promise.all(
+      telling.slice(at, at + width).map(async ({ id, stream }) => {
+        const { state } = await store.load(target, idOf(stream));
+        if (state.status === 'published' && state.removedAt === null) found.set(id, state);
+      }),
+    );
+  }
+  return found;
+};
+
+/** All that these are about, in the order of their ids: lanes side by side never wait for each other in a circle. */
+const lockAll = async (
+  tx: PoolClient,
+  events: readonly DecodedEvent[],
+  out: ReadonlyMap<string, Out>,
+): Promise<void> => {
+  const made = new Map<string, string>();
+  const named: string[] = [];
+  for (const { id, stream, type, data, metadata } of events) {
+    const posted = out.get(id);
+    if (posted !== undefined) made.set(posted.accountId, metadata.workspaceId);
+    else if (kindOf(stream) === 'account') made.set(idOf(stream), metadata.workspaceId);
+    else if (type === 'AnalyticsRefreshRequested') named.push(...(data.accountIds as string[]));
+  }
+  const gone = events.flatMap((one) => (one.type === 'TargetRemovedOnPlatform' ? [idOf(one.stream)] : []));
+  if (gone.length > 0) {
+    const { rows } = await tx.query<{ id: string }>(
+      'select account_id as id from ops.metrics_jobs where id = any($1::uuid[])',
+      [gone],
+    );
+    named.push(...rows.map(({ id }) => id));
+  }
+  if (made.size > 0) await ensureAccounts(tx, made);
+  if (made.size + named.length > 0) await lockAccounts(tx, [...made.keys(), ...named]);
+};
+
+const tellZone = (tx: PoolClient, id: string, timezone: string | null, revision: number) =>
+  tx.query(
+    `insert into ops.metrics_zones (id, timezone, revision) values ($1, $2, $3)
+     on conflict (id) do update set timezone = excluded.timezone, revision = excluded.revision
+     where metrics_zones.revision < excluded.revision`,
+    [id, timezone, revision],
+  );
+
+const hearWorkspace = async (tx: PoolClient, event: DecodedEvent, deps: IntakeDeps): Promise<void> => {
+  const { type, data } = { type: event.type, data: event.data } as unknown as WorkspaceEvent;
+  if (type === 'WorkspaceCreated' || type === 'WorkspaceProfileChanged') {
+    await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
+  } else if (type === 'AnalyticsRefreshRequested') await hearRefresh(tx, event, data, deps);
+};
+
+const hearClient = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+  const { type, data } = { type: event.type, data: event.data } as unknown as ClientEvent;
+  if (type !== 'ClientCreated' && type !== 'ClientUpdated') return;
+  if (data.timezone !== undefined) await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
+};
+
+const hearGone = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+  const { rows } = await tx.query<{ id: string }>(
+    'delete from ops.metrics_jobs where id = $1 returning account_id as id',
+    [idOf(event.stream)],
+  );
+  await recount(
+    tx,
+    rows.map(({ id }) => id),
+  );
+};
+
+const hearOut = async (
+  tx: PoolClient,
+  event: DecodedEvent,
+  out: Out | undefined,
+  { cadence }: IntakeDeps,
+): Promise<void> => {
+  // Without its id the network cannot be asked for it.
+  if (out === undefined || out.externalId === '') return;
+  const { accountId, platform, postId, externalId } = out;
+  const { timezone, now } = await zoneOf(tx, accountId);
+  const publishedAt = Date.parse(out.publishedAt);
+  const look = nextLook({ publishedAt, platform, use: null, accountId, timezone }, now, cadence);
+  if (look === null) return;
+  await tx.query(
+    `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, post_id, external_id, published_at)
+     values ($1, 'post', $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
+    [
+      idOf(event.stream),
+      event.metadata.workspaceId,
+      accountId,
+      new Date(look),
+      postId,
+      externalId,
+      new Date(publishedAt),
+    ],
+  );
+  await recount(tx, [accountId]);
+};

@@ -1,0 +1,204 @@
+import type { Pool } from 'pg';
+import { inTransaction } from '#runtime/consume.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaUse } from '#schemas/media.ts';
+import { lockAccounts, recount } from './accounts.ts';
+import type { Network } from './deps.ts';
+
+/**
+ * What is to be asked, and when: a row for each account and for each of its posts. An account says when the first of
+ * them is due; that is recounted in each transaction that changes one, under the account's row lock.
+ */
+
+export interface DueAccount {
+  readonly accountId: string;
+  readonly workspaceId: string;
+}
+
+export interface Job {
+  /** The target, or the account itself. */
+  readonly id: string;
+  readonly kind: 'post' | 'account';
+  /** To the millisecond: what is observed for it is named by it. */
+  readonly dueAt: Date;
+  /** Of an account null, as are those below. */
+  readonly postId: string | null;
+  readonly externalId: string | null;
+  readonly publishedAt: Date | null;
+  readonly use: MediaUse | null;
+  readonly hasVideo: boolean | null;
+  readonly failures: number;
+  /** By the network's clock. */
+  readonly goneAt: Date | null;
+}
+
+/** An account whose turn it is, and some of what is due of it. */
+export interface Turn extends DueAccount {
+  readonly clientId: string;
+  readonly platform: Platform;
+  readonly network: Network;
+  /** Of its nights. */
+  readonly timezone: string | null;
+  /** Of the workspace; null: not heard of yet. */
+  readonly workspaceTimezone: string | null;
+  /** Of the database. */
+  readonly now: Date;
+  readonly jobs: readonly Job[];
+}
+
+/** How a job stands after it was tried. `dueAt` null: nothing is left to do for it. */
+export interface Tried {
+  readonly job: Job;
+  readonly dueAt: Date | null;
+  readonly told: boolean;
+  /** What a person who waits for it hears. */
+  readonly failed: boolean;
+  /** Times in a row that it did not answer. */
+  readonly failures: number;
+  readonly goneAt: Date | null;
+}
+
+/** What a network told and no figures can be. */
+export interface Parked {
+  readonly job: Job;
+  readonly reason: string;
+  /** JSON, perhaps cut. */
+  readonly raw: string;
+}
+
+/** Posts in one call. */
+export const mostPosts = 50;
+
+const dueSql = `
+select account_id as "accountId", workspace_id as "workspaceId" from (
+  select account_id, workspace_id, next_at, row_number() over (partition by workspace_id order by next_at, account_id) as turn
+  from ops.metrics_accounts
+  where connected and next_at <= now() and (not_before is null or not_before <= now())
+    and account_id::text not in (
+      select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))
+) due where turn <= $2 order by turn, next_at`;
+
+const turnSql = `
+select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network,
+  coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
+  date_trunc('milliseconds', now()) as now
+from ops.metrics_accounts a
+left join ops.metrics_zones c on c.id = a.client_id
+left join ops.metrics_zones w on w.id = a.workspace_id
+where a.account_id = $1 and a.connected`;
+
+const jobsSql = `
+select id, kind, due_at as "dueAt", post_id as "postId", external_id as "externalId", published_at as "publishedAt",
+  use, has_video as "hasVideo", failures, gone_at as "goneAt"
+from ops.metrics_jobs where account_id = $1 and due_at <= now() order by kind, due_at limit $2`;
+
+const triedSql = `
+update ops.metrics_jobs j
+set due_at = t.due_at, failures = t.failures, gone_at = t.gone_at, wanted = false,
+  told_at = case when t.told then now() else j.told_at end
+from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::bool[], $5::int[], $6::timestamptz[])
+  as t (id, was_due, due_at, told, failures, gone_at)
+where j.id = t.id and j.due_at = t.was_due and t.due_at is not null`;
+
+const doneSql = `
+delete from ops.metrics_jobs j using unnest($1::uuid[], $2::timestamptz[]) as t (id, was_due)
+where j.id = t.id and j.due_at = t.was_due`;
+
+export class Jobs {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Workspaces in turns. */
+  async due(leaseKind: string, ofEach: number): Promise<readonly DueAccount[]> {
+    return (await this.#pool.query<DueAccount>({ name: 'metrics-due', text: dueSql, values: [leaseKind, ofEach] }))
+      .rows;
+  }
+
+  /** Null: it is not connected any more. */
+  async turn(accountId: string): Promise<Turn | null> {
+    const { rows } = await this.#pool.query<Omit<Turn, 'jobs'>>(turnSql, [accountId]);
+    const [account] = rows;
+    if (account === undefined) return null;
+    const jobs = await this.#pool.query<Job>(jobsSql, [accountId, mostPosts]);
+    return { ...account, jobs: jobs.rows };
+  }
+
+  /** It never changes once a post is out. */
+  async learn(id: string, use: MediaUse, hasVideo: boolean): Promise<void> {
+    await this.#pool.query('update ops.metrics_jobs set use = $2, has_video = $3 where id = $1', [id, use, hasVideo]);
+  }
+
+  /**
+   * A job that somebody made due anew meanwhile is left to its new time: it is asked once more. `notBefore`: until then
+   * the account is left alone, and whoever waits for the rest of its posts waits no longer.
+   */
+  async tried(
+    { accountId, workspaceId, platform }: Turn,
+    tried: readonly Tried[],
+    parked: readonly Parked[],
+    notBefore: Date | null,
+  ): Promise<void> {
+    await inTransaction(this.#pool, async (tx) => {
+      await lockAccounts(tx, [accountId]);
+      for (const { job, reason, raw } of parked) {
+        const targetId = job.kind === 'post' ? job.id : null;
+        // The newest of each, so that a network which never makes sense fills no disk.
+        await tx.query(
+          'delete from ops.metrics_parked where account_id = $1 and target_id is not distinct from $2::uuid',
+          [accountId, targetId],
+        );
+        await tx.query(
+          `insert into ops.metrics_parked (workspace_id, account_id, target_id, platform, reason, raw)
+           values ($1, $2, $3, $4, $5, $6)`,
+          [workspaceId, accountId, targetId, platform, reason, raw],
+        );
+      }
+      await tx.query(triedSql, [
+        tried.map(({ job }) => job.id),
+        tried.map(({ job }) => job.dueAt),
+        tried.map(({ dueAt }) => dueAt),
+        tried.map(({ told }) => told),
+        tried.map(({ failures }) => failures),
+        tried.map(({ goneAt }) => goneAt),
+      ]);
+      const done = tried.filter(({ dueAt }) => dueAt === null);
+      await tx.query(doneSql, [done.map(({ job }) => job.id), done.map(({ job }) => job.dueAt)]);
+      if (notBefore !== null) {
+        await tx.query('update ops.metrics_accounts set not_before = $2 where account_id = $1', [accountId, notBefore]);
+        await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
+      }
+      await recount(tx, [accountId]);
+      const failed = notBefore !== null || tried.some((one) => one.failed);
+      await tx.query(
+        `update ops.metrics_refreshes set failed = failed or $2,
+           done = not exists (select 1 from ops.metrics_jobs j where j.account_id = $1 and j.wanted)
+         where account_id = $1 and not done`,
+        [accountId, failed],
+      );
+      return { commit: true, result: null };
+    });
+  }
+
+  /** What nobody will ask for or look at any more: posts of accounts that never came back, nonsense of last month. */
+  async clean(lifeMs: number): Promise<void> {
+    await this.#pool.query(
+      `delete from ops.metrics_jobs where id in (
+         select j.id from ops.metrics_jobs j join ops.metrics_accounts a using (account_id)
+         where not a.connected and j.published_at < now() - $1 * interval '1 millisecond' limit 10000)`,
+      [lifeMs],
+    );
+    await this.#pool.query(`delete from ops.metrics_parked where at < now() - interval '30 days'`);
+  }
+
+  /** Seconds since the first job was due that could be asked now; 0: none is due. */
+  async lag(): Promise<number> {
+    const { rows } = await this.#pool.query<{ lag: number | null }>(
+      `select extract(epoch from now() - min(greatest(next_at, not_before)))::float8 as lag from ops.metrics_accounts
+       where connected and next_at <= now() and (not_before is null or not_before <= now())`,
+    );
+    return rows[0]?.lag ?? 0;
+  }
+}

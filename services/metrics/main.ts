@@ -1,0 +1,38 @@
+import { openParts } from '#infra/parts.ts';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { stoppedLanes } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import type { SourceOf } from './deps.ts';
+import { startMetrics } from './observer.ts';
+import { migrateMetrics } from './tables.ts';
+
+await runProcess({
+  name: 'metrics',
+  summary: 'asks the networks how posts and accounts do, and writes down what they tell',
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'metrics', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    const { pool, log } = parts;
+    const sandbox = new SandboxNetwork({ database: { url: parts.databaseUrl, connections: 4 } });
+    onClose(() => sandbox.close());
+    await sandbox.migrate();
+    await migrateMetrics(pool);
+    const codec = new EventCodec(parts.dataKeys);
+    const store = new DomainStore(parts.store, codec, config.partitions);
+    const sourceOf: SourceOf = (network) => (network === 'sandbox' ? sandbox : null);
+    const deps = { log, eventStore: parts.store, store, codec, pool, sourceOf, config, logger, registry, readiness };
+    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('log', async () => log.ping().then(() => null));
+    const { done, consumers } = startMetrics(deps, signal);
+    readiness.add('metrics consumer', async () => {
+      const stopped = stoppedLanes(consumers);
+      if (stopped.length > 0) throw new Error(stopped.join('; '));
+      return null;
+    });
+    ready();
+    await done;
+  },
+});

@@ -1,0 +1,57 @@
+import { Counter, Gauge, type Registry } from '#runtime/metrics.ts';
+import type { Platform } from '#schemas/common.ts';
+
+/** What the worker tells about itself. */
+export interface WorkMetrics {
+  /** One answer; `failure`: the network did not tell, or said that it will not. */
+  fetched(platform: Platform): void;
+  parked(platform: Platform): void;
+  failed(platform: Platform, failure: 'rate_limited' | 'reauth_required' | 'unavailable'): void;
+}
+
+export const workMetrics = (
+  registry: Registry,
+  { lag, underWay }: { readonly lag: () => Promise<number>; readonly underWay: () => number },
+): WorkMetrics => {
+  const registers = [registry];
+  const labelNames = ['platform'];
+  const fetched = new Counter({
+    name: 'metrics_fetched_total',
+    help: 'answers with figures of a post or an account',
+    labelNames,
+    registers,
+  });
+  const parked = new Counter({
+    name: 'metrics_parked_total',
+    help: 'answers that no figures can be, set aside',
+    labelNames,
+    registers,
+  });
+  const failures = new Counter({
+    name: 'metrics_failures_total',
+    help: 'posts and accounts of which a network told nothing, by why',
+    labelNames: ['platform', 'failure'],
+    registers,
+  });
+  new Gauge({
+    name: 'metrics_lag_seconds',
+    help: 'since when the first post or account is due that could be asked for',
+    registers,
+    async collect() {
+      this.set(await lag().catch(() => Number.NaN));
+    },
+  });
+  new Gauge({
+    name: 'metrics_in_work',
+    help: 'accounts that this process asks for',
+    registers,
+    collect() {
+      this.set(underWay());
+    },
+  });
+  return {
+    fetched: (platform) => fetched.inc({ platform }),
+    parked: (platform) => parked.inc({ platform }),
+    failed: (platform, failure) => failures.inc({ platform, failure }),
+  };
+};

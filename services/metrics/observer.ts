@@ -1,0 +1,37 @@
+import { type Consumer, consume } from '#runtime/consume.ts';
+import { together } from '#runtime/lifecycle.ts';
+import type { MetricsDeps } from './deps.ts';
+import { hear, heardKinds, heardTypes, metricsGroup } from './intake.ts';
+import { type Cadence, cadence as usual } from './schedule.ts';
+import { Worker } from './worker.ts';
+
+/** The loops of the metrics process: what is to be asked for is heard of, and asked for when its time has come. */
+
+export interface MetricsProcess {
+  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  readonly done: Promise<void>;
+  readonly consumers: readonly Consumer[];
+}
+
+export const startMetrics = (deps: MetricsDeps, signal: AbortSignal): MetricsProcess => {
+  const { log, eventStore, store, codec, pool, logger, config, sourceOf } = deps;
+  const cadence: Cadence = { ...usual, youngMs: config.metricsYoungDelaysMs, ...deps.cadence };
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const intake = consume({
+    log,
+    store: eventStore,
+    pool,
+    codec,
+    group: metricsGroup,
+    topics: ['posts', 'workspace'],
+    kinds: heardKinds,
+    types: heardTypes,
+    replay: 'never',
+    apply: (tx, events) => hear(tx, events, { store, sourceOf, cadence }),
+    signal: stop,
+    logger,
+  });
+  const worker = new Worker(deps, cadence, stop);
+  return { done: together([intake.done, worker.run()], failed), consumers: [intake] };
+};

@@ -1,0 +1,87 @@
+import type { Pool } from 'pg';
+import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrateLeases } from '#runtime/leases.ts';
+import { withMigrationLock } from '#runtime/migrate.ts';
+
+/** What the metrics worker keeps: positions and leases, whose nights are when, what is to be asked and when. */
+export const migrateMetrics = async (pool: Pool): Promise<void> => {
+  await migratePositions(pool);
+  await migrateLeases(pool);
+  await withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      -- Zones of workspaces and clients, as their streams say at this revision.
+      create table if not exists ops.metrics_zones (
+        id uuid primary key,
+        timezone text,
+        revision int8 not null
+      );
+      create table if not exists ops.metrics_accounts (
+        account_id uuid primary key,
+        workspace_id uuid not null,
+        -- Null: not heard of yet, only of a post of it.
+        client_id uuid,
+        platform text,
+        network text,
+        timezone text,
+        connected boolean not null default false,
+        -- Of the account's stream.
+        revision int8 not null default -1,
+        -- The network asked for this rest.
+        not_before timestamptz,
+        -- When the first of its jobs is due: recounted with every change of them.
+        next_at timestamptz
+      );
+      create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
+      create table if not exists ops.metrics_jobs (
+        -- The target, or the account itself.
+        id uuid primary key,
+        kind text not null,
+        workspace_id uuid not null,
+        account_id uuid not null,
+        due_at timestamptz not null,
+        post_id uuid,
+        external_id text,
+        published_at timestamptz,
+        -- How its media went out; null: not looked up yet.
+        use text,
+        has_video boolean,
+        -- When it answered last.
+        told_at timestamptz,
+        failures int not null default 0,
+        -- When it was seen to be gone for the first time, by the network's clock.
+        gone_at timestamptz,
+        -- A person asked for it, and it was not tried since.
+        wanted boolean not null default false
+      );
+      create index if not exists metrics_jobs_account on ops.metrics_jobs (account_id, due_at);
+      create index if not exists metrics_jobs_wanted on ops.metrics_jobs (account_id) where wanted;
+      create index if not exists metrics_jobs_age on ops.metrics_jobs (published_at);
+      create table if not exists ops.metrics_refreshes (
+        refresh_id uuid not null,
+        account_id uuid not null,
+        workspace_id uuid not null,
+        -- Id of the request's event.
+        cause_id uuid not null,
+        correlation_id text not null,
+        -- One of its posts, or itself, did not answer.
+        failed boolean not null default false,
+        done boolean not null default false,
+        primary key (refresh_id, account_id)
+      );
+      create index if not exists metrics_refreshes_account on ops.metrics_refreshes (account_id) where not done;
+      create table if not exists ops.metrics_parked (
+        id uuid primary key default gen_random_uuid(),
+        workspace_id uuid not null,
+        account_id uuid not null,
+        -- Null: of the account itself.
+        target_id uuid,
+        platform text not null,
+        reason text not null,
+        raw text not null,
+        at timestamptz not null default now()
+      );
+      create index if not exists metrics_parked_account on ops.metrics_parked (account_id, target_id);
+      create index if not exists metrics_parked_at on ops.metrics_parked (at)`);
+  });
+};

@@ -1,0 +1,292 @@
+import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import type { MetricsAnswer, MetricsSource, MetricsSubject } from '#contracts/ports/platform-metrics.ts';
+import { account } from '#domain/account.ts';
+import { workspace } from '#domain/workspace.ts';
+import { isTransient } from '#runtime/consume.ts';
+import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { type Lease, LeaseLost } from '#runtime/leases.ts';
+import type { Logger } from '#runtime/telemetry.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
+import type { Job, Jobs, Parked, Tried, Turn } from './jobs.ts';
+import type { WorkMetrics } from './metrics.ts';
+import { contextOf, type Observing, observe } from './observe.ts';
+import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
+import { shownOf } from './subjects.ts';
+
+/**
+ * One account's turn: its network is asked for what is due of it, what it tells goes to the streams, then each job gets
+ * its next time. If we die after an append and before that, the network is asked again for the same instant, whose
+ * event is there already.
+ */
+
+export interface TurnTools {
+  readonly store: DomainStore;
+  readonly jobs: Jobs;
+  readonly cadence: Cadence;
+  readonly callLimitMs: number;
+  readonly metrics: WorkMetrics | null;
+  readonly logger: Logger;
+}
+
+type Answer = MetricsAnswer | { readonly kind: 'no adapter' };
+type AccountState = Awaited<ReturnType<DomainStore['load']>>['state'];
+
+/** Streams written at once. */
+const width = 16;
+/** What a network names is not believed beyond this, milliseconds: its clock may be another. */
+const longestRestMs = 24 * 3_600_000;
+const shortestRestMs = 1_000;
+/** Of an account whose row is behind its stream, milliseconds. */
+const behindRestMs = 1_000;
+/** Until it is heard of that the account's token died, milliseconds. */
+const deadRestMs = 60_000;
+/** Of nonsense, kept to be looked at: bytes. */
+const mostParked = 16 * 1024;
+
+/** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
+export const takeTurn = async (
+  turn: Turn,
+  source: MetricsSource | null,
+  lease: Lease,
+  stop: AbortSignal,
+  tools: TurnTools,
+): Promise<number | null> => {
+  const loaded = await tools.store.load(account, turn.accountId);
+  // Its row is behind its stream, and is held as soon as that is heard.
+  if (loaded.state.status !== 'connected') return behindRestMs;
+  const jobs = await withUse(turn.jobs, tools);
+  const { externalId, username } = loaded.state;
+  const asked = { id: turn.accountId, externalId, username };
+  const answers = source === null ? jobs.map(() => noAdapter) : await ask(turn, asked, jobs, source, stop, tools);
+  stop.throwIfAborted();
+  faultPoint('metrics:after-fetch');
+  const timezone = turn.workspaceTimezone ?? (await zoneOf(tools.store, turn.workspaceId));
+  const observing: Observing = {
+    ...{ store: tools.store, turn, lease, timezone },
+    source: source?.metricsVersion ?? '',
+    goneMs: tools.cadence.goneMs,
+  };
+  const ended = new Ended(turn, tools);
+  for (let at = 0; at < jobs.length; at += width) {
+    const some = jobs.slice(at, at + width);
+    await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));
+  }
+  faultPoint('metrics:after-observed');
+  if (ended.dead !== null) await requireReauth(turn, loaded, ended.dead, tools);
+  if (!lease.isHeld()) throw new LeaseLost(lease.id);
+  await tools.jobs.tried(turn, ended.tried, ended.parked, ended.notBefore);
+  faultPoint('metrics:after-tried');
+  return null;
+};
+
+const noAdapter = { kind: 'no adapter' } as const;
+const silent: MetricsAnswer = { kind: 'unavailable', reason: 'it gave no answer' };
+
+const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: TurnTools): Promise<readonly Job[]> => {
+  const known: Job[] = [];
+  for (const job of jobs) {
+    if (job.kind === 'account' || job.use !== null) {
+      known.push(job);
+      continue;
+    }
+    try {
+      const { use, hasVideo } = await shownOf(store, job.id);
+      await rows.learn(job.id, use, hasVideo);
+      known.push({ ...job, use, hasVideo });
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      // It is asked for as what most posts are; what a network does not tell then stays absent.
+      logger.error({ err: error, targetId: job.id }, 'how a post went out could not be read');
+      known.push({ ...job, use: 'feed' });
+    }
+  }
+  return known;
+};
+
+const subjectOf = (job: Job): MetricsSubject => ({
+  targetId: job.id,
+  externalId: job.externalId ?? '',
+  publishedAt: (job.publishedAt ?? new Date(0)).toISOString(),
+  use: job.use ?? 'feed',
+  hasVideo: job.hasVideo ?? false,
+});
+
+/** One answer for each job, in their order. After a limit, or with a dead token, nothing more is asked. */
+const ask = async (
+  { platform }: Turn,
+  asked: PublishRequest['account'],
+  jobs: readonly Job[],
+  source: MetricsSource,
+  stop: AbortSignal,
+  tools: TurnTools,
+): Promise<readonly Answer[]> => {
+  const posts = jobs.filter(({ kind }) => kind === 'post');
+  const call = async (
+    most: number,
+    fetch: (signal: AbortSignal) => Promise<readonly MetricsAnswer[]>,
+  ): Promise<readonly MetricsAnswer[]> => {
+    try {
+      return (await fetch(AbortSignal.any([stop, AbortSignal.timeout(tools.callLimitMs)]))).slice(0, most);
+    } catch (error) {
+      stop.throwIfAborted();
+      tools.logger.error({ err: error, platform }, 'asking a network for figures ended with an error');
+      return [];
+    }
+  };
+  const [ofAccount = silent] =
+    posts.length === jobs.length
+      ? []
+      : await call(1, async (signal) => [await source.fetchAccountMetrics(platform, asked, signal)]);
+  const over =
+    posts.length < jobs.length && (ofAccount.kind === 'rate_limited' || ofAccount.kind === 'reauth_required');
+  const ofPosts =
+    posts.length === 0 || over
+      ? []
+      : await call(posts.length, (signal) => source.fetchPostMetrics(platform, asked, posts.map(subjectOf), signal));
+  const missing = over ? ofAccount : silent;
+  const byPost = new Map(posts.map(({ id }, at) => [id, ofPosts[at] ?? missing]));
+  return jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
+};
+
+/** The zone of its days, where the workspace was not heard of yet. */
+const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> => {
+  const { state } = await store.load(workspace, workspaceId);
+  return state.status === 'none' ? 'UTC' : state.timezone;
+};
+
+/** How the jobs of one turn stand after their answers. */
+class Ended {
+  readonly tried: Tried[] = [];
+  readonly parked: Parked[] = [];
+  notBefore: Date | null = null;
+  /** Why the token is dead; null: it is not. */
+  dead: string | null = null;
+  readonly #turn: Turn;
+  readonly #tools: TurnTools;
+
+  constructor(turn: Turn, tools: TurnTools) {
+    this.#turn = turn;
+    this.#tools = tools;
+  }
+
+  async take(observing: Observing, job: Job, answer: Answer): Promise<void> {
+    const { platform, now } = this.#turn;
+    const { metrics } = this.#tools;
+    switch (answer.kind) {
+      case 'no adapter':
+        this.#next(job, { failed: true });
+        return;
+      case 'rate_limited':
+        metrics?.failed(platform, answer.kind);
+        this.#rest(now.getTime(), Date.parse(wellFormedInstant(answer.retryAt) ?? now.toISOString()));
+        return;
+      case 'reauth_required':
+        metrics?.failed(platform, answer.kind);
+        this.dead ??= wellFormedText(answer.reason, 500);
+        this.#rest(now.getTime(), now.getTime() + deadRestMs);
+        return;
+      case 'unavailable':
+        metrics?.failed(platform, answer.kind);
+        this.#again(job);
+        return;
+      default:
+        await this.#observe(observing, job, answer);
+    }
+  }
+
+  async #observe(
+    observing: Observing,
+    job: Job,
+    answer: Extract<MetricsAnswer, { kind: 'told' | 'removed' }>,
+  ): Promise<void> {
+    const { platform, now } = this.#turn;
+    const { metrics, logger, cadence } = this.#tools;
+    try {
+      const seen = await observe(observing, job, answer);
+      if (seen.kind === 'nonsense') {
+        metrics?.parked(platform);
+        this.parked.push({ job, reason: wellFormedText(seen.reason, 500), raw: rawText(seen.raw) });
+        this.#next(job, { failed: true });
+        return;
+      }
+      metrics?.fetched(platform);
+      if (seen.kind === 'told') this.#next(job, { told: true });
+      else if (seen.kind === 'gone') this.tried.push({ ...this.#standing(job), dueAt: null, told: true });
+      else {
+        const dueAt = new Date(now.getTime() + cadence.goneMs);
+        this.tried.push({ ...this.#standing(job), dueAt, told: true, goneAt: seen.goneAt });
+      }
+    } catch (error) {
+      if (isTransient(error) || error instanceof LeaseLost) throw error;
+      // One that cannot be recorded does not keep its account's others from it.
+      logger.error({ err: error, id: job.id }, 'what a network told could not be recorded');
+      this.#again(job);
+    }
+  }
+
+  #standing(job: Job): Omit<Tried, 'dueAt'> {
+    return { job, told: false, failed: false, failures: 0, goneAt: null };
+  }
+
+  #regular(job: Job): number | null {
+    const { accountId, platform, now } = this.#turn;
+    const timezone = this.#turn.timezone ?? 'UTC';
+    if (job.kind === 'account') return nextNight(now.getTime(), timezone, accountId);
+    const publishedAt = job.publishedAt?.getTime() ?? 0;
+    const { use } = job;
+    return nextLook({ publishedAt, platform, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
+  }
+
+  #next(job: Job, how: Partial<Tried>): void {
+    const at = this.#regular(job);
+    this.tried.push({ ...this.#standing(job), dueAt: at === null ? null : new Date(at), ...how });
+  }
+
+  #again(job: Job): void {
+    const { cadence } = this.#tools;
+    const failures = job.failures + 1;
+    const at = nextTry(failures, this.#turn.now.getTime(), this.#regular(job), cadence);
+    const dueAt = at === null ? null : new Date(at);
+    const counted = failures > cadence.retryMs.length ? 0 : failures;
+    this.tried.push({ ...this.#standing(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
+  }
+
+  #rest(now: number, named: number): void {
+    const at = Math.min(Math.max(named, now + shortestRestMs), now + longestRestMs);
+    if (this.notBefore === null || at > this.notBefore.getTime()) this.notBefore = new Date(at);
+  }
+}
+
+/** Cut to its first bytes, without half a character at the end. */
+const rawText = (raw: Json | null): string =>
+  Buffer.from(JSON.stringify(raw))
+    .subarray(0, mostParked)
+    .toString()
+    .replaceAll('\0', '')
+    .replace(/\uFFFD+$/, '');
+
+class Renewed extends Error {}
+
+/** Not of a token that was renewed since we read the account: the one that died is not in use any more. */
+const requireReauth = async (
+  turn: Turn,
+  asked: Loaded<AccountState>,
+  reason: string,
+  { store }: TurnTools,
+): Promise<void> => {
+  const [job] = turn.jobs;
+  if (job === undefined) return;
+  try {
+    const command = { type: 'RequireReauth', reason } as const;
+    await execute(store, account, turn.accountId, command, contextOf(turn, job), {
+      guard: ({ events }) => {
+        const renewed = events.some((one) => one.type === 'AccountReauthorized' && one.revision > asked.revision);
+        if (renewed) throw new Renewed();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof Renewed)) throw error;
+  }
+};

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { type Lease, LeaseLost, Leases } from '#runtime/leases.ts';
+import type { MetricsDeps } from './deps.ts';
+import { type DueAccount, Jobs } from './jobs.ts';
+import { workMetrics } from './metrics.ts';
+import { completeRefreshes } from './refreshes.ts';
+import type { Cadence } from './schedule.ts';
+import { type TurnTools, takeTurn } from './turn.ts';
+
+/**
+ * Finds accounts of which something is due, leases them, and asks for some at once, each workspace in its turn. An
+ * account has one turn at a time, wherever: its network sees one caller.
+ */
+
+const leaseKind = 'metrics';
+/** Rest of an account on which an error of ours fell, milliseconds. */
+const errorRestMs = 30_000;
+const awayRestMs = 1_000;
+const cleanEveryMs = 3_600_000;
+
+export class Worker {
+  readonly #deps: MetricsDeps;
+  readonly #cadence: Cadence;
+  readonly #signal: AbortSignal;
+  readonly #jobs: Jobs;
+  readonly #leases: Leases;
+  /** Turns under way, by workspace. */
+  readonly #underWay = new Map<string, Set<Promise<void>>>();
+  #lookedAt = performance.now();
+  #cleanedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: MetricsDeps, cadence: Cadence, signal: AbortSignal) {
+    const { pool, config, logger, readiness, pollMs = 1_000 } = deps;
+    this.#deps = deps;
+    this.#cadence = cadence;
+    this.#signal = signal;
+    this.#jobs = new Jobs(pool);
+    this.#leases = new Leases({
+      pool,
+      kind: leaseKind,
+      ttlMs: config.leaseTtlMs,
+      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+    });
+    readiness?.add('metrics', async () => {
+      const age = performance.now() - this.#lookedAt;
+      if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
+      return `looked ${Math.round(age)} ms ago, asks for ${this.#running} accounts`;
+    });
+  }
+
+  get #running(): number {
+    let count = 0;
+    for (const turns of this.#underWay.values()) count += turns.size;
+    return count;
+  }
+
+  async run(): Promise<void> {
+    const { store, registry, logger, pollMs = 1_000, callLimitMs = 60_000 } = this.#deps;
+    const about = { lag: () => this.#jobs.lag(), underWay: () => this.#running };
+    const metrics = registry === undefined ? null : workMetrics(registry, about);
+    const tools: TurnTools = { store, jobs: this.#jobs, cadence: this.#cadence, callLimitMs, metrics, logger };
+    try {
+      while (!this.#signal.aborted) {
+        await this.#look(tools);
+        const wait = delay(pollMs, undefined, { signal: this.#signal }).catch(() => undefined);
+        // A turn that ends makes room, and its account may have more.
+        await Promise.race([wait, ...[...this.#underWay.values()].flatMap((turns) => [...turns])]);
+      }
+      while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((turns) => [...turns]));
+    } finally {
+      await this.#leases.close();
+    }
+  }
+
+  async #look(tools: TurnTools): Promise<void> {
+    const { pool, store, logger, config } = this.#deps;
+    try {
+      const room = config.metricsConcurrency - this.#running;
+      // What was given back must be seen to be free.
+      await this.#leases.flush();
+      const chosen = room <= 0 ? [] : this.#fairly(await this.#jobs.due(leaseKind, room), room);
+      for (const lease of await this.#leases.acquire(chosen.map(({ accountId }) => accountId))) {
+        const one = chosen.find(({ accountId }) => accountId === lease.id);
+        if (one !== undefined) this.#begin(one, lease, tools);
+      }
+      await completeRefreshes(pool, store, logger);
+      await this.#clean();
+      this.#lookedAt = performance.now();
+    } catch (error) {
+      logger.warn({ err: error }, 'looking for figures to ask for failed');
+    }
+  }
+
+  /** Those of whom least is under way come first; one workspace never has all of it. */
+  #fairly(due: readonly DueAccount[], room: number): readonly DueAccount[] {
+    const most = Math.max(1, this.#deps.config.metricsConcurrency - 1);
+    const turns = new Map<string, number>();
+    const ranked = due.map((one) => {
+      const turn = turns.get(one.workspaceId) ?? this.#underWay.get(one.workspaceId)?.size ?? 0;
+      turns.set(one.workspaceId, turn + 1);
+      return { one, turn };
+    });
+    return ranked
+      .filter(({ turn }) => turn < most)
+      .sort((a, b) => a.turn - b.turn)
+      .slice(0, room)
+      .map(({ one }) => one);
+  }
+
+  async #clean(): Promise<void> {
+    if (performance.now() - this.#cleanedAt < cleanEveryMs) return;
+    this.#cleanedAt = performance.now();
+    await this.#jobs.clean(this.#cadence.lifeMs);
+  }
+
+  #begin({ accountId, workspaceId }: DueAccount, lease: Lease, tools: TurnTools): void {
+    const turns = this.#underWay.get(workspaceId) ?? new Set();
+    this.#underWay.set(workspaceId, turns);
+    const turn = this.#hold(accountId, lease, tools).finally(() => {
+      turns.delete(turn);
+      if (turns.size === 0) this.#underWay.delete(workspaceId);
+    });
+    turns.add(turn);
+  }
+
+  /** Never rejects. */
+  async #hold(accountId: string, lease: Lease, tools: TurnTools): Promise<void> {
+    const stop = AbortSignal.any([lease.signal, this.#signal]);
+    let rest: number | null = null;
+    try {
+      const turn = await this.#jobs.turn(accountId);
+      if (turn !== null && turn.jobs.length > 0) {
+        const source = this.#deps.sourceOf(turn.network, turn.platform);
+        faultPoint('metrics:leased');
+        rest = await takeTurn(turn, source, lease, stop, tools);
+      }
+    } catch (error) {
+      rest = this.#restAfter(error, accountId, stop);
+    }
+    lease.release(rest === null ? {} : { notBeforeMs: rest });
+  }
+
+  #restAfter(error: unknown, accountId: string, stop: AbortSignal): number | null {
+    const { logger } = this.#deps;
+    if (stop.aborted || error instanceof LeaseLost) {
+      logger.debug({ err: error, accountId }, 'an account was left to somebody else');
+      return null;
+    }
+    const away = error instanceof Unavailable;
+    logger[away ? 'warn' : 'error']({ err: error, accountId }, 'an account could not be asked for its figures');
+    return away ? awayRestMs : errorRestMs;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Json } from '#contracts/ports/platform.ts';
+
+/** Text from outside, before it becomes an event: well-formed, without NUL. */
+
+/** No longer than `most`; a pair is not cut in half. */
+export const wellFormedText = (text: string, most: number): string => {
+  const whole = text.toWellFormed().replaceAll('\0', '');
+  if (whole.length <= most) return whole;
+  const last = whole.charCodeAt(most - 1);
+  return whole.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most);
+};
+
+export const wellFormedJson = (value: Json): Json => {
+  if (typeof value === 'string') return wellFormedText(value, value.length);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(wellFormedJson);
+  return Object.fromEntries(
+    Object.entries(value as { readonly [key: string]: Json }).map(([key, member]) => [
+      wellFormedText(key, key.length),
+      wellFormedJson(member),
+    ]),
+  );
+};
+
+/** ISO 8601 in UTC with milliseconds; null where the text is no instant. */
+export const wellFormedInstant = (text: string): string | null => {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9999 || at.getUTCFullYear() < 0 ? null : at.toISOString();
+};

@@ -1,0 +1,53 @@
+import type pg from 'pg';
+import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
+import type { DecodedEvent } from '#runtime/codec.ts';
+import { foldEvents } from '#runtime/domain-store.ts';
+import { idOf, kindOf } from '#schemas/topics.ts';
+
+/** What must hold of figures when all is quiet: each look is one event, each refresh was completed once. */
+
+/** False also while the worker's consumer is behind, or will ask in a moment; where none ever ran there is nothing to wait for. */
+export const metricsAtRest = async (pool: pg.Pool): Promise<boolean> => {
+  const there = await pool.query(`select to_regclass('ops.metrics_accounts') as there`);
+  if (there.rows[0].there === null) return true;
+  const { rows } = await pool.query(
+    `select exists (select from ops.consumer_positions where consumer_group = 'metrics') as runs,
+       exists (select from ops.metrics_refreshes) as refreshing,
+       exists (select from ops.metrics_accounts where connected and next_at < now() + interval '5 seconds') as busy,
+       exists (select from unnest(array['posts', 'workspace']) as topic
+         join (select topic, max(position) as position from es.events where topic is not null group by topic) e using (topic)
+         where coalesce((select max(position) from ops.consumer_positions where consumer_group = 'metrics'), 0)
+           < e.position) as behind`,
+  );
+  const { runs, refreshing, busy, behind } = rows[0];
+  return !runs || (!refreshing && !busy && !behind);
+};
+
+export const checkMetrics = (streams: ReadonlyMap<string, readonly DecodedEvent[]>): readonly string[] => {
+  const violations: string[] = [];
+  for (const [stream, events] of streams) {
+    const wrong = (what: string): void => void violations.push(`${stream} ${what}`);
+    const kind = kindOf(stream);
+    if (kind === 'targetmetrics' || kind === 'accountmetrics') {
+      const looks = new Set(events.map(({ metadata }) => metadata.$causationId));
+      if (looks.size !== events.length) wrong(`has ${events.length} observations of ${looks.size} looks`);
+      const times = events.map(({ data }) => String(data.observedAt));
+      if (times.some((time, at) => at > 0 && time <= (times[at - 1] ?? ''))) wrong('goes back in time');
+    }
+    if (kind === 'targetmetrics') {
+      const { last } = foldEvents(targetmetrics, events);
+      const gone = (streams.get(`target-${idOf(stream)}`) ?? []).some(({ type }) => type === 'TargetRemovedOnPlatform');
+      if (gone !== ((last?.platformRemovedAt ?? null) !== null))
+        wrong('and its target do not agree on whether it is gone');
+    }
+    if (kind === 'accountmetrics' && foldEvents(accountmetrics, events).last === null) wrong('observed nothing');
+    if (kind !== 'workspace') continue;
+    const ids = (type: string) => events.flatMap((one) => (one.type === type ? [String(one.data.refreshId)] : []));
+    const completed = ids('AnalyticsRefreshed');
+    for (const id of ids('AnalyticsRefreshRequested')) {
+      const times = completed.filter((one) => one === id).length;
+      if (times !== 1) wrong(`completed the refresh ${id} ${times} times`);
+    }
+  }
+  return violations;
+};

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Mortals } from '#test/support/mortals.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MetricsWorld } from './world.ts';
+
+const script = fileURLToPath(new URL('./metrics-process.ts', import.meta.url));
+const hour = 3_600_000;
+/** In the order in which what a person wants fresh meets them. */
+const points = [
+  ...['consume:before-commit', 'consume:after-commit', 'metrics:leased', 'metrics:after-fetch'],
+  ...['metrics:after-observed', 'metrics:after-tried', 'metrics:after-refreshed'],
+];
+
+suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
+  let world: MetricsWorld;
+  const mortals = new Mortals(script, () => [world.posts.url]);
+
+  t.before(async () => {
+    world = await MetricsWorld.open();
+  });
+  t.after(async () => {
+    await mortals.end();
+    await world.close();
+  });
+
+  t('one refresh over which somebody dies at every gap: each look one event, and it is complete once', async () => {
+    const one = await world.account('facebook');
+    const ids = [...(await world.published([one])), ...(await world.published([one]))];
+    const first = world.start();
+    await world.heard([...ids, one.id]);
+    await first.stop();
+    const refreshId = await world.refresh([one.id]);
+    for (const point of points) await mortals.died(await mortals.child(point));
+    const last = world.start();
+    assert.equal((await world.refreshed(refreshId)).length, 1);
+    await world.tried(...ids, one.id);
+    for (const id of ids) assert.equal((await world.observed(id)).length, 1);
+    assert.equal((await world.observedOf(one.id)).length, 1);
+    const left = 'select 1 from ops.metrics_refreshes where refresh_id = $1';
+    await eventually('its rows are gone', async () => (await world.posts.pool.query(left, [refreshId])).rowCount === 0);
+    await last.stop();
+  });
+
+  t('a post that is gone, with a death on each side of its own event: said once in both streams', async () => {
+    const one = await world.account('instagram');
+    const [id = ''] = await world.published([one], '[[sandbox:removed]]');
+    const first = world.start();
+    await world.heard([id]);
+    await world.due(id);
+    await eventually('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
+    await first.stop();
+    await world.posts.sandbox.advance(2 * hour);
+    await world.due(id);
+    for (const point of ['metrics:after-gone-observed', 'metrics:after-gone']) {
+      await mortals.died(await mortals.child(point));
+    }
+    const last = world.start();
+    await eventually('it is over', async () => (await world.job(id)) === null);
+    const observed = await world.observed(id);
+    assert.equal(observed.length, 1);
+    assert.deepEqual(observed[0]?.figures, {}, 'nobody had seen any');
+    const story = await world.posts.story(`target-${id}`);
+    assert.equal(story.filter((type) => type === 'TargetRemovedOnPlatform').length, 1);
+    await last.stop();
+  });
+
+  t('asleep past its lease with an answer in its hand: what it wakes up to do changes nothing', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    const first = world.start();
+    await world.heard([id]);
+    await first.stop();
+    await world.due(id);
+    const sleeper = await mortals.child('metrics:after-fetch', 'SIGSTOP');
+    const held = `select 1 from ops.work_leases where kind = 'metrics' and id = $1`;
+    await eventually('it sleeps', async () => (await world.posts.pool.query(held, [one.id])).rowCount === 1);
+    const next = world.start();
+    await world.tried(id);
+    const before = await world.job(id);
+    assert.equal((await world.observed(id)).length, 1);
+    sleeper.kill('SIGCONT');
+    sleeper.kill('SIGTERM');
+    if (sleeper.exitCode === null) await once(sleeper, 'exit');
+    assert.equal(sleeper.exitCode, 0);
+    assert.equal((await world.observed(id)).length, 1);
+    assert.deepEqual(await world.job(id), before);
+    await next.stop();
+  });
+
+  t('two of them side by side: an account has one turn at a time, and each look is one event', async () => {
+    const accounts = [await world.account('x'), await world.account('x'), await world.account('bluesky')];
+    const ids = (await Promise.all(accounts.map((one) => world.published([one])))).flat();
+    const both = [world.start(), world.start()];
+    await world.heard([...ids, ...accounts.map(({ id }) => id)]);
+    const refreshId = await world.refresh(accounts.map(({ id }) => id));
+    assert.equal((await world.refreshed(refreshId)).length, 1);
+    await world.tried(...ids);
+    for (const id of ids) assert.equal((await world.observed(id)).length, 1);
+    for (const one of both) await one.stop();
+  });
+});

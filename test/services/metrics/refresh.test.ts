@@ -1,0 +1,113 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { account } from '#domain/account.ts';
+import { workspace } from '#domain/workspace.ts';
+import { execute } from '#runtime/execute.ts';
+import type { SourceOf } from '#services/metrics/deps.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MetricsWorld } from './world.ts';
+
+suite('a refresh', { timeoutMs: 120_000 }, (t) => {
+  let world: MetricsWorld;
+
+  t.before(async () => {
+    world = await MetricsWorld.open();
+    world.start();
+  });
+  t.after(() => world.close());
+
+  t('fetches the account and its posts, and is said to be complete after what was fetched', async () => {
+    const [one, two] = [await world.account('x'), await world.account('facebook')];
+    const ids = [
+      ...(await world.published([one])),
+      ...(await world.published([one])),
+      ...(await world.published([two])),
+    ];
+    await world.heard([...ids, one.id, two.id]);
+    const refreshId = await world.refresh([one.id, two.id]);
+    const [said, ...more] = await world.refreshed(refreshId);
+    equal(more.length, 0);
+    deepEqual(said?.data, { refreshId, accountIds: [one.id, two.id].sort(), failedAccountIds: [] });
+    for (const id of ids) {
+      const [event] = await world.posts.store.readStream(`targetmetrics-${id}`);
+      equal(
+        (event?.position ?? 0n) < (said?.position ?? 0n) && event !== undefined,
+        true,
+        'what was fetched is in the log before',
+      );
+    }
+    for (const { id } of [one, two]) equal((await world.observedOf(id)).length, 1);
+    const { rows } = await world.posts.pool.query('select * from ops.metrics_refreshes where refresh_id = $1', [
+      refreshId,
+    ]);
+    equal(rows.length, 0);
+  });
+
+  t('of accounts that cannot be asked is complete at once, and names them', async () => {
+    const [gone, dead, well] = [
+      await world.account('x'),
+      await world.account('x', `metrics-token-death-${Date.now()}`),
+      await world.account('x'),
+    ];
+    const { store } = world.posts;
+    await execute(store, account, gone.id, { type: 'Disconnect', reason: 'left' }, world.posts.context());
+    const refreshId = await world.refresh([gone.id, dead.id, well.id]);
+    const [said] = await world.refreshed(refreshId);
+    deepEqual(said?.data, { refreshId, accountIds: [well.id], failedAccountIds: [gone.id, dead.id].sort() });
+  });
+
+  t('tries each once: who does not answer, refuses or tells nonsense has failed', async () => {
+    const names = ['metrics-down', 'metrics-rate-limit', 'metrics-nonsense'];
+    const accounts = await Promise.all(names.map((name) => world.account('x', `${name}-${Date.now()}`)));
+    const ids = accounts.map(({ id }) => id).sort();
+    const refreshId = await world.refresh(ids);
+    const [said] = await world.refreshed(refreshId);
+    deepEqual(said?.data, { refreshId, accountIds: [], failedAccountIds: ids });
+  });
+
+  t('finds an account that nobody has heard of yet in its stream, and no account of somebody else', async () => {
+    const mine = await world.account('x');
+    const theirs = await world.account('x');
+    const workspaceId = randomUUID();
+    const context = { ...world.posts.context(), workspaceId };
+    const create = { type: 'CreateTwin', name: 'Other', timezone: 'UTC', twinOf: randomUUID() } as const;
+    await execute(world.posts.store, workspace, workspaceId, create, context);
+    const refreshId = randomUUID();
+    const command = { type: 'RequestRefresh', refreshId, accountIds: [theirs.id] } as const;
+    await execute(world.posts.store, workspace, workspaceId, command, context);
+    const own = await world.refresh([mine.id]);
+    await world.refreshed(own);
+    equal((await world.observedOf(mine.id)).length, 1);
+    const said = async () => (await world.posts.story(`workspace-${workspaceId}`)).includes('AnalyticsRefreshed');
+    await eventually('the other refresh', said);
+    const events = await world.posts.store.readStream(`workspace-${workspaceId}`);
+    deepEqual(events.at(-1)?.data, { refreshId, accountIds: [], failedAccountIds: [theirs.id] });
+    equal((await world.observedOf(theirs.id)).length, 0);
+  });
+
+  t('does not ask again what was asked a moment ago: it counts as done', async () => {
+    const other = await MetricsWorld.open();
+    const { sandbox } = other.posts;
+    const patient: SourceOf = () => ({
+      metricsVersion: sandbox.metricsVersion,
+      leastIntervalMs: 60_000,
+      fetchPostMetrics: (...asked) => sandbox.fetchPostMetrics(...asked),
+      fetchAccountMetrics: (...asked) => sandbox.fetchAccountMetrics(...asked),
+    });
+    other.start({ sourceOf: patient });
+    try {
+      const one = await other.account('x');
+      const [id = ''] = await other.published([one]);
+      await other.heard([id, one.id]);
+      for (let time = 0; time < 2; time += 1) {
+        const [said] = await other.refreshed(await other.refresh([one.id]));
+        deepEqual(said?.data.failedAccountIds, []);
+      }
+      equal((await other.observed(id)).length, 1);
+      equal((await other.observedOf(one.id)).length, 1);
+    } finally {
+      await other.close();
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Temporal } from 'temporal-polyfill';
+import { cadence, dayOf, minuteOf, nextLook, nextNight, nextTry, type Observed } from '#services/metrics/schedule.ts';
+import { suite } from '#test/support/suite.ts';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const at = (text: string): number => Date.parse(text);
+const iso = (instant: number | null): string | null => (instant === null ? null : new Date(instant).toISOString());
+const local = (instant: number, timezone: string) =>
+  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(timezone);
+/** An account whose minute lies between these, of many. */
+const accountAt = (from: number, to: number): string => {
+  for (;;) {
+    const id = randomUUID();
+    if (minuteOf(id) >= from && minuteOf(id) < to) return id;
+  }
+};
+const published = at('2026-03-10T12:00:00Z');
+const post = (over: Partial<Observed> = {}): Observed => ({
+  publishedAt: published,
+  platform: 'x',
+  use: 'feed',
+  accountId: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
+  timezone: 'Europe/Berlin',
+  ...over,
+});
+/** Every look at a post that is asked in time. */
+const looks = (one: Observed): readonly number[] => {
+  const found: number[] = [];
+  for (let next = nextLook(one, one.publishedAt, cadence); next !== null; next = nextLook(one, next, cadence)) {
+    found.push(next);
+  }
+  return found;
+};
+
+suite('when networks are asked', (t) => {
+  t('a night is between 02:00 and 05:00 of the zone, once a day, through changes of summer time', () => {
+    for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'UTC']) {
+      const account = randomUUID();
+      let now = at('2026-01-01T00:00:00Z');
+      const days = new Set<string>();
+      for (let night = 0; night < 400; night += 1) {
+        const next = nextNight(now, timezone, account);
+        ok(next > now, `${iso(next)} is after ${iso(now)}`);
+        const { hour: of } = local(next, timezone);
+        ok(of >= 2 && of < 5, `${iso(next)} in ${timezone}`);
+        days.add(local(next, timezone).toPlainDate().toString());
+        now = next;
+      }
+      equal(days.size, 400);
+    }
+  });
+
+  t('a time that summer time skips comes an hour later; one that comes twice is its first', () => {
+    const early = accountAt(120, 180);
+    const minute = minuteOf(early) - 120;
+    const spring = nextNight(at('2026-03-28T20:00:00Z'), 'Europe/Berlin', early);
+    equal(iso(spring), `2026-03-29T01:${String(minute).padStart(2, '0')}:00.000Z`);
+    const autumn = nextNight(at('2026-10-24T20:00:00Z'), 'Europe/Berlin', early);
+    equal(iso(autumn), `2026-10-25T00:${String(minute).padStart(2, '0')}:00.000Z`);
+    const after = nextNight(autumn, 'Europe/Berlin', early);
+    equal(local(after, 'Europe/Berlin').toPlainDate().toString(), '2026-10-26');
+  });
+
+  t('accounts are spread over the three hours, each always at its own minute', () => {
+    const tens = new Map<number, number>();
+    for (let one = 0; one < 3_600; one += 1) {
+      const minute = minuteOf(randomUUID());
+      const ten = Math.floor(minute / 10);
+      tens.set(ten, (tens.get(ten) ?? 0) + 1);
+    }
+    equal(tens.size, 18);
+    for (const [ten, count] of tens) ok(count > 100 && count < 320, `${count} in the ten minutes from ${ten}0`);
+    equal(minuteOf('a'), minuteOf('a'));
+  });
+
+  t('a young post after 1, 6 and 24 hours, then nightly until 90 days are over', () => {
+    const [first, second, third, ...nights] = looks(post());
+    deepEqual([first, second, third], [published + hour, published + 6 * hour, published + 24 * hour]);
+    ok(nights.length === 89 || nights.length === 90, `${nights.length} nights`);
+    ok((nights.at(-1) ?? 0) <= published + 90 * day);
+    ok((nights.at(-1) ?? 0) > published + 89 * day - hour);
+    for (const night of nights) ok([2, 3, 4].includes(local(night, 'Europe/Berlin').hour));
+  });
+
+  t('a story is looked at once more a day after it has expired, and never again', () => {
+    deepEqual(
+      looks(post({ platform: 'instagram', use: 'story' })).map((one) => (one - published) / hour),
+      [1, 6, 24, 48],
+    );
+    ok(looks(post({ platform: 'facebook', use: 'story' })).length > 80);
+  });
+
+  t('what was missed is not made up for: the next look is the next time from now', () => {
+    equal(nextLook(post(), published + 2 * hour, cadence), published + 6 * hour);
+    equal(nextLook(post(), published + 90 * day, cadence), null);
+    equal(nextLook(post({ platform: 'instagram', use: 'story' }), published + 49 * hour, cadence), null);
+  });
+
+  t('who does not answer is asked after 1, 5 and 30 minutes, then when it would be anyway', () => {
+    const now = published;
+    const night = now + 10 * hour;
+    deepEqual(
+      [1, 2, 3, 4].map((failures) => nextTry(failures, now, night, cadence)),
+      [now + 60_000, now + 300_000, now + 1_800_000, night],
+    );
+    equal(nextTry(3, now, now + 60_000, cadence), now + 60_000, 'never later than it would be anyway');
+    equal(nextTry(1, now, null, cadence), now + 60_000, 'a last look is tried again too');
+    equal(nextTry(4, now, null, cadence), null);
+  });
+
+  t('the day is that of the zone', () => {
+    equal(dayOf('2026-03-10T23:30:00.000Z', 'Europe/Berlin'), '2026-03-11');
+    equal(dayOf('2026-03-10T03:30:00.000Z', 'America/New_York'), '2026-03-09');
+    equal(dayOf('2026-03-10T23:30:00.000Z', 'UTC'), '2026-03-10');
+  });
+});

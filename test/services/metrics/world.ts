@@ -1,0 +1,178 @@
+/** A world whose posts are out, and whose network can be asked about them: metrics processes are started by the test. */
+import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
+import type { Log } from '#contracts/ports/log.ts';
+import { workspace } from '#domain/workspace.ts';
+import { execute } from '#runtime/execute.ts';
+import { createLogger, Readiness } from '#runtime/telemetry.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
+import type { MetricsDeps } from '#services/metrics/deps.ts';
+import { type MetricsProcess, startMetrics } from '#services/metrics/observer.ts';
+import { migrateMetrics } from '#services/metrics/tables.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import {
+  type Account,
+  eventually,
+  type openPublishing,
+  PublishingWorld,
+  quick,
+  type Running,
+} from '#test/support/publishing.ts';
+
+type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool' | 'sandbox'>;
+
+/** What a metrics process is made of, in this process or another. */
+export const observerOf = (parts: Parts, log: Log, over: Partial<MetricsDeps> = {}): MetricsDeps => {
+  const { eventStore, store, codec, pool, sandbox } = parts;
+  return {
+    ...{ log, eventStore, store, codec, pool, sourceOf: (network) => (network === 'sandbox' ? sandbox : null) },
+    config: {
+      leaseTtlMs: quick.leaseTtlMs,
+      metricsConcurrency: 4,
+      metricsYoungDelaysMs: [3_600_000, 21_600_000, 86_400_000],
+    },
+    logger: createLogger('metrics', process.env.LOG_LEVEL ?? 'silent'),
+    pollMs: 25,
+    ...over,
+  };
+};
+
+export interface JobRow {
+  readonly dueAt: Date;
+  readonly failures: number;
+  readonly goneAt: Date | null;
+  readonly toldAt: Date | null;
+  readonly wanted: boolean;
+}
+
+export interface Started extends Running, MetricsProcess {
+  readonly registry: Registry;
+  readonly readiness: Readiness;
+}
+
+export class MetricsWorld {
+  readonly posts: PublishingWorld;
+  readonly #publisher: Running;
+
+  static async open(timezone = 'Europe/Berlin'): Promise<MetricsWorld> {
+    const posts = await PublishingWorld.open((await testDatabase()).url);
+    await migrateMetrics(posts.pool);
+    const owner = { memberId: randomUUID(), name: 'Olga' };
+    const create = { type: 'Create', name: 'North', timezone, owner } as const;
+    await execute(posts.store, workspace, posts.workspaceId, create, posts.context());
+    return new MetricsWorld(posts);
+  }
+
+  private constructor(posts: PublishingWorld) {
+    this.posts = posts;
+    this.#publisher = posts.publisher();
+  }
+
+  async close(): Promise<void> {
+    await this.#publisher.stop();
+    await this.posts.close();
+  }
+
+  start(over: Partial<MetricsDeps> = {}): Started {
+    const { posts } = this;
+    const registry = new Registry();
+    const readiness = new Readiness();
+    const deps = observerOf(posts, posts.log, { registry, readiness, ...over });
+    const controller = new AbortController();
+    const made = startMetrics(deps, controller.signal);
+    const running = posts.run(async (signal) => {
+      signal.addEventListener('abort', () => controller.abort());
+      await made.done;
+    });
+    return { ...running, ...made, registry, readiness };
+  }
+
+  /** A client, and an account of it; a name like `metrics-down-acme` scripts the network. */
+  async account(platform: Platform = 'x', name?: string): Promise<Account> {
+    return this.posts.connect(await this.posts.client(), platform, name);
+  }
+
+  /** A post that is out, on each of these accounts. */
+  async published(accounts: readonly Account[], text = 'hello'): Promise<readonly string[]> {
+    const { targetIds } = await this.posts.schedule(accounts, { text });
+    await this.posts.all(targetIds, 'published');
+    return targetIds;
+  }
+
+  /** Whatever is to be asked for an id is heard of: its first time is known. */
+  async heard(ids: readonly string[]): Promise<void> {
+    await eventually(`${ids.length} jobs`, async () =>
+      (await Promise.all(ids.map((id) => this.job(id)))).every(Boolean),
+    );
+  }
+
+  async job(id: string): Promise<JobRow | null> {
+    const { rows } = await this.posts.pool.query<JobRow>(
+      `select due_at as "dueAt", failures, gone_at as "goneAt", told_at as "toldAt", wanted
+       from ops.metrics_jobs where id = $1`,
+      [id],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** Its time has come: as if the hours until then had passed. */
+  async due(...ids: readonly string[]): Promise<void> {
+    await this.posts.pool.query(
+      `with moved as (
+         update ops.metrics_jobs set due_at = date_trunc('milliseconds', now()) where id = any($1::uuid[]) returning account_id)
+       update ops.metrics_accounts a set next_at = now() from moved where a.account_id = moved.account_id`,
+      [ids],
+    );
+  }
+
+  /** It was asked for since its time came, and has its next time. */
+  async tried(...ids: readonly string[]): Promise<void> {
+    await eventually(`${ids} tried`, async () => {
+      const jobs = await Promise.all(ids.map((id) => this.job(id)));
+      return jobs.every((job) => job === null || job.dueAt.getTime() > Date.now());
+    });
+  }
+
+  async observed(targetId: string): Promise<readonly TargetMetricsEvent['data'][]> {
+    const events = await this.posts.store.readStream(`targetmetrics-${targetId}`);
+    return events.map(({ data }) => data as unknown as TargetMetricsEvent['data']);
+  }
+
+  async observedOf(accountId: string): Promise<readonly AccountMetricsEvent['data'][]> {
+    const events = await this.posts.store.readStream(`accountmetrics-${accountId}`);
+    return events.map(({ data }) => data as unknown as AccountMetricsEvent['data']);
+  }
+
+  async refresh(accountIds: readonly string[]): Promise<string> {
+    const refreshId = randomUUID();
+    const { store, workspaceId } = this.posts;
+    const command = { type: 'RequestRefresh', refreshId, accountIds } as const;
+    await execute(store, workspace, workspaceId, command, this.posts.context());
+    return refreshId;
+  }
+
+  /** What was said when all of it was tried, once. */
+  async refreshed(refreshId: string, ms?: number) {
+    const said = async () =>
+      (await this.posts.store.readStream(`workspace-${this.posts.workspaceId}`)).filter(
+        ({ type, data }) => type === 'AnalyticsRefreshed' && data.refreshId === refreshId,
+      );
+    await eventually(`the refresh ${refreshId}`, async () => (await said()).length > 0, ms);
+    return said();
+  }
+
+  async parked(accountId: string): Promise<readonly { target_id: string | null; reason: string; raw: string }[]> {
+    const sql = 'select target_id, reason, raw from ops.metrics_parked where account_id = $1';
+    return (await this.posts.pool.query(sql, [accountId])).rows;
+  }
+}
+
+/** What one of these counters stands at, over all its other labels. */
+export const counted = async (registry: Registry, name: string, labels: Readonly<Record<string, string>> = {}) => {
+  const metric = (await registry.getMetricsAsJSON()).find((one) => one.name === name);
+  const values = (metric?.values ?? []) as readonly { value: number; labels: Record<string, unknown> }[];
+  return values
+    .filter((one) => Object.entries(labels).every(([label, value]) => one.labels[label] === value))
+    .reduce((sum, { value }) => sum + value, 0);
+};
