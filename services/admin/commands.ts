@@ -1,6 +1,7 @@
 import type { Admin, Answer } from './context.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
   addMember,
   changeRole,
@@ -59,6 +60,16 @@ export const commands: readonly Command[] = [
     about: 'a first-party session token for 15 minutes, shown once; MODE: live (the default) or test',
     run: session,
   },
+  {
+    usage:
+      'report define --name NAME [--report ID] [--kind KIND] [--window WINDOW] [--formats A,B] [--client ID] [--account ID] [--platform PLATFORM] [--every PERIOD] [--weekday N] [--day N] [--hour N] [--workspace ID] [--mode MODE]',
+    about:
+      'KIND: workspace, client or account; WINDOW: last_30_days (the default), last_7_days, last_90_days, last_week or last_month; formats: pdf, csv, json; PERIOD: day, week or month, at --hour of the workspace, on --weekday (1 = Monday) or --day of the month. --report replaces what one is',
+    run: defineReport,
+  },
+  { usage: 'report list [--workspace ID] [--mode MODE]', about: 'saved reports and their last runs', run: listReports },
+  { usage: 'report run <report> [--formats A,B]', about: 'asks for a run; its days end yesterday', run: runReport },
+  { usage: 'report remove <report>', about: 'ends its schedule and deletes its exports', run: removeReport },
   { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',

@@ -1,8 +1,8 @@
 import { media } from '#domain/media.ts';
+import type { Bell } from '#runtime/bell.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
-import type { Bell } from './bell.ts';
 import { Cores } from './cores.ts';
 import type { MediaDeps, Tools } from './deps.ts';
 import { Held } from './held.ts';

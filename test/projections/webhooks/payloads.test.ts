@@ -380,6 +380,51 @@ suite('published: posts', (t) => {
   });
 });
 
+suite('published: reports', (t) => {
+  const [reportId = '', runId = '', clientId = ''] = uuids(3);
+  const report = on('report', reportId);
+  const defined = (filters: object) =>
+    report('ReportDefined', {
+      definition: {
+        ...{ name: 'Monthly', kind: 'workspace', window: 'last_30_days', formats: ['pdf', 'csv'], schedule: null },
+        filters: { clientId: null, socialAccountId: null, platform: null, ...filters },
+      },
+    });
+  const requested = report('ReportRunRequested', {
+    ...{ runId, from: '2026-02-01', to: '2026-03-02', by: 'schedule', formats: ['pdf', 'csv'] },
+  });
+  const file = (format: string, sha256: string) => ({
+    ...{ format, key: `w/reports/${runId}/canary.${format}`, contentType: 'text/plain', bytes: 7 },
+    sha256: sha256.repeat(64),
+  });
+  const exports = [file('pdf', 'a'), file('csv', 'b')];
+
+  t('how a run ended: by its first export, never where that lies; or why it failed', async () => {
+    const told = { reportId, runId, clientId };
+    await given(defined({ clientId }), requested)
+      .when(report('ReportRunCompleted', { runId, asOf: at(0), exports }))
+      .gives({ 'report.run.completed': { ...told, format: 'pdf', asOf: at(0), bytes: 7, sha256: 'a'.repeat(64) } });
+    await given(defined({}), requested)
+      .when(report('ReportRunCompleted', { runId, asOf: null, exports: exports.slice(1) }))
+      .gives({
+        'report.run.completed': {
+          ...{ ...told, clientId: null, format: 'csv', asOf: null, bytes: 7 },
+          sha256: 'b'.repeat(64),
+        },
+      });
+    const failure = { code: 'report_failed', message: 'The report could not be made.' };
+    await given(defined({}), defined({ clientId }), requested)
+      .when(report('ReportRunFailed', { runId, ...failure }))
+      .gives({ 'report.run.failed': { ...told, failure } });
+  });
+
+  t('that it is set up, asked for and removed is not told', async () => {
+    await given().when(defined({})).gives({});
+    await given(defined({})).when(requested).gives({});
+    await given(defined({})).when(report('ReportRemoved', {})).gives({});
+  });
+});
+
 suite('published: media', (t) => {
   const [assetId = '', clientId = '', other = '', postId = ''] = uuids(4);
   const asset = on('media', assetId);
@@ -542,6 +587,20 @@ suite('published: the agency', (t) => {
       .gives({ 'team.member_removed': { memberId: ben, clientId: null, role: 'viewer' } });
   });
 
+  t('a refresh of figures: how many accounts were asked, and how many of them did not answer', async () => {
+    const [id = '', refreshId = '', one = '', two = '', three = ''] = uuids(5);
+    const workspace = on('workspace', id);
+    const created = workspace('WorkspaceCreated', { name: 'Agency', timezone: 'UTC', mode: 'live', twinOf: null });
+    const requested = workspace('AnalyticsRefreshRequested', { refreshId, accountIds: [one, two, three] });
+    await given(created).when(requested).gives({});
+    const refreshed = workspace('AnalyticsRefreshed', { refreshId, accountIds: [one, two], failedAccountIds: [three] });
+    // It is the third event of its stream.
+    const asOf = instant(2);
+    await given(created, requested)
+      .when(refreshed)
+      .gives({ 'analytics.refreshed': { refreshId, clientId: null, asOf, accounts: 3, failedAccounts: 1 } });
+  });
+
   t('webhook endpoints: never an address', async () => {
     const [id = ''] = uuids(1);
     const webhook = on('webhook', id);
@@ -571,7 +630,7 @@ suite('published: the agency', (t) => {
 
 suite('published: all of it', (t) => {
   const kindsOfTable = new Set([...published.keys(), ...unpublished.keys()].map((event) => event.split('/')[0]));
-  const silentKinds = ['apikey', 'clientname', 'invite', 'request'];
+  const silentKinds = ['apikey', 'clientname', 'invite', 'request', 'targetmetrics', 'accountmetrics'];
 
   t('every rule, and every event of a published kind that says nothing, was seen above', () => {
     const rules = [...published].flatMap(([event, types]) => types.map((type) => `${event} ${type}`));

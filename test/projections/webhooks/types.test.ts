@@ -37,7 +37,7 @@ const awaited = [
   ...['post.submitted', 'post.released', 'post.returned_to_draft', 'post.revised', 'post.recycled'],
   ...['post.recycle_changed', 'post.campaign_changed'],
   ...['approval.requested', 'approval.approved', 'approval.rejected', 'approval.changes_requested'],
-  ...['approval.withdrawn', 'analytics.refreshed', 'report.run.completed', 'report.run.failed'],
+  'approval.withdrawn',
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted'],
 ];
 const given = [
@@ -53,6 +53,8 @@ const given = [
   ...['client.created', 'client.updated', 'client.archived'],
   ...['team.member_added', 'team.role_changed', 'team.member_removed'],
   ...['webhook.disabled', 'webhook.enabled'],
+  'analytics.refreshed',
+  ...['report.run.completed', 'report.run.failed'],
 ];
 /** Minted by the dispatcher, of a request for it. */
 const asked = ['webhook.test'];

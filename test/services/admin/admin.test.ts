@@ -52,6 +52,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           codec: new EventCodec(parts.dataKeys),
           secrets: new Secrets(v1),
           dataKeys: parts.dataKeys,
+          analytics: parts.analytics,
           eventStore: parts.store,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
@@ -273,6 +274,49 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const pageShows = async (text: string) => (await (await fetch(String(invite.url))).text()).includes(text);
     await until('the invite page forgets', async () => !(await pageShows('erasable')), 5_000);
     assert.equal((await admin(`client erase ${randomUUID()}`)).code, 1);
+  });
+
+  t('reports: defined, changed, listed, run and removed; nothing of the twin', async () => {
+    const wrong: readonly (readonly [string, number, RegExp])[] = [
+      ['--window last_year', 2, /--window is one of last_7_days/],
+      ['--formats pdf,docx', 2, /--formats is one of csv, json, pdf/],
+      ['--hour 6', 2, /has --every/],
+      ['--every day --weekday 2', 2, /--weekday goes with --every week/],
+      ['--every day --hour 24', 2, /--hour is a whole number from 0 to 23/],
+      ['--kind client', 1, /filters\/clientId must name the client/],
+      [`--client ${randomUUID()}`, 1, /no such client in this workspace/],
+      [`--account ${randomUUID()}`, 1, /no such account in this workspace/],
+      [`--report ${randomUUID()}`, 1, /no such report/],
+    ];
+    for (const [args, code, words] of wrong) {
+      const refused = await admin(`report define --name X ${args}`);
+      assert.equal(refused.code, code, refused.output);
+      assert.match(refused.output, words);
+    }
+    const { reportId = '' } = await did(
+      `report define --name Monthly --formats pdf,json --every month --day 31 --hour 6`,
+    );
+    const [row] = await listed('report list');
+    assert.deepEqual(
+      [row?.reportId, row?.name, row?.kind, row?.window, row?.runs, row?.lastRun],
+      [reportId, 'Monthly', 'workspace', 'last_30_days', 'every month on the 31. at 6:00', null],
+    );
+    await did(`report define --report ${reportId} --name Weekly --window last_week`);
+    assert.deepEqual(
+      (await listed('report list')).map(({ name, window, runs }) => [name, window, runs]),
+      [['Weekly', 'last_week', 'on request']],
+    );
+    assert.deepEqual(await listed('report list --mode test'), []);
+    const stolen = await admin(`report define --report ${reportId} --name Mine --mode test`);
+    assert.equal(stolen.code, 1);
+    assert.match(stolen.output, /no such report in this workspace/);
+    const { runId, formats } = await did(`report run ${reportId} --formats csv`);
+    assert.deepEqual(formats as unknown, ['csv']);
+    const [after] = await listed('report list');
+    assert.deepEqual([after?.lastRunId, after?.lastRun], [runId, 'running']);
+    for (const _ of [1, 2]) assert.equal((await did(`report remove ${reportId}`)).removed, true);
+    assert.deepEqual(await listed('report list'), []);
+    assert.match((await admin(`report run ${reportId}`)).output, /no such report/);
   });
 
   t('rebuilds a projection beside live traffic', async () => {

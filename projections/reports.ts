@@ -1,0 +1,111 @@
+import type { Knex } from 'knex';
+import type { ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
+import { change, defineModel, type Row } from './model.ts';
+import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
+
+/** Saved reports with their newest runs. Where an export lies is kept; an address is made when somebody fetches it. */
+
+type Data<T extends ReportEvent['type']> = Extract<ReportEvent, { readonly type: T }>['data'];
+
+export interface ExportFile {
+  readonly format: ReportFormat;
+  readonly key: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface RunRow {
+  readonly runId: string;
+  readonly status: 'running' | 'completed' | 'failed';
+  readonly from: string;
+  readonly to: string;
+  readonly by: 'schedule' | 'request';
+  readonly formats: readonly ReportFormat[];
+  readonly startedAt: string;
+  readonly asOf: string | null;
+  readonly exports: readonly ExportFile[];
+  readonly completedAt: string | null;
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
+
+interface Own {
+  readonly name: string;
+  readonly kind: ReportDefinition['kind'];
+  readonly filters: ReportDefinition['filters'];
+  readonly span: ReportDefinition['window'];
+  readonly formats: readonly ReportFormat[];
+  readonly schedule: ReportDefinition['schedule'];
+  /** Newest first, `mostRuns` of them; the stream has all. */
+  readonly runs: readonly RunRow[];
+  readonly removed_at: string | null;
+}
+export type ReportRow = Row<Own>;
+
+/** Runs of a report that are shown. */
+export const mostRuns = 100;
+
+const withRun = (row: Own, runId: string, end: (run: RunRow) => RunRow): Own => ({
+  ...row,
+  runs: row.runs.map((run) => (run.runId === runId && run.status === 'running' ? end(run) : run)),
+});
+
+const begun = ({ runId, from, to, by, formats }: Data<'ReportRunRequested'>, startedAt: string): RunRow => ({
+  ...{ runId, status: 'running', from, to, by, formats, startedAt },
+  ...{ asOf: null, exports: [], completedAt: null, failure: null },
+});
+
+export const reports = defineModel<Own, ReportEvent>({
+  name: 'reports',
+  kind: 'report',
+  columns: {
+    name: 'text',
+    kind: 'text',
+    filters: 'jsonb',
+    span: 'text',
+    formats: 'text[]',
+    schedule: 'jsonb',
+    runs: 'jsonb',
+    removed_at: 'timestamptz',
+  },
+  indexes: [{ on: '(workspace_id, created_at, id) where removed_at is null' }],
+  on: {
+    ReportDefined: (row, { definition: { window, ...definition } }) => ({
+      ...definition,
+      span: window,
+      runs: row?.runs ?? [],
+      removed_at: null,
+    }),
+    ReportRunRequested: change((row, data, { metadata }) => ({
+      ...row,
+      runs: [begun(data, metadata.occurredAt), ...row.runs].slice(0, mostRuns),
+    })),
+    ReportRunCompleted: change((row, { runId, asOf, exports }, { metadata }) =>
+      withRun(row, runId, (run) => ({
+        ...run,
+        status: 'completed',
+        asOf,
+        exports,
+        completedAt: metadata.occurredAt,
+      })),
+    ),
+    ReportRunFailed: change((row, { runId, code, message }) =>
+      withRun(row, runId, (run) => ({ ...run, status: 'failed', failure: { code, message } })),
+    ),
+    ReportRemoved: change((row, _data, { metadata }) => ({ ...row, removed_at: metadata.occurredAt })),
+  },
+});
+
+/** Also a removed one: `removed_at` says so. */
+export const getReport = async (knex: Knex, workspaceId: string, id: string): Promise<ReportRow | null> => {
+  const row = await knex('read.reports').where({ id, workspace_id: workspaceId }).first();
+  return row === undefined ? null : asRow(reports, row);
+};
+
+/** Newest first, without the removed ones. */
+export const listReports = async (
+  knex: Knex,
+  workspaceId: string,
+  page: PageOf<NewestFirst>,
+): Promise<Page<ReportRow>> =>
+  newestFirst(knex('read.reports').where({ workspace_id: workspaceId }).whereNull('removed_at'), reports, page);

@@ -1,0 +1,90 @@
+import { Type } from 'typebox';
+import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { LocalDate } from '#schemas/metrics.ts';
+import { reportFormats } from '#schemas/report.ts';
+import { Maybe, paging, stamps } from './common.ts';
+
+/** Saved reports, their runs and exports, as callers see them. */
+
+export const ReportQuery = Type.Object(paging);
+export const ExportParams = Type.Object({ id: Uuid, runId: Uuid });
+
+const Format = Type.Enum([...reportFormats]);
+const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Bytes = Type.Integer({ minimum: 0 });
+const Failure = Type.Object({ code: Type.String(), message: Type.String() });
+
+export const ExportQuery = Type.Object({
+  format: Maybe(Type.Enum([...reportFormats], { description: 'Default: the first format of the run.' })),
+});
+
+const definition = {
+  id: Uuid,
+  object: Type.Literal('report'),
+  name: Type.String(),
+  kind: Type.Enum(['workspace', 'client', 'account']),
+  filters: Type.Object({
+    clientId: Nullable(Uuid),
+    socialAccountId: Nullable(Uuid),
+    platform: Nullable(Platform),
+  }),
+  window: Type.Enum(['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month'], {
+    description: 'Whole days, weeks or months before the day of a run, in the zone of the workspace.',
+  }),
+  formats: Type.Array(Format),
+  schedule: Nullable(
+    Type.Object(
+      {
+        every: Type.Enum(['day', 'week', 'month']),
+        weekday: Nullable(Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' })),
+        dayOfMonth: Nullable(
+          Type.Integer({ minimum: 1, maximum: 31, description: 'A month that is shorter runs on its last day.' }),
+        ),
+        hour: Type.Integer({ minimum: 0, maximum: 23 }),
+      },
+      { description: 'In the zone of the workspace. Null: it runs when it is asked for.' },
+    ),
+  ),
+};
+
+const Run = Type.Object({
+  runId: Uuid,
+  status: Type.Enum(['running', 'completed', 'failed']),
+  by: Type.Enum(['schedule', 'request']),
+  from: LocalDate,
+  to: LocalDate,
+  asOf: Nullable(
+    Type.String({ ...Instant, description: 'The freshest snapshot in it; later corrections do not change the run.' }),
+  ),
+  format: Type.Enum([...reportFormats], { description: 'Of the export that is given unless another is asked for.' }),
+  bytes: Nullable(Bytes),
+  sha256: Nullable(Sha256),
+  exports: Type.Array(Type.Object({ format: Format, contentType: Type.String(), bytes: Bytes, sha256: Sha256 }), {
+    description: 'Empty until the run is completed.',
+  }),
+  startedAt: Instant,
+  completedAt: Nullable(Instant),
+  failure: Nullable(Failure),
+});
+
+/** A row of the list. */
+export const ReportSummary = Type.Object({ ...definition, ...stamps });
+export const Report = Type.Object({
+  ...definition,
+  runs: Type.Array(Run, { description: 'The newest 100, newest first.' }),
+  ...stamps,
+});
+
+export const ReportExport = Type.Object({
+  object: Type.Literal('report_export'),
+  reportId: Uuid,
+  runId: Uuid,
+  format: Format,
+  url: Type.String({
+    description: 'Presigned: whoever has it may read the file for 15 minutes. Ask again for another.',
+  }),
+  expiresAt: Instant,
+  contentType: Type.String(),
+  bytes: Bytes,
+  sha256: Sha256,
+});

@@ -1,0 +1,25 @@
+import { IdParams } from '#schemas/http/common.ts';
+import { Report } from '#schemas/http/report.ts';
+import { operation } from '../operation.ts';
+import { exampleReport } from '../reports/examples.ts';
+import { readReport, showReport } from '../reports/show.ts';
+
+export const getReport = operation({
+  id: 'getReport',
+  method: 'GET',
+  path: '/reports/{id}',
+  tag: 'report',
+  summary: 'A saved report and its runs',
+  scope: 'reports.read',
+  idempotent: 'none',
+  cost: 1,
+  etag: true,
+  params: IdParams,
+  answer: Report,
+  codes: [],
+  example: { data: exampleReport },
+  handle: async (call) => {
+    const row = await readReport(call);
+    return { data: showReport(row), revision: row.revision };
+  },
+});

@@ -1,0 +1,54 @@
+import { ExportParams, ExportQuery, ReportExport } from '#schemas/http/report.ts';
+import { away } from '../media/blobs.ts';
+import { operation } from '../operation.ts';
+import { notFound, Refusal } from '../refusal.ts';
+import { exampleExport } from '../reports/examples.ts';
+import { readReport } from '../reports/show.ts';
+
+const readableMs = 15 * 60_000;
+
+export const getReportExport = operation({
+  id: 'getReportExport',
+  method: 'GET',
+  path: '/reports/{id}/exports/{runId}',
+  tag: 'report',
+  summary: 'Where to download what a completed run made',
+  scope: 'reports.read',
+  idempotent: 'none',
+  cost: 1,
+  params: ExportParams,
+  query: ExportQuery,
+  answer: ReportExport,
+  codes: ['run_not_completed'],
+  example: { data: exampleExport },
+  handle: async (call) => {
+    const { deps, params, query, now } = call;
+    const row = await readReport(call);
+    const run = row.runs.find(({ runId }) => runId === params.runId);
+    if (run === undefined) throw notFound('run of this report');
+    if (run.status !== 'completed') {
+      const words = run.status === 'failed' ? 'The run has failed: it has no export.' : 'The run is not complete yet.';
+      throw new Refusal('run_not_completed', words, { extra: { runStatus: run.status } });
+    }
+    const wanted = query.format ?? run.formats[0];
+    const file = run.exports.find(({ format }) => format === wanted);
+    if (file === undefined) throw notFound('export of this run');
+    const { format, key, contentType, bytes, sha256 } = file;
+    const expiresAt = new Date(Date.parse(now) + readableMs);
+    const fileName = `${row.name} ${run.from} ${run.to}.${format}`;
+    const url = await away(() => deps.blobs.presignGet(key, { contentType, expiresAt, fileName }));
+    return {
+      data: {
+        object: 'report_export',
+        reportId: row.id,
+        runId: run.runId,
+        format,
+        url,
+        expiresAt: expiresAt.toISOString(),
+        contentType,
+        bytes,
+        sha256,
+      },
+    };
+  },
+});

@@ -1,0 +1,34 @@
+import { listReports as rowsOf } from '#projections/reports.ts';
+import type { NewestFirst } from '#projections/rows.ts';
+import { ReportQuery, ReportSummary } from '#schemas/http/report.ts';
+import { listPage, newestFirst } from '../cursor.ts';
+import { operation } from '../operation.ts';
+import { exampleSummary } from '../reports/examples.ts';
+import { showSummary } from '../reports/show.ts';
+
+export const listReports = operation({
+  id: 'listReports',
+  method: 'GET',
+  path: '/reports',
+  tag: 'report',
+  summary: 'List saved reports, newest first',
+  description: 'Without their runs: GET /reports/{id} has them.',
+  scope: 'reports.read',
+  idempotent: 'none',
+  cost: 1,
+  query: ReportQuery,
+  answer: ReportSummary,
+  list: true,
+  codes: [],
+  example: { data: exampleSummary },
+  handle: async (call) => {
+    await call.behind(['reports']);
+    const { deps, workspaceId } = call;
+    return listPage('listReports', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
+        rowsOf(deps.knex, workspaceId, page),
+      keyOf: newestFirst,
+      show: showSummary,
+    });
+  },
+});

@@ -1,0 +1,39 @@
+import type { ReportRun } from '#domain/report.ts';
+import type { Followers, OfDay, OfPlatform, Totals } from '#projections/analytics/rollup.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { AccountFigures, Demographics } from '#schemas/metrics.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
+
+/** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */
+
+export type Audience = Omit<AccountFigures, 'followerCount'>;
+type Some<T> = T & Partial<Followers>;
+
+export interface Contents {
+  readonly reportId: string;
+  readonly runId: string;
+  readonly name: string;
+  readonly kind: ReportDefinition['kind'];
+  readonly workspace: string;
+  /** Null: it is about no one client. */
+  readonly client: string | null;
+  /** Of the account that it is about, or that it was narrowed to. */
+  readonly platform: Platform | null;
+  /** What it was narrowed to. */
+  readonly filters: ReportDefinition['filters'];
+  readonly from: string;
+  readonly to: string;
+  readonly timezone: string;
+  readonly asOf: string | null;
+  /** When the run was asked for: the same however often it is made. */
+  readonly requestedAt: string;
+  readonly totals: Some<Totals>;
+  readonly byPlatform: readonly OfPlatform[];
+  readonly series: readonly Some<OfDay>[];
+  /** Of an account: sums over the days. A member that is absent was never asked for. */
+  readonly audience?: Audience;
+  /** Of an account. Absent: never asked for; null: the network does not tell. */
+  readonly demographics?: Demographics | null;
+}
+
+export type RunOf = Pick<ReportRun, 'runId' | 'from' | 'to' | 'formats' | 'requestedAt'>;

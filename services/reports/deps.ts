@@ -1,0 +1,32 @@
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import type { Config } from '#runtime/config.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { Logger, Readiness } from '#runtime/telemetry.ts';
+
+export interface ReportDeps {
+  readonly log: Log;
+  /** Where a lane is read on that the log lost. */
+  readonly eventStore: EventStore;
+  readonly store: DomainStore;
+  readonly codec: EventCodec;
+  /** At least 3 connections. */
+  readonly pool: Pool;
+  readonly blobs: BlobStore;
+  readonly analytics: Pick<AnalyticsReader, 'overview' | 'client' | 'account'>;
+  readonly config: Pick<Config, 'leaseTtlMs'>;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly now?: () => number;
+  /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
+  readonly pollMs?: number;
+  /** Wait after the first fault, doubled with each, milliseconds. Default 5,000. */
+  readonly backOffMs?: number;
+}

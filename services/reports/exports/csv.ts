@@ -1,0 +1,60 @@
+import { counters } from '#schemas/metrics.ts';
+import type { Contents } from '../contents.ts';
+
+/**
+ * One table (RFC 4180, UTF-8): the total, each network, each day. An empty cell: nobody told it, or nobody looked; a figure
+ * of the audience that was never asked for has no column.
+ */
+
+type Cell = string | number | null | undefined;
+
+/** A text that a spreadsheet would take for a formula is shown with a quote before it; figures are never texts. */
+const guarded = (text: string): string => (/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
+const cellOf = (cell: Cell): string => {
+  if (cell === null || cell === undefined) return '';
+  if (typeof cell === 'number') return String(cell);
+  const text = guarded(cell.toWellFormed());
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+const gains = [...counters, 'engagementRate'] as const;
+
+export const csvOf = (contents: Contents): string => {
+  const { name, workspace, client, from, to, asOf, audience = {}, demographics } = contents;
+  const hasFollowers = 'followerCount' in contents.totals;
+  const audienceNames = Object.keys(audience) as (keyof typeof audience)[];
+  const labels = demographics === undefined ? [] : (['dimension', 'label', 'count'] as const);
+  const header = [
+    ...['report', 'workspace', 'client', 'from', 'to', 'asOf', 'scope', 'platform', 'day', ...gains],
+    ...(hasFollowers ? ['followerCount'] : []),
+    ...audienceNames.map((one) => `audience.${one}`),
+    ...labels.map((one) => `demographics.${one}`),
+  ];
+  const row = (
+    scope: string,
+    { platform = '', day = '', figures = {}, told = {}, label = [] }: RowParts,
+  ): readonly Cell[] => [
+    ...[name, workspace, client, from, to, asOf, scope, platform, day],
+    ...gains.map((one) => figures[one]),
+    ...(hasFollowers ? [figures.followerCount] : []),
+    ...audienceNames.map((one) => told[one]),
+    ...labels.map((_, at) => label[at]),
+  ];
+  const rows = [
+    row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience }),
+    ...contents.byPlatform.map(({ platform, ...figures }) => row('platform', { platform, figures })),
+    ...contents.series.map(({ day, ...figures }) => row('day', { day, figures })),
+    ...Object.entries(demographics ?? {}).flatMap(([dimension, counts]) =>
+      Object.entries(counts).map(([label, count]) => row('demographics', { label: [dimension, label, count] })),
+    ),
+  ];
+  return [header, ...rows].map((cells) => `${cells.map(cellOf).join(',')}\r\n`).join('');
+};
+
+interface RowParts {
+  readonly platform?: string;
+  readonly day?: string;
+  readonly figures?: Readonly<Record<string, number | null>>;
+  readonly told?: Readonly<Record<string, number | null>>;
+  readonly label?: readonly Cell[];
+}

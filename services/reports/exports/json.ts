@@ -1,0 +1,55 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { counters, Demographics, LocalDate } from '#schemas/metrics.ts';
+import type { Contents } from '../contents.ts';
+
+/** A report for programs: the schema is what a reader may rely on. */
+
+const Gain = Nullable(Type.Integer());
+const Told = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
+const figures = {
+  ...(Object.fromEntries(counters.map((one) => [one, Gain])) as Record<(typeof counters)[number], typeof Gain>),
+  engagementRate: Nullable(Type.Number()),
+};
+const Followers = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
+const Figures = Type.Object({ ...figures, followerCount: Followers });
+
+export const ReportJson = Type.Object({
+  object: Type.Literal('report_export'),
+  version: Type.Literal(1),
+  reportId: Uuid,
+  runId: Uuid,
+  name: Type.String(),
+  kind: Type.Enum(['workspace', 'client', 'account']),
+  workspace: Type.String(),
+  client: Nullable(Type.String()),
+  platform: Nullable(Platform),
+  filters: Type.Object({
+    clientId: Nullable(Uuid),
+    socialAccountId: Nullable(Uuid),
+    platform: Nullable(Platform),
+  }),
+  from: LocalDate,
+  to: LocalDate,
+  timezone: Type.String(),
+  asOf: Nullable(Instant),
+  requestedAt: Instant,
+  totals: Figures,
+  byPlatform: Type.Array(Type.Object({ platform: Platform, ...figures })),
+  series: Type.Array(Type.Object({ day: LocalDate, ...figures, followerCount: Followers })),
+  audience: Type.Optional(
+    Type.Object({
+      profileViews: Told,
+      accountsEngaged: Told,
+      profileLinkTaps: Told,
+      videoViews: Told,
+      videoWatchTimeMinutes: Told,
+      contentPlays: Told,
+    }),
+  ),
+  demographics: Type.Optional(Nullable(Demographics)),
+}) satisfies TSchema;
+export type ReportJson = Static<typeof ReportJson>;
+
+export const jsonOf = (contents: Contents): string =>
+  `${JSON.stringify({ object: 'report_export', version: 1, ...contents }, null, 2)}\n`;

@@ -1,0 +1,105 @@
+import { loadFonts } from './fonts.ts';
+import { printable } from './text.ts';
+
+/** A page that is filled from above. Points of 1/72 inch; A4. */
+
+export const page = { width: 595.28, height: 841.89, margin: 48 } as const;
+export const inner = page.width - 2 * page.margin;
+/** What is under it belongs to the page's number. */
+const bottom = page.height - 64;
+
+export const colors = {
+  ink: '#1c2430',
+  soft: '#5d6875',
+  line: '#d5dae0',
+  band: '#f3f5f8',
+  main: '#2f5fd0',
+  second: '#c2571a',
+} as const;
+
+interface Style {
+  readonly size?: number;
+  readonly bold?: boolean;
+  readonly color?: string;
+  readonly align?: 'left' | 'right' | 'center';
+}
+
+export class Sheet {
+  readonly doc: PDFKit.PDFDocument;
+  /** Where the next thing begins. */
+  y: number = page.margin;
+
+  constructor(doc: PDFKit.PDFDocument) {
+    this.doc = doc;
+    const { regular, bold } = loadFonts();
+    doc.registerFont('regular', regular);
+    doc.registerFont('bold', bold);
+  }
+
+  newPage(): void {
+    this.doc.addPage();
+    this.y = page.margin;
+  }
+
+  /** Begins a page unless there is so much room left on this one. */
+  need(height: number): void {
+    if (this.y + height > bottom) this.newPage();
+  }
+
+  /** One line; what does not fit into `width` is cut off visibly. Leaves `this.y` as it is. */
+  line(text: string, x: number, y: number, width: number, style: Style = {}): void {
+    const shown = this.#fit(printable(text, loadFonts().has), width, style);
+    const free = width - this.doc.widthOfString(shown);
+    const indent = style.align === 'right' ? free : style.align === 'center' ? free / 2 : 0;
+    this.doc.fillColor(style.color ?? colors.ink).text(shown, x + indent, y, { lineBreak: false });
+  }
+
+  /** As many lines as it takes, at most `most`. Answers how high it became. */
+  block(text: string, x: number, y: number, width: number, most: number, style: Style = {}): number {
+    const lines: string[] = [];
+    for (const word of text.split(/\s+/u)) {
+      const last = lines.at(-1);
+      const longer = last === undefined ? word : `${last} ${word}`;
+      const fits = last !== undefined && (lines.length === most || this.#width(longer, style) <= width);
+      if (fits) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    const high = (style.size ?? 10) * 1.25;
+    for (const [place, one] of lines.entries()) this.line(one, x, y + place * high, width, style);
+    return lines.length * high;
+  }
+
+  heading(text: string): void {
+    this.need(60);
+    this.line(text, page.margin, this.y, inner, { size: 15, bold: true });
+    this.y += 28;
+  }
+
+  /** Said under a table or chart. */
+  note(text: string): void {
+    this.need(30);
+    this.y += 4 + this.block(text, page.margin, this.y, inner, 3, { size: 8, color: colors.soft });
+  }
+
+  #width(text: string, style: Style): number {
+    this.#use(style);
+    return this.doc.widthOfString(printable(text, loadFonts().has));
+  }
+
+  #use({ size = 10, bold = false }: Style): void {
+    this.doc.font(bold ? 'bold' : 'regular').fontSize(size);
+  }
+
+  #fit(text: string, width: number, style: Style): string {
+    this.#use(style);
+    if (this.doc.widthOfString(text) <= width) return text;
+    const signs = [...text];
+    let [low, high] = [0, signs.length];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.doc.widthOfString(`${signs.slice(0, middle).join('')}…`) <= width) low = middle;
+      else high = middle - 1;
+    }
+    return `${signs.slice(0, low).join('')}…`;
+  }
+}

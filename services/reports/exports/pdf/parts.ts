@@ -1,0 +1,150 @@
+import { counters } from '#schemas/metrics.ts';
+import type { Contents } from '../../contents.ts';
+import { barChart, lineChart, rowChart } from './chart.ts';
+import { audienceNames, type Figure, figureNames, platformNames, unknown, written } from './labels.ts';
+import { colors, inner, page, type Sheet } from './page.ts';
+import { drawTable } from './table.ts';
+
+/** What a report shows, in its order. */
+
+type Figures = Readonly<Partial<Record<Figure, number | null>>>;
+
+const all: readonly Figure[] = ['followerCount', ...counters, 'engagementRate'];
+/** Those that somebody told a value of. */
+const toldIn = (rows: readonly Figures[]): readonly Figure[] =>
+  all.filter((one) => rows.some((row) => row[one] !== null && row[one] !== undefined));
+
+const instantOf = (iso: string, timezone: string): string =>
+  new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: timezone }).format(new Date(iso));
+
+/** The widest group that is legible beside a name. */
+const groups = <T>(items: readonly T[], most = 6): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(items.length / most) }, (_, at) => items.slice(at * most, (at + 1) * most));
+
+export const cover = (sheet: Sheet, contents: Contents): void => {
+  const { name, workspace, client, platform, from, to, asOf, timezone } = contents;
+  sheet.doc.rect(0, 0, page.width, 12).fill(colors.main);
+  sheet.y = 190;
+  sheet.line(workspace, page.margin, sheet.y, inner, { size: 12, color: colors.soft });
+  sheet.y += 28;
+  sheet.y += 16 + sheet.block(name, page.margin, sheet.y, inner, 4, { size: 30, bold: true });
+  const about: readonly (readonly [string, string])[] = [
+    ...(client === null ? [] : [['Client', client] as const]),
+    ...(platform === null ? [] : [['Network', platformNames[platform]] as const]),
+    ['Days', `${from} to ${to}`],
+    ['Days begin in', timezone],
+    ['Newest figures', asOf === null ? 'none were there' : `${instantOf(asOf, timezone)} (${timezone})`],
+  ];
+  for (const [what, text] of about) {
+    sheet.line(what, page.margin, sheet.y, 110, { size: 10, color: colors.soft });
+    sheet.line(text, page.margin + 116, sheet.y, inner - 116, { size: 10 });
+    sheet.y += 20;
+  }
+};
+
+const tiles = (sheet: Sheet, items: readonly (readonly [name: string, value: string])[]): void => {
+  const [columns, tall, gap] = [3, 54, 10];
+  const wide = (inner - gap * (columns - 1)) / columns;
+  for (const [place, [name, value]] of items.entries()) {
+    const column = place % columns;
+    if (column === 0) sheet.need(tall + gap);
+    const x = page.margin + column * (wide + gap);
+    sheet.doc.roundedRect(x, sheet.y, wide, tall, 4).fill(colors.band);
+    sheet.line(name, x + 12, sheet.y + 10, wide - 24, { size: 8, color: colors.soft });
+    sheet.line(value, x + 12, sheet.y + 24, wide - 24, { size: 16, bold: true });
+    if (column === columns - 1 || place === items.length - 1) sheet.y += tall + gap;
+  }
+  sheet.y += 10;
+};
+
+export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: Contents): void => {
+  sheet.newPage();
+  sheet.heading(kind === 'account' ? 'Posts of the account' : 'Totals');
+  const told = toldIn([figures]);
+  tiles(
+    sheet,
+    told.map((one) => [figureNames[one], written(one, figures[one])] as const),
+  );
+  if (told.length === 0) sheet.note('No network told a figure for these days.');
+  sheet.note('Gains of the days of the report, after corrections by the networks. Followers: the last count.');
+  const asked = Object.entries(audience) as (readonly [keyof typeof audienceNames, number | null])[];
+  if (asked.length === 0) return;
+  sheet.y += 14;
+  sheet.heading('The account itself');
+  tiles(
+    sheet,
+    asked.map(([one, value]) => [audienceNames[one], written(null, value)] as const),
+  );
+  sheet.note(`${unknown}: the network does not tell it.`);
+};
+
+/** At most these, in this order, of what was told. */
+const charted: readonly Figure[] = ['impressions', 'totalInteractions', 'likes', 'videoViews', 'comments', 'clicks'];
+const mostCharts = 4;
+
+export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => {
+  const told = toldIn(series);
+  if (told.length === 0) return;
+  sheet.newPage();
+  sheet.heading('Day by day');
+  const drawn = (figure: Figure) => ({
+    title: figureNames[figure],
+    figure,
+    points: series.map((day) => ({ label: day.day, value: (day as Figures)[figure] ?? null })),
+  });
+  for (const one of charted.filter((figure) => told.includes(figure)).slice(0, mostCharts)) barChart(sheet, drawn(one));
+  for (const one of ['engagementRate', 'followerCount'] as const) if (told.includes(one)) lineChart(sheet, drawn(one));
+  sheet.note('A day that shows nothing was not looked at; what was gained on it counts on the next day that was.');
+  const ranked = charted.filter((figure) => byPlatform.some((row) => ((row as Figures)[figure] ?? null) !== null));
+  const [first] = ranked;
+  if (first === undefined || byPlatform.length < 2) return;
+  sheet.y += 14;
+  const points = byPlatform.map((row) => ({
+    label: platformNames[row.platform],
+    value: (row as Figures)[first] ?? null,
+  }));
+  rowChart(sheet, { title: `${figureNames[first]} by network`, figure: first, points });
+};
+
+export const tables = (sheet: Sheet, { byPlatform, series, demographics }: Contents): void => {
+  const told = toldIn([...byPlatform, ...series]);
+  if (told.length > 0) sheet.newPage();
+  const table = <R extends object>(
+    title: string,
+    first: string,
+    rows: readonly R[],
+    nameOf: (row: R) => string,
+  ): void => {
+    if (rows.length === 0 || told.length === 0) return;
+    sheet.heading(title);
+    for (const group of groups(told)) {
+      drawTable(sheet, {
+        first: 84,
+        head: [first, ...group.map((one) => figureNames[one])],
+        rows: rows.map((row) => [nameOf(row), ...group.map((one) => written(one, (row as Figures)[one]))]),
+      });
+    }
+  };
+  table('By network', 'Network', byPlatform, ({ platform }) => platformNames[platform]);
+  table('By day', 'Day', series, ({ day }) => day);
+  if (told.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
+  if (demographics === null || demographics === undefined) return;
+  for (const [dimension, counts] of Object.entries(demographics)) {
+    const largest = Object.entries(counts).sort(([, a], [, b]) => b - a);
+    sheet.heading(`Audience by ${dimension}`);
+    const rows = largest.slice(0, mostLabels).map(([label, count]) => [label, written(null, count)]);
+    drawTable(sheet, { first: inner - 120, head: [dimension, 'People'], rows });
+    if (largest.length > mostLabels) sheet.note(`The largest ${mostLabels} of ${largest.length}.`);
+  }
+};
+const mostLabels = 12;
+
+export const pageNumbers = (sheet: Sheet, { name }: Contents): void => {
+  const { start, count } = sheet.doc.bufferedPageRange();
+  for (let at = start + 1; at < start + count; at += 1) {
+    sheet.doc.switchToPage(at);
+    const [y, style] = [page.height - 40, { size: 8, color: colors.soft } as const];
+    sheet.line(name, page.margin, y, inner - 80, style);
+    sheet.line(`${at + 1} / ${count}`, page.margin + inner - 70, y, 70, { ...style, align: 'right' });
+  }
+};

@@ -1,0 +1,37 @@
+/** Text as it can be drawn. The other exports have it whole. */
+
+/** Stands for a letter that the font does not have. */
+export const missing = '\u25a1';
+
+const letters = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+/** Marks of direction, and signs that only change how another looks. */
+const invisible = /\p{Cf}|\p{Variation_Selector}/gu;
+
+/** Between words that are drawn as one; drawing takes it for a letter, and does not begin a word after it. */
+const joined = '\u00a0';
+
+/**
+ * Each letter, sign or emoji that the font lacks becomes one box. Drawing sets the letters of a word in the direction of
+ * its script, but words always from left to right: words that are written the other way are made one of here.
+ */
+export const printable = (text: string, has: (codePoint: number) => boolean): string => {
+  const shown: string[] = [];
+  for (const { segment } of letters.segment(text.toWellFormed().normalize('NFC').replace(/\s+/gu, ' '))) {
+    const plain = segment.replace(invisible, '').replace(/\p{Cc}/gu, '');
+    if (plain === '') continue;
+    shown.push([...plain].every((one) => has(one.codePointAt(0) ?? 0)) ? plain : missing);
+  }
+  let line = '';
+  let before: string | null = null;
+  for (const word of shown.join('').split(' ')) {
+    if (before !== null) {
+      const [was, is] = [rightToLeft.test(before), rightToLeft.test(word)];
+      // The space after such a word is drawn with it, which is before it; another one ends it.
+      line += was && is ? joined : was ? '  ' : ' ';
+    }
+    line += word;
+    before = word;
+  }
+  return line;
+};

@@ -1,0 +1,89 @@
+import type { Pool } from 'pg';
+
+/**
+ * Runs that are to be made, and removed reports whose exports are to be deleted. The row only says where to look; what is
+ * done follows from the stream. It is deleted when nothing is left to do, so one that somebody died over is found again.
+ */
+
+export interface Job {
+  /** The run; of a removed report the report itself. */
+  readonly id: string;
+  readonly reportId: string;
+  readonly workspaceId: string;
+}
+
+export interface Begun {
+  /** This time included. */
+  readonly attempts: number;
+  readonly written: readonly string[];
+}
+
+/**
+ * One of each workspace, the longest due first, those left out that somebody holds. Workspaces are stepped through by the
+ * index, and each has its turn before one has a second.
+ */
+const dueSql = `
+with recursive workspaces as (
+  (select workspace_id from ops.report_jobs order by workspace_id limit 1)
+  union all
+  select (select j.workspace_id from ops.report_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
+  from workspaces w where w.workspace_id is not null
+)
+select j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId"
+from workspaces w, lateral (
+  select * from ops.report_jobs one
+  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.id::text not in (
+    select l.id from ops.work_leases l where l.kind = $1 and l.until > now())
+  order by one.due_at limit 1
+) j
+order by j.due_at limit 100`;
+
+export class Jobs {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async due(leaseKind: string): Promise<readonly Job[]> {
+    return (await this.#pool.query<Job>({ name: 'reports-due', text: dueSql, values: [leaseKind] })).rows;
+  }
+
+  /** Counted before anything is done, so that a run that kills its worker is not begun for ever. Null: there is no row. */
+  async begin(id: string): Promise<Begun | null> {
+    const { rows } = await this.#pool.query<Begun>(
+      'update ops.report_jobs set attempts = attempts + 1 where id = $1 returning attempts, written',
+      [id],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** False: the row is gone, and with it the promise that a stray blob is found. Then nothing may be written. */
+  async note(id: string, keys: readonly string[]): Promise<boolean> {
+    const sql = 'update ops.report_jobs set written = written || $2::text[] where id = $1';
+    return (await this.#pool.query(sql, [id, keys])).rowCount === 1;
+  }
+
+  async done(id: string): Promise<void> {
+    await this.#pool.query('delete from ops.report_jobs where id = $1', [id]);
+  }
+
+  /** @param innocent what went wrong was not of the run's making: this time is not counted against it */
+  async putOff(id: string, waitMs: number, innocent: boolean): Promise<void> {
+    await this.#pool.query(
+      `update ops.report_jobs set due_at = now() + $2 * interval '1 millisecond', attempts = greatest(0, attempts - $3)
+       where id = $1`,
+      [id, waitMs, innocent ? 1 : 0],
+    );
+  }
+
+  /** Who lost the lease did not die. */
+  async uncount(id: string): Promise<void> {
+    await this.#pool.query('update ops.report_jobs set attempts = greatest(0, attempts - 1) where id = $1', [id]);
+  }
+
+  async length(): Promise<number> {
+    const { rows } = await this.#pool.query<{ n: string }>('select count(*) as n from ops.report_jobs');
+    return Number(rows[0]?.n ?? 0);
+  }
+}

@@ -1,0 +1,39 @@
+import { openParts } from '#infra/parts.ts';
+import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsReader } from '#projections/analytics/queries.ts';
+import { EventCodec } from '#runtime/codec.ts';
+import { stoppedLanes } from '#runtime/consume.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { runProcess } from '#runtime/lifecycle.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { startReports } from './reports.ts';
+import { migrateReports } from './tables.ts';
+
+await runProcess({
+  name: 'reports',
+  summary: 'makes saved reports when they are due or asked for',
+  requires: ['databaseUrl', 'secretKey', 'clickhouseUrl'],
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
+    const parts = await openParts({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(parts.close);
+    const { pool, log, blobs, analytics: client } = parts;
+    if (client === null) throw new Error('CLICKHOUSE_URL is required');
+    await migrateReports(pool);
+    await migrateAnalytics(pool);
+    const codec = new EventCodec(parts.dataKeys);
+    const store = new DomainStore(parts.store, codec, config.partitions);
+    const analytics = analyticsReader(analyticsStore(client, pool));
+    const deps = { log, eventStore: parts.store, store, codec, pool, blobs, analytics, config, logger, registry };
+    const { done, consumers } = startReports({ ...deps, readiness }, signal);
+    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('log', async () => log.ping().then(() => null));
+    readiness.add('report files', async () => blobs.ping().then(() => null));
+    readiness.add('report consumers', async () => {
+      const stopped = stoppedLanes(consumers);
+      if (stopped.length > 0) throw new Error(stopped.join('; '));
+      return null;
+    });
+    ready();
+    await done;
+  },
+});

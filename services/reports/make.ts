@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import { type ReportCommand, type ReportExport, type ReportRun, type ReportState, report } from '#domain/report.ts';
+import { reportFailures } from '#domain/report-failures.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { type Lease, LeaseLost } from '#runtime/leases.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
+import { serviceContext } from './context.ts';
+import type { ReportDeps } from './deps.ts';
+import { exportsOf } from './exports/index.ts';
+import type { Begun, Job, Jobs } from './jobs.ts';
+import { blobKey } from './names.ts';
+import { readContents } from './read.ts';
+
+/**
+ * Makes a run: the figures are read once, each export is written under a key that is noted first, and one event says that
+ * all of it is there. If we die before the event the run is made again, and what was written and is not named then is
+ * deleted; after it nothing of the run changes any more.
+ */
+
+/** Times a run is begun before it has failed. */
+export const mostTries = 5;
+
+export interface Work {
+  readonly job: Job;
+  readonly begun: Begun;
+  readonly lease: Lease;
+  readonly loaded: Loaded<ReportState>;
+  /** Aborts when the lease is lost or the process drains. */
+  readonly signal: AbortSignal;
+}
+
+type Tools = ReportDeps & { readonly jobs: Jobs };
+type Live = Exclude<ReportState, { status: 'none' }>;
+
+export type Outcome = 'completed' | 'failed' | 'nothing';
+
+/** @throws what stopped it, when there is something left to do */
+export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
+  const { job, loaded, begun } = work;
+  const { state } = loaded;
+  const run = openRun(state, job.id);
+  // Noted blobs of this time too: the row knows them, and they are deleted in the end where the stream does not name them.
+  const written = [...begun.written];
+  let after: ReportState = state;
+  if (run !== null && state.status === 'live') {
+    if (begun.attempts > mostTries) after = await record(work, tools, failure(run));
+    else {
+      const { asOf, exports } = await write(work, tools, state.definition, run, written);
+      faultPoint('reports:after-put');
+      after = await record(work, tools, { type: 'Complete', runId: run.runId, asOf, exports });
+    }
+    faultPoint('reports:after-outcome');
+  }
+  await tidy(tools.blobs, written, after);
+  await tools.jobs.done(job.id);
+  const ended = run === null || after.status !== 'live' ? undefined : after.runs.get(run.runId)?.status;
+  return ended === 'completed' || ended === 'failed' ? ended : 'nothing';
+};
+
+const openRun = (state: ReportState, id: string): ReportRun | null => {
+  const run = state.status === 'live' ? state.runs.get(id) : undefined;
+  return run?.status === 'open' ? run : null;
+};
+
+const failure = ({ runId }: ReportRun): ReportCommand => ({
+  type: 'Fail',
+  runId,
+  code: 'report_failed',
+  message: reportFailures.report_failed,
+});
+
+const record = async (
+  { job, loaded, lease }: Work,
+  { store, now = Date.now }: Tools,
+  command: ReportCommand,
+): Promise<ReportState> => {
+  const { reportId, workspaceId } = job;
+  const executed = await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), {
+    loaded,
+    guard: () => {
+      if (!lease.isHeld()) throw new LeaseLost(job.id);
+    },
+  });
+  return executed.state;
+};
+
+const write = async (
+  work: Work,
+  tools: Tools,
+  definition: ReportDefinition,
+  run: ReportRun,
+  written: string[],
+): Promise<{ readonly asOf: string | null; readonly exports: ReportExport[] }> => {
+  const { job, signal } = work;
+  const contents = await readContents(tools, job, definition, run);
+  const exports: ReportExport[] = [];
+  for (const format of run.formats) {
+    signal.throwIfAborted();
+    const { contentType, make: made } = exportsOf[format];
+    const bytes = await made(contents);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const key = blobKey(job.workspaceId, run.runId, format, sha256);
+    await note(work, tools, key);
+    written.push(key);
+    await tools.blobs.put(key, bytes, { contentType, bytes: bytes.length, signal });
+    exports.push({ format, key, contentType, bytes: bytes.length, sha256 });
+  }
+  return { asOf: contents.asOf, exports };
+};
+
+/** Before it is written: a stray blob is found by its row. */
+const note = async ({ job, lease }: Work, { jobs }: Tools, key: string): Promise<void> => {
+  if (!(await jobs.note(job.id, [key])) || !lease.isHeld()) throw new LeaseLost(job.id);
+};
+
+const keysOf = (state: Live): readonly string[] =>
+  [...state.runs.values()].flatMap((run) => (run.status === 'completed' ? run.exports.map(({ key }) => key) : []));
+
+/** Deletes what no live report names: strays of a death, and all of a report that was removed. The row goes last. */
+const tidy = async (blobs: BlobStore, written: readonly string[], state: ReportState): Promise<void> => {
+  const named = state.status === 'none' ? [] : keysOf(state);
+  const gone = new Set(
+    state.status === 'live' ? written.filter((key) => !named.includes(key)) : [...written, ...named],
+  );
+  for (const key of gone) await blobs.delete(key);
+};

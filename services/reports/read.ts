@@ -1,0 +1,57 @@
+import { account } from '#domain/account.ts';
+import { client } from '#domain/client.ts';
+import { workspace } from '#domain/workspace.ts';
+import type { Filters } from '#projections/analytics/rollup.ts';
+import type { Loaded } from '#runtime/domain-store.ts';
+import type { ReportDefinition } from '#schemas/report.ts';
+import type { Contents, RunOf } from './contents.ts';
+import type { ReportDeps } from './deps.ts';
+
+/** Reads once what a run says. Ids of another workspace find nothing, neither names nor figures. */
+export const readContents = async (
+  deps: Pick<ReportDeps, 'store' | 'analytics'>,
+  { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },
+  { name, kind, filters }: ReportDefinition,
+  run: RunOf,
+): Promise<Contents> => {
+  const { store } = deps;
+  const [agency, owner, one] = await Promise.all([
+    store.load(workspace, workspaceId),
+    filters.clientId === null ? null : store.load(client, filters.clientId),
+    filters.socialAccountId === null ? null : store.load(account, filters.socialAccountId),
+  ]);
+  const own = <S extends { readonly status: string }>(loaded: Loaded<S> | null) =>
+    loaded?.events[0]?.metadata.workspaceId === workspaceId ? loaded.state : null;
+  const [home, customer, place] = [own(agency), own(owner), own(one)];
+  const { runId, from, to, requestedAt } = run;
+  return {
+    ...{ reportId, runId, name, kind, filters, from, to, requestedAt },
+    workspace: home === null || home.status === 'none' ? '' : home.name,
+    timezone: home === null || home.status === 'none' ? 'UTC' : home.timezone,
+    client: customer === null || customer.status === 'none' ? null : customer.fields.name,
+    platform: place === null || place.status === 'none' ? filters.platform : place.platform,
+    ...(await figuresOf(deps, workspaceId, { kind, filters }, { from, to })),
+  };
+};
+
+type Figures = Pick<Contents, 'asOf' | 'totals' | 'byPlatform' | 'series' | 'audience' | 'demographics'>;
+
+const figuresOf = async (
+  { analytics }: Pick<ReportDeps, 'analytics'>,
+  workspaceId: string,
+  { kind, filters }: Pick<ReportDefinition, 'kind' | 'filters'>,
+  window: { readonly from: string; readonly to: string },
+): Promise<Figures> => {
+  const { clientId, socialAccountId, platform } = filters;
+  if (kind === 'account') {
+    const { demographics, ...rest } = await analytics.account(workspaceId, socialAccountId ?? '', window);
+    return { ...rest, byPlatform: [], ...(demographics === undefined ? {} : { demographics }) };
+  }
+  const narrowed: Filters = {
+    ...(platform === null ? {} : { platforms: [platform] }),
+    ...(socialAccountId === null ? {} : { socialAccountId }),
+  };
+  return kind === 'client'
+    ? analytics.client(workspaceId, clientId ?? '', window, narrowed)
+    : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) });
+};

@@ -1,0 +1,39 @@
+import { Bell } from '#runtime/bell.ts';
+import { type Consumer, consume } from '#runtime/consume.ts';
+import { together } from '#runtime/lifecycle.ts';
+import type { ReportDeps } from './deps.ts';
+import { hear, heardTypes, reportsGroup } from './intake.ts';
+import { runSchedules } from './schedule.ts';
+import { Worker } from './worker.ts';
+
+/** The loops of the reports process: what is asked for is heard of, what is due is asked for, what was asked for is made. */
+
+export interface ReportsProcess {
+  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  readonly done: Promise<void>;
+  readonly consumers: readonly Consumer[];
+}
+
+export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProcess => {
+  const { log, eventStore, pool, codec, logger } = deps;
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const [work, schedules] = [new Bell(), new Bell()];
+  const ring = (): void => {
+    work.ring();
+    schedules.ring();
+  };
+  const intake = consume({
+    ...{ log, store: eventStore, pool, codec, logger },
+    group: reportsGroup,
+    topics: ['reports', 'workspace'],
+    kinds: ['report', 'workspace'],
+    types: heardTypes,
+    replay: 'never',
+    apply: (tx, events) => hear(tx, events, ring),
+    signal: stop,
+  });
+  const worker = new Worker(deps, work, stop);
+  const done = together([intake.done, worker.run(), runSchedules(deps, schedules, stop)], failed);
+  return { done, consumers: [intake] };
+};

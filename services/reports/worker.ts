@@ -1,0 +1,129 @@
+import { BlobError } from '#contracts/ports/blob-store.ts';
+import { report } from '#domain/report.ts';
+import type { Bell } from '#runtime/bell.ts';
+import { isTransient } from '#runtime/consume.ts';
+import { type Lease, Leases } from '#runtime/leases.ts';
+import type { ReportDeps } from './deps.ts';
+import { type Begun, type Job, Jobs } from './jobs.ts';
+import { make, mostTries } from './make.ts';
+import { type ReportMetrics, reportMetrics } from './metrics.ts';
+
+/**
+ * Finds runs that are to be made, leases them, and makes one at a time, each workspace in its turn: drawing keeps a core
+ * busy. A lost lease ends the work on it; whoever takes it over makes the run anew.
+ */
+
+const leaseKind = 'report';
+/** Longest wait after faults in a row, milliseconds. */
+const mostBackOffMs = 600_000;
+
+export class Worker {
+  readonly #deps: ReportDeps;
+  readonly #signal: AbortSignal;
+  readonly #bell: Bell;
+  readonly #jobs: Jobs;
+  readonly #leases: Leases;
+  readonly #metrics: ReportMetrics | null;
+  /** When it looked for work, or finished some. */
+  #lookedAt = performance.now();
+
+  constructor(deps: ReportDeps, bell: Bell, signal: AbortSignal) {
+    const { pool, config, logger, readiness, registry, pollMs = 1_000 } = deps;
+    this.#deps = deps;
+    this.#bell = bell;
+    this.#signal = signal;
+    this.#jobs = new Jobs(pool);
+    this.#metrics = registry === undefined ? null : reportMetrics(registry, () => this.#jobs.length());
+    this.#leases = new Leases({
+      pool,
+      kind: leaseKind,
+      ttlMs: config.leaseTtlMs,
+      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+    });
+    readiness?.add('reports', async () => {
+      const age = performance.now() - this.#lookedAt;
+      if (age > 60 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
+      return `looked ${Math.round(age)} ms ago`;
+    });
+  }
+
+  async run(): Promise<void> {
+    const { pollMs = 1_000 } = this.#deps;
+    const isOver = (): boolean => this.#signal.aborted;
+    this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
+    try {
+      while (!isOver()) {
+        const more = await this.#look();
+        if (!more) await this.#bell.wait(pollMs, isOver);
+      }
+    } finally {
+      await this.#leases.close();
+    }
+  }
+
+  /** True when it has worked on something: there may be more. */
+  async #look(): Promise<boolean> {
+    let worked = false;
+    try {
+      this.#lookedAt = performance.now();
+      for (const job of await this.#jobs.due(leaseKind)) {
+        if (this.#signal.aborted) return false;
+        const [lease] = await this.#leases.acquire([job.id]);
+        if (lease === undefined) continue;
+        await this.#hold(job, lease);
+        this.#lookedAt = performance.now();
+        worked = true;
+      }
+    } catch (error) {
+      this.#deps.logger.warn({ err: error }, 'looking for reports to make failed');
+      return false;
+    }
+    return worked;
+  }
+
+  /** Never rejects. */
+  async #hold(job: Job, lease: Lease): Promise<void> {
+    const signal = AbortSignal.any([lease.signal, this.#signal]);
+    const began = performance.now();
+    let begun: Begun | null = null;
+    try {
+      const loaded = await this.#deps.store.load(report, job.reportId);
+      begun = await this.#jobs.begin(job.id);
+      if (begun === null) return;
+      const outcome = await make({ job, begun, lease, loaded, signal }, { ...this.#deps, jobs: this.#jobs });
+      this.#metrics?.ended(outcome, (performance.now() - began) / 1_000);
+    } catch (error) {
+      this.#metrics?.ended('stopped', (performance.now() - began) / 1_000);
+      await this.#putOff(job, lease, error, begun);
+    } finally {
+      lease.release();
+      // Until it is written the next look would pass over what is due at once.
+      await this.#leases.flush();
+    }
+  }
+
+  /** When the database is away too, the row stays as it is, and this time counts as if we had died. */
+  async #putOff({ id }: Job, lease: Lease, error: unknown, begun: Begun | null): Promise<void> {
+    const { logger, backOffMs = 5_000 } = this.#deps;
+    const tell = (fault: unknown): void => logger.warn({ err: fault, runId: id }, 'a report could not be put off');
+    // It is somebody else's now.
+    if (!lease.isHeld()) {
+      if (begun !== null) await this.#jobs.uncount(id).catch(tell);
+      return;
+    }
+    const stopped = this.#signal.aborted;
+    const innocent = stopped || isInnocent(error);
+    const tried = innocent ? 2 : (begun?.attempts ?? 1) - 1;
+    const waitMs = stopped ? 0 : Math.min(mostBackOffMs, backOffMs * 2 ** tried);
+    if (!stopped) {
+      const words = innocent ? 'a report waits for what it needs' : 'a report could not be made';
+      logger[innocent ? 'warn' : 'error']({ err: error, runId: id, waitMs, mostTries }, words);
+    }
+    // What was not begun was not counted.
+    await this.#jobs.putOff(id, waitMs, innocent && begun !== null).catch(tell);
+  }
+}
+
+/** Faults of what is around the report: they go on being tried, and are not counted against it. */
+const isInnocent = (error: unknown): boolean =>
+  error instanceof BlobError ? error.code === 'unavailable' : isTransient(error);

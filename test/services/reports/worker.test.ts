@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import { BlobError, type BlobStore } from '#contracts/ports/blob-store.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { counters } from '#schemas/metrics.ts';
+import { issuesOf } from '#schemas/validator.ts';
+import { ReportJson } from '#services/reports/exports/json.ts';
+import { type Account, eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { definition, ReportsWorld } from './world.ts';
+
+suite('reports worker', { timeoutMs: 180_000 }, (t) => {
+  let world: ReportsWorld;
+  let clientId: string;
+  let account: Account;
+  let targetId: string;
+  t.before(async () => {
+    world = await ReportsWorld.open();
+    clientId = await world.posts.client();
+    account = await world.posts.connect(clientId, 'instagram', 'canary-name');
+    targetId = await world.observe(account, '2026-02-10', {
+      impressions: 100,
+      likes: 10,
+      shares: null,
+      totalInteractions: 10,
+    });
+    await world.observe(
+      account,
+      '2026-02-12',
+      { impressions: 150, likes: 9, shares: null, totalInteractions: 9 },
+      targetId,
+    );
+  });
+  t.after(() => world?.close());
+
+  const jsonOf = async (key: string): Promise<ReportJson> =>
+    JSON.parse((await world.bytes(key)).toString()) as ReportJson;
+
+  t(
+    'a run that is asked for is made, its exports are as they are told to be, and say what the analytics say',
+    async () => {
+      const worker = world.start();
+      const id = await world.define({ kind: 'client', filters: { ...definition.filters, clientId } });
+      const runId = await world.request(id);
+      const run = await world.ended(id, runId, 'completed');
+      assert.equal(run.asOf, '2026-02-12T06:00:00.000Z');
+      assert.deepEqual(
+        run.exports.map(({ format }) => format),
+        ['json', 'csv', 'pdf'],
+      );
+      assert.deepEqual(await world.keys(runId), run.exports.map(({ key }) => key).sort());
+      for (const { key, bytes, sha256, contentType } of run.exports) {
+        const found = await world.bytes(key);
+        assert.equal(found.length, bytes);
+        assert.equal(createHash('sha256').update(found).digest('hex'), sha256);
+        assert.equal((await world.posts.blobs.head(key))?.contentType, contentType);
+      }
+      const [file] = run.exports;
+      const json = await jsonOf(file?.key ?? '');
+      assert.deepEqual(issuesOf(ReportJson, json), []);
+      assert.equal(json.client, `client ${clientId}`);
+      assert.equal(json.workspace, 'Agency');
+      assert.deepEqual([json.from, json.to, json.series.length], ['2026-02-01', '2026-03-02', 30]);
+      const { impressions, likes, shares, engagementRate } = json.totals;
+      assert.deepEqual({ impressions, likes, shares }, { impressions: 150, likes: 9, shares: null });
+      assert.equal(engagementRate, 9 / 150);
+      const of = (day: string) => json.series.find((one) => one.day === day);
+      assert.equal(of('2026-02-12')?.likes, -1);
+      assert.equal(of('2026-02-11')?.impressions, null);
+      assert.deepEqual(
+        json.byPlatform.map(({ platform }) => platform),
+        ['instagram'],
+      );
+      assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate'].sort());
+      await worker.stop();
+    },
+  );
+
+  t('a later correction does not change a finished run; the next run has it', async () => {
+    const worker = world.start();
+    const id = await world.define({ formats: ['json'] });
+    const first = await world.request(id);
+    const before = await world.ended(id, first, 'completed');
+    const bytes = await world.bytes(before.exports[0]?.key ?? '');
+    await world.observe(account, '2026-02-14', { impressions: 90, likes: 9, shares: null }, targetId);
+    const second = await world.request(id);
+    const after = await world.ended(id, second, 'completed');
+    assert.equal((await jsonOf(after.exports[0]?.key ?? '')).totals.impressions, 90);
+    assert.equal(after.asOf, '2026-02-14T06:00:00.000Z');
+    assert.deepEqual(await world.run(id, first), before);
+    assert.ok((await world.bytes(before.exports[0]?.key ?? '')).equals(bytes));
+    await worker.stop();
+  });
+
+  t('of an account; narrowed to a network; with nothing to say', async () => {
+    const worker = world.start();
+    const filters = { clientId, socialAccountId: account.id, platform: null };
+    const ofAccount = await world.define({ kind: 'account', filters, formats: ['json', 'pdf', 'csv'] });
+    const narrowed = await world.define({
+      filters: { ...definition.filters, platform: 'x' },
+      formats: ['json', 'pdf'],
+    });
+    const runs = [await world.request(ofAccount), await world.request(narrowed)] as const;
+    const one = await world.ended(ofAccount, runs[0], 'completed');
+    const json = await jsonOf(one.exports[0]?.key ?? '');
+    assert.deepEqual(issuesOf(ReportJson, json), []);
+    assert.equal(json.platform, 'instagram');
+    assert.equal(json.totals.impressions, 90);
+    assert.ok('followerCount' in json.totals);
+    const none = await world.ended(narrowed, runs[1], 'completed');
+    assert.equal(none.asOf, null);
+    assert.equal((await jsonOf(none.exports[0]?.key ?? '')).totals.impressions, null);
+    // Who is behind an account is personal, and a file is kept.
+    for (const { key } of one.exports) assert.ok(!(await world.bytes(key)).includes('canary'));
+    await worker.stop();
+  });
+
+  t('another workspace’s client and account give neither names nor figures', async () => {
+    const worker = world.start();
+    const stranger = randomUUID();
+    await world.workspace(stranger, 'UTC');
+    const ids = await Promise.all([
+      world.define({ kind: 'client', filters: { ...definition.filters, clientId }, formats: ['json'] }, stranger),
+      world.define(
+        { kind: 'account', filters: { clientId, socialAccountId: account.id, platform: null }, formats: ['json'] },
+        stranger,
+      ),
+    ]);
+    for (const id of ids) {
+      const runId = await world.request(id, randomUUID(), stranger);
+      const run = await world.ended(id, runId, 'completed');
+      assert.deepEqual(
+        await world.keys(runId, stranger),
+        run.exports.map(({ key }) => key),
+      );
+      const json = await jsonOf(run.exports[0]?.key ?? '');
+      assert.deepEqual([json.client, json.platform, json.asOf, json.totals.impressions], [null, null, null, null]);
+    }
+    await worker.stop();
+  });
+
+  t('a removed report runs no more, and its exports are deleted', async () => {
+    const worker = world.start();
+    const id = await world.define({ formats: ['json', 'csv'] });
+    const runId = await world.request(id);
+    await world.ended(id, runId, 'completed');
+    assert.equal((await world.keys(runId)).length, 2);
+    await world.command(id, { type: 'Remove' });
+    await eventually(
+      'they are gone',
+      async () => (await world.keys(runId)).length === 0 && (await world.job(id)) === null,
+    );
+    await worker.stop();
+    // Removed before anybody worked on the run.
+    const other = await world.define({ formats: ['csv'] });
+    const open = await world.request(other);
+    await world.command(other, { type: 'Remove' });
+    const next = world.start();
+    const marker = await world.define({ formats: ['csv'] });
+    await world.ended(marker, await world.request(marker), 'completed');
+    await eventually(
+      'no job is left',
+      async () => (await world.job(open)) === null && (await world.job(other)) === null,
+    );
+    assert.deepEqual(await world.keys(open), []);
+    assert.deepEqual(await world.story(other), ['ReportDefined', 'ReportRunRequested', 'ReportRemoved']);
+    await next.stop();
+  });
+
+  t('what is around it being away is waited for, and not counted', async () => {
+    const gone = new Unavailable('The analytics store does not answer.');
+    let asked = 0;
+    const away = async () => {
+      asked += 1;
+      throw gone;
+    };
+    const id = await world.define({ formats: ['json'] });
+    const worker = world.start({ analytics: { overview: away, client: away, account: away } });
+    const runId = await world.request(id);
+    await eventually('it was tried more often than a run may fail', () => asked > 7);
+    await worker.stop();
+    assert.ok(((await world.job(runId))?.attempts ?? 9) <= 1);
+    const next = world.start();
+    await world.ended(id, runId, 'completed');
+    await next.stop();
+  });
+
+  t('a run that cannot be made fails after five tries, with a code and words and nothing left behind', async () => {
+    const broken = async () => {
+      throw new TypeError('a fault of ours');
+    };
+    const { blobs: own } = world.posts;
+    let puts = 0;
+    /** The store, which refuses to keep a PDF after it has taken it. */
+    const blobs: BlobStore = {
+      ...{ served: null, head: (key) => own.head(key), get: (key) => own.get(key), delete: (key) => own.delete(key) },
+      ...{ localFile: (key, to) => own.localFile(key, to), copy: (from, to, etag) => own.copy(from, to, etag) },
+      ...{
+        presignPut: (key, options) => own.presignPut(key, options),
+        presignGet: (key, one) => own.presignGet(key, one),
+      },
+      ...{ ping: () => own.ping(), close: async () => undefined },
+      put: async (key, body, options) => {
+        puts += 1;
+        const info = await own.put(key, body, options);
+        if (options.contentType === 'application/pdf') throw new BlobError('refused', 'no');
+        return info;
+      },
+    };
+    for (const over of [{ analytics: { overview: broken, client: broken, account: broken } }, { blobs }]) {
+      const worker = world.start(over);
+      const id = await world.define();
+      const runId = await world.request(id);
+      const { code, message } = await world.ended(id, runId, 'failed');
+      assert.equal(code, 'report_failed');
+      assert.match(message, /Ask for another run/);
+      assert.deepEqual(await world.keys(runId), []);
+      assert.equal((await world.story(id)).filter((type) => type === 'ReportRunFailed').length, 1);
+      await worker.stop();
+    }
+    assert.equal(puts, 15);
+  });
+
+  t('counts what it does', async () => {
+    const worker = world.start();
+    const id = await world.define({ formats: ['csv'] });
+    await world.ended(id, await world.request(id), 'completed');
+    const tells = (what: RegExp) => eventually(String(what), async () => what.test(await worker.registry.metrics()));
+    await tells(/report_runs_total\{outcome="completed"\} 1/);
+    await tells(/report_queue_length 0/);
+    await worker.stop();
+  });
+});
