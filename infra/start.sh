@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 role=${1:-}
 [ $# -gt 0 ] && shift
 case "$role" in
-  api | relay | outcomes | publisher | webhooks | media | standalone | admin) main=services/$role/main.ts ;;
+  api | relay | outcomes | publisher | webhooks | media | metrics | reports | standalone | admin) main=services/$role/main.ts ;;
   projections) main=projections/main.ts ;;
   secret-key)
     # Makes the installation's key under the folder given, once; run again it changes nothing.
@@ -14,7 +14,7 @@ case "$role" in
       "const { secretKeyOf } = await import('#runtime/secret-key.ts'); secretKeyOf(process.env.KEYS);"
     ;;
   *)
-    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|standalone|admin [arguments], or secret-key [folder]" >&2
+    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|metrics|reports|standalone|admin [arguments], or secret-key [folder]" >&2
     exit 64
     ;;
 esac

@@ -7,6 +7,7 @@ import { media } from './media.ts';
 import type { Model } from './model.ts';
 import { posts } from './posts.ts';
 import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
+import { reports } from './reports.ts';
 import { postTargets } from './targets.ts';
 import { webhooks } from './webhook-endpoints.ts';
 import { workspaces } from './workspaces.ts';
@@ -35,6 +36,7 @@ export const projections: readonly Projection[] = [
   { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
   { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
+  { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },
 ];
 
 /** @throws when there is no projection of that name. */

@@ -167,6 +167,7 @@ export const posts = defineModel<Own, PostEvent>({
     { on: '(workspace_id, shown_status, created_at, id)' },
     { on: `(workspace_id, (${at}))` },
     { on: '(updated_at, id) where fan_out_behind' },
+    { on: '(workspace_id, published_at, id) where published_at is not null' },
   ],
   on,
 });

@@ -9,8 +9,10 @@ export const ErrorPage = Type.Object({
   object: Type.Literal('error'),
   code: Type.String(),
   type: Type.String({ description: 'Address of this page; the `type` of a problem.' }),
-  status: Nullable(Type.Integer({ description: 'Null for codes that a target or an asset fails with.' })),
-  category: Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal', 'media', 'target']),
+  status: Nullable(
+    Type.Integer({ description: 'Null for codes that a target, an asset or a run of a report fails with.' }),
+  ),
+  category: Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal', 'media', 'target', 'report']),
   title: Type.String(),
   about: Type.String(),
 });

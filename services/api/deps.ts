@@ -1,3 +1,4 @@
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { Knex } from 'knex';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
@@ -45,6 +46,8 @@ export interface Deps {
   /** Where we may be told to send to. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly blobs: BlobStore;
+  /** Null where none is configured. */
+  readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
   /** Runs before everything else: /livez, /readyz and /metrics. */
   readonly first?: readonly Middleware[];

@@ -1,6 +1,7 @@
 import { mediaFailures } from '#domain/media-failures.ts';
 import { failureCodes } from '#domain/platforms/codes.ts';
 import { publishFailures } from '#domain/publish-failures.ts';
+import { reportFailures } from '#domain/report-failures.ts';
 
 /**
  * Every code a caller may meet, with what it means. Codes are stable and public; each is served under /errors/{code}.
@@ -172,6 +173,11 @@ const refusals = {
     title: 'Too many replays are running',
     about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
+  too_many_refreshes: {
+    status: 409,
+    title: 'Too many refreshes are open',
+    about: 'At most 1,000 refreshes of the figures of a workspace are open at once: wait until some are complete.',
+  },
   revision_mismatch: {
     status: 412,
     title: 'It has changed since you read it',
@@ -294,11 +300,11 @@ export const categoryOf = (status: number): Category => {
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(refusals, code);
 
-/** A page of the catalogue. `status` is null for what a target or an asset fails with: no answer carries it as its code. */
+/** A page of the catalogue. `status` is null for what a target, an asset or a run fails with: no answer carries it as its code. */
 export interface ErrorPage {
   readonly code: string;
   readonly status: number | null;
-  readonly category: Category | 'media' | 'target';
+  readonly category: Category | 'media' | 'target' | 'report';
   readonly title: string;
   readonly about: string;
 }
@@ -326,9 +332,18 @@ const ofTarget: readonly ErrorPage[] = Object.entries(aboutFailures)
     about,
   }));
 
+const ofReports: readonly ErrorPage[] = Object.entries(reportFailures).map(([code, about]) => ({
+  code,
+  status: null,
+  category: 'report',
+  title: 'A run of a report failed',
+  about,
+}));
+
 /** The whole catalogue, in the order of the table above. */
 export const errorPages: readonly ErrorPage[] = [
   ...Object.entries(errors).map(([code, entry]) => ({ code, category: categoryOf(entry.status), ...entry })),
   ...ofTarget,
   ...ofMedia,
+  ...ofReports,
 ];

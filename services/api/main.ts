@@ -1,5 +1,6 @@
 import { openParts } from '#infra/parts.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
@@ -23,6 +24,7 @@ await runProcess({
     await migrateReadModels(parts.pool);
     await migrateWebhooks(parts.pool);
     await migrateProgress(parts.pool);
+    await migrateAnalytics(parts.pool);
     const api = await startApi({ parts, door, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);
     ready({ port: api.port, baseUrl: api.baseUrl });

@@ -265,6 +265,8 @@ const tagWords: Readonly<Record<string, string>> = {
   post: 'What is composed once and fanned out.',
   'post target': 'One destination of a post each.',
   webhook: 'Endpoints that are told what happens, their signing secrets, deliveries and replays.',
+  analytics: 'What posts and accounts got, as their networks told it, and when to post.',
+  report: 'Saved reports, their runs and the files made of them.',
   contract: 'This contract and the catalogue of errors.',
 };
 

@@ -80,6 +80,8 @@ interface Promised {
   /** Relative to {base_url}, parameters as `{id}`. */
   readonly path: string;
   readonly tag: string;
+  /** What its path names, where that is not the tag. */
+  readonly noun?: string;
   readonly summary: string;
   readonly description?: string;
   /** Null: no token is asked for. */

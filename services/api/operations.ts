@@ -7,27 +7,37 @@ import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { getAccount } from './operations/getAccount.ts';
+import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
 import { getAgency } from './operations/getAgency.ts';
+import { getAnalyticsOverview } from './operations/getAnalyticsOverview.ts';
 import { getClient } from './operations/getClient.ts';
+import { getClientAnalytics } from './operations/getClientAnalytics.ts';
 import { getError } from './operations/getError.ts';
 import { getMedia } from './operations/getMedia.ts';
 import { getOpenapi } from './operations/getOpenapi.ts';
 import { getPost } from './operations/getPost.ts';
+import { getPostAnalytics } from './operations/getPostAnalytics.ts';
 import { getPostTarget } from './operations/getPostTarget.ts';
+import { getReport } from './operations/getReport.ts';
+import { getReportExport } from './operations/getReportExport.ts';
 import { getWebhook } from './operations/getWebhook.ts';
 import { getWebhookDelivery } from './operations/getWebhookDelivery.ts';
 import { getWebhookReplay } from './operations/getWebhookReplay.ts';
 import { importMedia } from './operations/importMedia.ts';
 import { listAccounts } from './operations/listAccounts.ts';
+import { listBestTimes } from './operations/listBestTimes.ts';
 import { listClients } from './operations/listClients.ts';
 import { listErrors } from './operations/listErrors.ts';
 import { listMedia } from './operations/listMedia.ts';
+import { listPostAnalytics } from './operations/listPostAnalytics.ts';
 import { listPosts } from './operations/listPosts.ts';
 import { listPostTargets } from './operations/listPostTargets.ts';
+import { listReports } from './operations/listReports.ts';
 import { listWebhookDeliveries } from './operations/listWebhookDeliveries.ts';
 import { listWebhooks } from './operations/listWebhooks.ts';
 import { presignMedia } from './operations/presignMedia.ts';
 import { publishPost } from './operations/publishPost.ts';
+import { refreshAnalytics } from './operations/refreshAnalytics.ts';
 import { registerMedia } from './operations/registerMedia.ts';
 import { registerWebhook } from './operations/registerWebhook.ts';
 import { replayWebhook } from './operations/replayWebhook.ts';
@@ -61,11 +71,21 @@ export const operations: readonly Operation[] = [
   reschedulePostTarget,
   retryPostTarget,
   cancelPostTarget,
+  refreshAnalytics,
   listMedia,
   presignMedia,
   registerMedia,
   importMedia,
   getMedia,
+  getAnalyticsOverview,
+  getPostAnalytics,
+  listPostAnalytics,
+  getAccountAnalytics,
+  getClientAnalytics,
+  listBestTimes,
+  listReports,
+  getReport,
+  getReportExport,
   listWebhooks,
   registerWebhook,
   getWebhook,

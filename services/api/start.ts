@@ -1,3 +1,4 @@
+import type { ClickHouseClient } from '@clickhouse/client';
 import knexFactory from 'knex';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
@@ -27,6 +28,7 @@ export interface ApiParts {
   readonly log: Log;
   readonly dataKeys: DataKeys;
   readonly blobs: BlobStore;
+  readonly analytics: ClickHouseClient | null;
 }
 
 export interface ApiOptions {
@@ -100,6 +102,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
     }),
     blobs: parts.blobs,
+    analytics: parts.analytics,
     sandboxProfile,
     first: [ops(report)],
   };

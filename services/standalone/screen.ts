@@ -72,6 +72,10 @@ export class Screen {
     }
   }
 
+  note(text: string): void {
+    this.#write(dim(text));
+  }
+
   result(passed: boolean, text: string): void {
     this.#write(`\n${passed ? green(text) : red(text)}`);
   }

@@ -134,6 +134,7 @@ suite('compose file', (t) => {
     deepEqual(ours.map(([, { command }]) => command?.[0]).sort(), [
       'api',
       'media',
+      'metrics',
       'outcomes',
       'projections',
       'publisher',
@@ -277,7 +278,17 @@ suite('image', (t) => {
   t('has a role for every process, and a process for every role', () => {
     const mains = globSync(['services/*/main.ts', 'projections/main.ts'], { cwd: root });
     deepEqual(roles.map(([, main]) => main).sort(), mains.sort());
-    for (const name of ['api', 'relay', 'projections', 'outcomes', 'publisher', 'webhooks', 'media', 'standalone']) {
+    for (const name of [
+      'api',
+      'relay',
+      'projections',
+      'outcomes',
+      'publisher',
+      'webhooks',
+      'media',
+      'metrics',
+      'standalone',
+    ]) {
       ok(
         roles.some(([role]) => role === name),
         name,

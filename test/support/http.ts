@@ -194,6 +194,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
       resolve: async () => ['93.184.215.14'],
     }),
     blobs,
+    analytics: null,
     sandboxProfile,
     ...options.deps,
   };

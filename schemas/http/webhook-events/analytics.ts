@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Instant, Uuid } from '#schemas/common.ts';
+import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
 /** What is published of figures that were fetched and of reports that were made. */
@@ -19,7 +19,7 @@ export const analyticsPublic = {
     Type.Object({
       ...run,
       format: Type.String({ maxLength: 20 }),
-      asOf: Instant,
+      asOf: Nullable(Type.String({ ...Instant, description: 'The freshest snapshot in it; null: there was none.' })),
       bytes: Count,
       sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
     }),

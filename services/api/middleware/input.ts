@@ -64,7 +64,7 @@ export const input: Middleware = async (ctx, next) => {
   const operation = operationOf(ctx);
   const state = stateOf(ctx);
   const { params, query, body } = operation;
-  if (params !== undefined && issuesOf(params, ctx.params).length > 0) throw notFound(operation.tag);
+  if (params !== undefined && issuesOf(params, ctx.params).length > 0) throw notFound(operation.noun ?? operation.tag);
   state.params = ctx.params;
   state.query = readQuery(ctx, query);
   if (body !== undefined) {

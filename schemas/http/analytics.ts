@@ -1,0 +1,108 @@
+import { type TSchema, Type } from 'typebox';
+import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
+import { AccountFigures, counters, Demographics, LocalDate, PostFigures } from '#schemas/metrics.ts';
+import { Maybe, PlatformInput, paging } from './common.ts';
+
+/**
+ * Analytics as answered, and what may be asked of them. In metrics absent is "not fetched yet", null "the network does
+ * not tell", 0 "it told zero". Totals and series are gains: null where nobody told or nobody looked.
+ */
+
+const DateInput = (description: string) =>
+  Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the workspace’s zone.` });
+
+const filters = {
+  from: Maybe(DateInput('First day. Default: 29 days before `to`.')),
+  to: Maybe(DateInput('Last day, included. Default: today. At most 400 days with `from`.')),
+  platform: Maybe(
+    Type.Array(PlatformInput, { minItems: 1, maxItems: 20, description: 'One, or several with commas.' }),
+  ),
+  clientId: Maybe(Uuid),
+  socialAccountId: Maybe(Uuid),
+};
+
+export const AnalyticsQuery = Type.Object(filters);
+export const PostAnalyticsQuery = Type.Object({ ...paging, ...filters });
+
+const EngagementRate = Nullable(
+  Type.Number({ description: 'Interactions divided by impressions, of what tells both: 0 to 1 as a rule.' }),
+);
+const Gain = Nullable(Type.Integer());
+const gains = {
+  ...(Object.fromEntries(counters.map((name) => [name, Gain])) as Record<(typeof counters)[number], typeof Gain>),
+  engagementRate: EngagementRate,
+};
+const Day = { day: LocalDate };
+const FollowerCount = Nullable(Type.Integer({ minimum: 0, description: 'The last snapshot of the time.' }));
+
+const window = {
+  from: LocalDate,
+  to: LocalDate,
+  asOf: Nullable(Type.String({ format: 'date-time', description: 'Freshest snapshot in the window; null: none.' })),
+};
+const series = <S extends TSchema>(items: S) =>
+  Type.Array(items, { description: 'An entry for each day; one that nobody observed is null in every member.' });
+
+const rollup = {
+  ...window,
+  totals: Type.Object(gains),
+  byPlatform: Type.Array(Type.Object({ platform: Platform, ...gains })),
+  series: series(Type.Object({ ...Day, ...gains })),
+};
+
+export const WorkspaceAnalytics = Type.Object({ object: Type.Literal('workspace_analytics'), ...rollup });
+
+export const ClientAnalytics = Type.Object({ object: Type.Literal('client_analytics'), clientId: Uuid, ...rollup });
+
+const { followerCount: _snapshot, ...audience } = AccountFigures.properties;
+
+export const AccountAnalytics = Type.Object({
+  object: Type.Literal('account_analytics'),
+  socialAccountId: Uuid,
+  platform: Platform,
+  ...window,
+  totals: Type.Object({ ...gains, followerCount: FollowerCount }),
+  series: series(Type.Object({ ...Day, ...gains, followerCount: FollowerCount })),
+  audience: Type.Object(audience, { description: 'Sums over the window of what the network tells of each day.' }),
+  demographics: Type.Optional(Nullable(Demographics)),
+});
+
+const Metrics = Type.Object({
+  ...PostFigures.properties,
+  engagementRate: Type.Optional(EngagementRate),
+  platformRemovedAt: Type.Optional(Nullable(Instant)),
+});
+
+const FetchedAt = Nullable(Type.String({ format: 'date-time', description: 'Null: nobody has looked yet.' }));
+
+const post = {
+  object: Type.Literal('post_analytics'),
+  ...window,
+  postId: Uuid,
+  platforms: Type.Array(Platform, { description: 'Where it went out.' }),
+  publishedAt: Nullable(Instant),
+  metrics: Metrics,
+  fetchedAt: FetchedAt,
+};
+
+export const PostAnalyticsRow = Type.Object(post);
+
+export const PostAnalytics = Type.Object({
+  ...post,
+  targets: Type.Array(Type.Object({ targetId: Uuid, platform: Platform, metrics: Metrics, fetchedAt: FetchedAt })),
+});
+
+export const BestTimesQuery = Type.Object({ platform: filters.platform, clientId: filters.clientId });
+
+export const BestTime = Type.Object({
+  object: Type.Literal('best_time'),
+  weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' }),
+  hour: Type.Integer({ minimum: 0, maximum: 23 }),
+  timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
+  score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is a time like any other.' }),
+  lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
+  sampleSize: Type.Integer({ minimum: 0, description: 'Posts of the last 90 days in this very slot.' }),
+  basis: Type.Enum(['observed', 'prior'], {
+    description: 'prior: no post of this slot was observed; what is known of its hour, its weekday and the network.',
+  }),
+});

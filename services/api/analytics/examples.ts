@@ -1,0 +1,107 @@
+import { noTotals } from '#projections/analytics/totals.ts';
+
+/** One story in all examples: two days of a brand that posts to Instagram and x. */
+
+const ids = {
+  client: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001',
+  account: '7d2f7f0e-6f43-5e0e-8d3c-2b6a4c1f0002',
+  post: '7d2f1c9e-3a64-5c2b-8a3e-6a9f0f1d4c33',
+  onInstagram: '9a8b7c6d-5e4f-5a3b-8c2d-1e0f9a8b7c44',
+  onX: '4c3b2a19-0f8e-5d7c-9b6a-5f4e3d2c1b55',
+};
+const seenAt = '2026-02-01T02:14:09.000Z';
+const window = { from: '2026-01-31', to: '2026-02-01', asOf: seenAt };
+
+const instagram = { ...noTotals, impressions: 1180, reach: 900, likes: 61, comments: 7, engagementRate: 0.0576 };
+const onX = { ...noTotals, impressions: 240, likes: 12, comments: 0, shares: 3, engagementRate: 0.0625 };
+const totals = {
+  ...noTotals,
+  impressions: 1420,
+  reach: 900,
+  likes: 73,
+  comments: 7,
+  shares: 3,
+  engagementRate: 0.0585,
+};
+const none = { day: '2026-01-31', ...noTotals };
+
+const rollup = {
+  ...window,
+  totals,
+  byPlatform: [
+    { platform: 'instagram', ...instagram },
+    { platform: 'x', ...onX },
+  ],
+  series: [none, { day: '2026-02-01', ...totals }],
+};
+
+export const overviewExample = { object: 'workspace_analytics', ...rollup };
+export const clientAnalyticsExample = { object: 'client_analytics', clientId: ids.client, ...rollup };
+
+const followers = { followerCount: 18_204 };
+
+export const accountAnalyticsExample = {
+  object: 'account_analytics',
+  socialAccountId: ids.account,
+  platform: 'instagram',
+  ...window,
+  totals: { ...instagram, ...followers },
+  series: [
+    { ...none, followerCount: null },
+    { day: '2026-02-01', ...instagram, ...followers },
+  ],
+  audience: { profileViews: 312, accountsEngaged: 95, profileLinkTaps: 8 },
+  demographics: { country: { DE: 9_310, AT: 2_104 }, age: { '25-34': 6_020 } },
+};
+
+const figures = {
+  instagram: {
+    impressions: 1180,
+    reach: 900,
+    likes: 61,
+    comments: 7,
+    saves: 0,
+    permalink: null,
+    engagementRate: 0.0576,
+  },
+  x: { impressions: 240, likes: 12, comments: 0, shares: 3, engagementRate: 0.0625 },
+};
+
+export const postAnalyticsRowExample = {
+  object: 'post_analytics',
+  ...window,
+  postId: ids.post,
+  platforms: ['instagram', 'x'],
+  publishedAt: '2026-01-31T17:00:03.120Z',
+  metrics: {
+    ...{ impressions: 1420, reach: 900, likes: 73, comments: 7, shares: 3, saves: 0, permalink: null },
+    ...{ platformRemovedAt: null, engagementRate: 0.0585 },
+  },
+  fetchedAt: seenAt,
+};
+
+const looked = { fetchedAt: seenAt };
+
+export const postAnalyticsExample = {
+  ...postAnalyticsRowExample,
+  targets: [
+    {
+      targetId: ids.onInstagram,
+      platform: 'instagram',
+      metrics: { ...figures.instagram, platformRemovedAt: null },
+      ...looked,
+    },
+    { targetId: ids.onX, platform: 'x', metrics: { ...figures.x, platformRemovedAt: null }, ...looked },
+  ],
+};
+
+export const bestTimeExample = {
+  object: 'best_time',
+  weekday: 2,
+  hour: 18,
+  timezone: 'Europe/Berlin',
+  score: 0.5833,
+  lift: 1.4,
+  sampleSize: 6,
+  basis: 'observed',
+};

@@ -1,0 +1,48 @@
+import type { PostFiguresRow, WentOut, Window } from '#projections/analytics/rollup.ts';
+import type { PublishedPost } from '#projections/published.ts';
+import { combined } from './combine.ts';
+
+/** Posts with their figures, as they are shown. */
+
+/** Posts of which anything that is shown went out. */
+export const wentOut = (posts: readonly PublishedPost[]): readonly WentOut[] =>
+  posts.flatMap(({ id, published_at: first, last_published_at: last }) =>
+    first === null || last === null ? [] : [{ id, first, last }],
+  );
+
+const freshest = (rows: readonly PostFiguresRow[]): string | null =>
+  rows
+    .map(({ fetchedAt }) => fetchedAt)
+    .sort()
+    .at(-1) ?? null;
+
+/** Rows of the targets that are shown: a filter may have left some of a post's out. */
+const shownRows = ({ targets }: PublishedPost, rows: readonly PostFiguresRow[]): readonly PostFiguresRow[] => {
+  const shown = new Set(targets.map(({ id }) => id));
+  return rows.filter(({ targetId }) => shown.has(targetId));
+};
+
+export const renderPostAnalytics = (post: PublishedPost, all: readonly PostFiguresRow[], window: Window) => {
+  const rows = shownRows(post, all);
+  return {
+    object: 'post_analytics' as const,
+    ...window,
+    asOf: freshest(rows.filter(({ day }) => day >= window.from)),
+    postId: post.id,
+    platforms: [...new Set(post.targets.map(({ platform }) => platform))],
+    publishedAt: post.published_at,
+    metrics: combined(rows),
+    fetchedAt: freshest(rows),
+  };
+};
+
+export const renderTargetAnalytics = (post: PublishedPost, rows: readonly PostFiguresRow[]) =>
+  post.targets.map(({ id, platform }) => {
+    const row = rows.find(({ targetId }) => targetId === id);
+    return {
+      targetId: id,
+      platform,
+      metrics: combined(row === undefined ? [] : [row]),
+      fetchedAt: row?.fetchedAt ?? null,
+    };
+  });

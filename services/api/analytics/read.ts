@@ -1,0 +1,69 @@
+import type { ClickHouseClient } from '@clickhouse/client';
+import { analyticsStore } from '#projections/analytics/live.ts';
+import { analyticsReader } from '#projections/analytics/queries.ts';
+import type { AnalyticsReader, Filters, Window } from '#projections/analytics/rollup.ts';
+import type { AnalyticsStore } from '#projections/analytics/store.ts';
+import type { PublishedFilters } from '#projections/published.ts';
+import { getWorkspace } from '#projections/workspaces.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Call } from '../operation.ts';
+import { windowOf } from './window.ts';
+
+/** What every read of the analytics begins with. */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+
+const stores = new WeakMap<ClickHouseClient, AnalyticsStore>();
+
+/** @throws Unavailable where none is configured: it is asked for after the resource in the path was found. */
+export const storeOf = ({ deps }: Asking): AnalyticsStore => {
+  const { analytics: client, pool } = deps;
+  if (client === null) throw new Unavailable('There is no analytics store.');
+  const known = stores.get(client) ?? analyticsStore(client, pool);
+  stores.set(client, known);
+  return known;
+};
+
+export const readerOf = (call: Asking): AnalyticsReader => analyticsReader(storeOf(call));
+
+export const timezoneOf = async ({ deps, workspaceId }: Asking): Promise<string> => {
+  const workspace = await getWorkspace(deps.knex, workspaceId);
+  if (workspace === null) throw new Unavailable('The read model of this workspace is behind.');
+  return workspace.timezone;
+};
+
+/** The same filters over the read models. */
+export const publishedFilters = ({ socialAccountId, ...filters }: Filters): PublishedFilters => ({
+  ...filters,
+  ...(socialAccountId === undefined ? {} : { accountId: socialAccountId }),
+});
+
+interface Asked {
+  readonly from?: string;
+  readonly to?: string;
+  readonly platform?: readonly Platform[];
+  readonly clientId?: string;
+  readonly socialAccountId?: string;
+}
+
+export interface Question {
+  readonly window: Window;
+  readonly filters: Filters;
+  readonly timezone: string;
+}
+
+/** @throws Refusal 400 `invalid_parameter` */
+export const questionOf = async (call: Asking & { readonly query: Asked; readonly now: string }): Promise<Question> => {
+  const { clientId, socialAccountId, platform } = call.query;
+  const timezone = await timezoneOf(call);
+  return {
+    timezone,
+    window: windowOf(call.query, timezone, call.now),
+    filters: {
+      ...(platform === undefined ? {} : { platforms: [...new Set(platform)] }),
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(socialAccountId === undefined ? {} : { socialAccountId }),
+    },
+  };
+};

@@ -1,0 +1,50 @@
+import { Temporal } from 'temporal-polyfill';
+import type { Window } from '#projections/analytics/rollup.ts';
+import { Refusal } from '../refusal.ts';
+
+/** The days that are asked about. */
+
+const defaultDays = 30;
+const mostDays = 400;
+/** Years that every store of ours has dates of. */
+const earliest = '2000-01-01';
+const latest = '2100-12-31';
+
+const refuse = (name: 'from' | 'to', message: string): Refusal =>
+  new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, { errors: [{ path: `/${name}`, message }] });
+
+const dateOf = (name: 'from' | 'to', text: string): Temporal.PlainDate => {
+  if (text < earliest || text > latest) throw refuse(name, `must be a day from ${earliest} to ${latest}`);
+  try {
+    return Temporal.PlainDate.from(text, { overflow: 'reject' });
+  } catch {
+    throw refuse(name, 'is no day of the calendar');
+  }
+};
+
+/**
+ * @param now ISO 8601
+ * @throws Refusal 400 `invalid_parameter`
+ */
+export const windowOf = (
+  asked: { readonly from?: string; readonly to?: string },
+  timezone: string,
+  now: string,
+): Window => {
+  const to =
+    asked.to === undefined
+      ? Temporal.Instant.from(now).toZonedDateTimeISO(timezone).toPlainDate()
+      : dateOf('to', asked.to);
+  const from = asked.from === undefined ? to.subtract({ days: defaultDays - 1 }) : dateOf('from', asked.from);
+  const { days } = from.until(to, { largestUnit: 'days' });
+  if (days < 0) throw refuse('from', `must not be after ${asked.to === undefined ? 'today' : 'to'}`);
+  if (days >= mostDays) throw refuse('from', `must be less than ${mostDays} days before to`);
+  return { from: from.toString(), to: to.toString() };
+};
+
+/** When these days begin, and when they are over, in a zone. ISO 8601. */
+export const instantsOf = ({ from, to }: Window, timezone: string): { readonly from: string; readonly to: string } => {
+  const startOf = (day: Temporal.PlainDate): string =>
+    new Date(day.toZonedDateTime(timezone).epochMilliseconds).toISOString();
+  return { from: startOf(Temporal.PlainDate.from(from)), to: startOf(Temporal.PlainDate.from(to).add({ days: 1 })) };
+};

@@ -1,0 +1,54 @@
+import { getAccount } from '#projections/accounts.ts';
+import type { AccountRollup } from '#projections/analytics/rollup.ts';
+import { noAccountRollup } from '#projections/analytics/totals.ts';
+import { AccountAnalytics, AnalyticsQuery } from '#schemas/http/analytics.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { accountAnalyticsExample } from '../analytics/examples.ts';
+import { questionOf, readerOf } from '../analytics/read.ts';
+import { operation } from '../operation.ts';
+import { readRow } from '../rows.ts';
+
+/** Absent when it was never fetched. */
+const demographicsOf = ({ demographics }: AccountRollup) => (demographics === undefined ? {} : { demographics });
+
+export const getAccountAnalytics = operation({
+  id: 'getAccountAnalytics',
+  method: 'GET',
+  path: '/analytics/accounts/{id}',
+  tag: 'analytics',
+  noun: 'account',
+  summary: 'An account: totals, by day, its audience',
+  description:
+    'Gains of its posts in the window; followers as they were at the end of a day; `demographics` is the newest snapshot up to `to`, not of the window.',
+  scope: 'analytics.read',
+  idempotent: 'none',
+  cost: 1,
+  params: IdParams,
+  query: AnalyticsQuery,
+  answer: AccountAnalytics,
+  codes: [],
+  example: { data: accountAnalyticsExample },
+  handle: async (call) => {
+    const { deps, workspaceId } = call;
+    const account = await readRow(call, 'account', ['workspace'], (id) => getAccount(deps.knex, workspaceId, id));
+    const { window, filters } = await questionOf(call);
+    const { clientId, socialAccountId, platforms } = filters;
+    const fits =
+      (clientId ?? account.client_id) === account.client_id &&
+      (socialAccountId ?? account.id) === account.id &&
+      (platforms?.includes(account.platform) ?? true);
+    const reader = readerOf(call);
+    const found = fits ? await reader.account(workspaceId, account.id, window) : noAccountRollup(window);
+    const { asOf, totals, series, audience } = found;
+    return {
+      data: {
+        object: 'account_analytics',
+        socialAccountId: account.id,
+        platform: account.platform,
+        ...window,
+        ...{ asOf, totals, series, audience },
+        ...demographicsOf(found),
+      },
+    };
+  },
+});

@@ -1,0 +1,105 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Receiver } from './receiver.ts';
+import type { Screen } from './screen.ts';
+import type { TourClient } from './tour-client.ts';
+
+/** A week of figures in a few seconds: the sandbox's time is moved on day by day, and each day somebody asks for fresh ones. */
+
+export interface AnalyticsTour {
+  readonly http: TourClient;
+  /** With a first-party session: a refresh takes no key. */
+  readonly member: TourClient;
+  /** Of the workspace: days are its days. */
+  readonly timezone: string;
+  readonly receiver: Receiver;
+  readonly screen: Screen;
+  readonly signal: AbortSignal;
+  /** Moves the sandbox network's clock on. Resolves to its new time, milliseconds since 1970. */
+  readonly advance: (milliseconds: number) => Promise<number>;
+}
+
+type Figures = Readonly<Record<string, number | null>>;
+
+interface Overview {
+  readonly asOf: string | null;
+  readonly totals: Figures;
+  readonly byPlatform: readonly (Figures & { readonly platform: string })[];
+  readonly series: readonly (Figures & { readonly day: string })[];
+}
+
+const dayMs = 86_400_000;
+const days = 7;
+const patienceMs = 60_000;
+const bars = '▁▂▃▄▅▆▇█';
+
+/** One bar a day from 0 to the greatest; a day nobody looked at is a gap. */
+export const sparkline = (values: readonly (number | null)[]): string => {
+  const most = Math.max(1, ...values.map((value) => value ?? 0));
+  return values
+    .map((value) => (value === null ? '·' : bars[Math.round((Math.max(0, value) / most) * (bars.length - 1))]))
+    .join('');
+};
+
+const dayOf = (instant: number, timezone: string): string =>
+  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(instant);
+
+const shown = (value: number | null | undefined): string => {
+  if (value === null || value === undefined) return '–';
+  return value.toLocaleString('en');
+};
+const share = (value: number | null | undefined): string =>
+  value === null || value === undefined ? '–' : `${(value * 100).toFixed(1)} %`;
+
+/** @throws when the figures do not come within a minute. */
+const patiently = async <Value>(
+  what: string,
+  signal: AbortSignal,
+  look: () => Promise<Value | null>,
+): Promise<Value> => {
+  for (const until = performance.now() + patienceMs; performance.now() < until; ) {
+    const value = await look();
+    if (value !== null) return value;
+    await delay(50, undefined, { signal });
+  }
+  throw new Error(`${what} within ${patienceMs / 1_000} s`);
+};
+
+const members = ['impressions', 'reach', 'likes', 'comments', 'shares', 'saves', 'videoViews'] as const;
+
+/** True when the seven days are there, each with its figures. */
+export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
+  const { http, member, timezone, receiver, screen, signal, advance } = tour;
+  const from = dayOf(Date.now(), timezone);
+  let to = from;
+  let overview: Overview | null = null;
+  for (let day = 1; day <= days; day += 1) {
+    const now = await advance(dayMs);
+    to = dayOf(now, timezone);
+    const { refreshId } = await member.post<{ refreshId: string }>('/analytics/refresh', {});
+    await patiently('no webhook told that the figures are fresh', signal, async () =>
+      receiver.received.some(({ type, data }) => type === 'analytics.refreshed' && data.refreshId === refreshId)
+        ? true
+        : null,
+    );
+    overview = await patiently(`the overview did not show ${to}`, signal, async () => {
+      const read = await http.get<Overview>(`/analytics/overview?from=${from}&to=${to}`);
+      return read.series.some((one) => one.day === to && one.impressions !== null) ? read : null;
+    });
+    screen.event('a day later, figures are fresh', `${to}: ${shown(overview.totals.impressions)} impressions so far`);
+  }
+  if (overview === null) return false;
+  const row = (name: string, figures: Figures): string[] => [
+    name,
+    ...members.map((one) => shown(figures[one])),
+    share(figures.engagementRate),
+  ];
+  screen.table(
+    ['overview', ...members, 'engagement rate'],
+    [...overview.byPlatform.map((one) => row(one.platform, one)), row('workspace', overview.totals)],
+    -1,
+  );
+  const daily = overview.series.map(({ impressions }) => impressions ?? null);
+  screen.note(`impressions a day, ${from} to ${to}:  ${sparkline(daily)}`);
+  screen.note(`– is what a network does not tell, never a 0; as of ${overview.asOf}, the sandbox’s own time`);
+  return daily.filter((value) => value !== null).length >= days;
+};

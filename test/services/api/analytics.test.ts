@@ -1,0 +1,382 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
+import { noTotals } from '#projections/analytics/totals.ts';
+import { contextOf } from '#runtime/provision.ts';
+import type { Platform } from '#schemas/common.ts';
+import { counters } from '#schemas/metrics.ts';
+import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { type Composer, composer, refused } from '#test/support/composing.ts';
+import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { planned, postBody } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** In the workspace's zone, Berlin, a day begins two hours before it does in UTC. */
+const window = 'from=2026-05-01&to=2026-05-07';
+const allCounters = counters.reduce((bits, _name, bit) => bits + 2 ** bit, 0);
+
+suite('analytics over HTTP', (t) => {
+  let world: World;
+  let house: TestClickHouse;
+  let caller: Caller;
+  let acme: Composer;
+  let workspaceId: string;
+  let other: Caller;
+
+  const write = (table: TableName, ...values: readonly Readonly<Record<string, unknown>>[]) =>
+    house.client.insert({ table: tableOf(table, 1), values: [...values], format: 'JSONEachRow' });
+
+  /** A post that went out; its targets by network. */
+  const published = async (publishedAt: string, platforms: readonly Platform[]) => {
+    const id = randomUUID();
+    const targets = platforms.map((platform) =>
+      planned({
+        targetId: randomUUID(),
+        accountId: acme.accounts[platform] ?? '',
+        clientId: acme.clientId,
+        platform,
+        dueAt: publishedAt,
+      }),
+    );
+    const context = contextOf(world.operator, workspaceId);
+    const append = (stream: string, ...events: { type: string; data: unknown }[]) =>
+      world.store.append(stream, -1, events, context, id);
+    const attempt = { attempt: 1, takeover: 0 };
+    const createdBy = { type: 'member', id: 'm' };
+    const data = { clientId: acme.clientId, createdBy, body: postBody(), plan: { number: 1, targets } };
+    await append(
+      `post-${id}`,
+      { type: 'PostScheduled', data },
+      ...targets.map(({ targetId }) => ({
+        type: 'PostTargetSettled',
+        data: { targetId, targetRevision: 1, outcome: 'published', publishedAt },
+      })),
+    );
+    for (const one of targets) {
+      await append(
+        `target-${one.targetId}`,
+        { type: 'TargetScheduled', data: { ...one, postId: id, postRevision: 0 } },
+        { type: 'TargetPublished', data: { ...attempt, externalId: one.targetId, permalink: null, publishedAt } },
+      );
+    }
+    return { id, publishedAt, targetOf: (platform: Platform) => targets.find((one) => one.platform === platform) };
+  };
+  type Published = Awaited<ReturnType<typeof published>>;
+
+  const observed = (post: Published, platform: Platform, day: string, figures: object) => {
+    const target = post.targetOf(platform);
+    return {
+      workspace_id: workspaceId,
+      post_id: post.id,
+      target_id: target?.targetId,
+      client_id: acme.clientId,
+      account_id: target?.accountId,
+      platform,
+      published_at: post.publishedAt.replace('T', ' ').replace('Z', ''),
+      day,
+      observed_at: `${day} 02:00:00.000`,
+      version: 1,
+      fetched: allCounters,
+      more: '{}',
+      ...figures,
+    };
+  };
+
+  t.before(async () => {
+    house = await testClickHouse();
+    for (const query of createStatements(1)) await house.client.command({ query });
+    world = await startWorld({ deps: { analytics: house.client } });
+    await migrateAnalytics(world.pool);
+    caller = world.tester;
+    workspaceId = testTwinIdOf(world.workspaceId);
+    acme = await composer(world, ['instagram', 'x', 'facebook']);
+    other = (await world.agency('Southern Cross')).tester;
+  });
+  t.after(() => world.close());
+
+  t('the overview, a client and an account: each of its own grain, other tenants see none of it', async () => {
+    const seen = { day: '2026-05-02', observed_at: '2026-05-02 03:00:00.500', version: 1, targets: 1 };
+    const row = { workspace_id: workspaceId, client_id: acme.clientId, platform: 'x', ...seen };
+    await write('workspace_days', { ...row, likes: 30, rated_interactions: 30, rated_impressions: 600 });
+    await write('client_days', { ...row, likes: 20, saves: 0 });
+    await write('account_days', { ...row, account_id: acme.accounts.x, likes: 10, shares: -1 });
+    await write('account_figures_days', {
+      ...{ ...row, account_id: acme.accounts.x, follower_count: 77 },
+      ...{ figures: '{"followerCount":77,"profileViews":null,"videoViews":0}', demographics: '{"city":{"Bonn":3}}' },
+    });
+    const asOf = '2026-05-02T03:00:00.500Z';
+    const overview = await caller.get(`/analytics/overview?${window}`);
+    assert.equal(overview.status, 200, overview.text);
+    const { series, ...rest } = overview.data;
+    const totals = { ...noTotals, likes: 30, engagementRate: 0.05 };
+    assert.deepEqual(rest, {
+      object: 'workspace_analytics',
+      ...{ from: '2026-05-01', to: '2026-05-07', asOf, totals },
+      byPlatform: [{ platform: 'x', ...totals }],
+    });
+    assert.deepEqual(
+      (series as { day: string; likes: number | null }[]).map(({ day, likes }) => [day.slice(8), likes]),
+      [
+        ...[
+          ['01', null],
+          ['02', 30],
+        ],
+        ...['03', '04', '05', '06', '07'].map((day) => [day, null]),
+      ],
+    );
+    const client = await caller.get(`/analytics/clients/${acme.clientId}?${window}`);
+    assert.deepEqual(
+      [client.data.object, client.data.clientId, client.data.asOf],
+      ['client_analytics', acme.clientId, asOf],
+    );
+    assert.deepEqual(client.data.totals, { ...noTotals, likes: 20, saves: 0 });
+    const account = await caller.get(`/analytics/accounts/${acme.accounts.x}?${window}`);
+    assert.deepEqual(account.data.totals, { ...noTotals, likes: 10, shares: -1, followerCount: 77 });
+    assert.deepEqual(account.data.audience, { profileViews: null, videoViews: 0 });
+    assert.deepEqual(account.data.demographics, { city: { Bonn: 3 } });
+    assert.deepEqual([account.data.socialAccountId, account.data.platform], [acme.accounts.x, 'x']);
+    const quiet = await caller.get(`/analytics/accounts/${acme.accounts.instagram}?${window}`);
+    assert.deepEqual([quiet.data.asOf, quiet.data.audience, 'demographics' in quiet.data], [null, {}, false]);
+
+    const likes = async (path: string, by = caller) => {
+      const answer = await by.get(path);
+      assert.equal(answer.status, 200, answer.text);
+      return (answer.data.totals as { likes: number | null }).likes;
+    };
+    for (const [filter, wanted] of [
+      [`clientId=${acme.clientId}`, 20],
+      [`clientId=${acme.clientId}&socialAccountId=${acme.accounts.x}`, 10],
+      [`socialAccountId=${acme.accounts.x}`, 10],
+      [`socialAccountId=${acme.accounts.x}&platform=instagram`, null],
+      ['platform=x,facebook', 30],
+      ['platform=twitter', 30],
+      ['platform=facebook', null],
+      [`clientId=${randomUUID()}`, null],
+    ] as const) {
+      assert.equal(await likes(`/analytics/overview?${window}&${filter}`), wanted, filter);
+    }
+    assert.equal(await likes(`/analytics/clients/${acme.clientId}?${window}&clientId=${randomUUID()}`), null);
+    assert.equal(await likes(`/analytics/accounts/${acme.accounts.x}?${window}&platform=tiktok`), null);
+    for (const filter of ['', `&clientId=${acme.clientId}`, `&socialAccountId=${acme.accounts.x}`]) {
+      assert.equal(await likes(`/analytics/overview?${window}${filter}`, other), null);
+      assert.equal(await likes(`/analytics/overview?${window}${filter}`, world.owner), null);
+    }
+    for (const by of [other, world.owner]) {
+      for (const path of [`clients/${acme.clientId}`, `accounts/${acme.accounts.x}`]) {
+        const foreign = await by.get(`/analytics/${path}?${window}`);
+        const unknown = await by.get(`/analytics/${path.split('/')[0]}/${randomUUID()}?${window}`);
+        refused(foreign, 404, 'not_found');
+        assert.equal(foreign.body.detail, unknown.body.detail);
+      }
+    }
+  });
+
+  t(
+    'posts that went out in the window, the newest first: figures, null and 0 apart, and who nobody looked at',
+    async () => {
+      const late = await published('2026-05-07T21:59:59.999Z', ['x']);
+      const both = await published('2026-05-03T10:00:00.000Z', ['instagram', 'facebook']);
+      const early = await published('2026-04-30T22:00:00.000Z', ['x']);
+      const before = await published('2026-04-30T21:59:59.999Z', ['x']);
+      const after = await published('2026-05-07T22:00:00.000Z', ['x']);
+      await world.settled();
+      await write(
+        'post_days',
+        observed(both, 'instagram', '2026-05-04', {
+          impressions: 100,
+          likes: 9,
+          saves: 1,
+          more: '{"permalink":"https://a.example"}',
+        }),
+        observed(both, 'facebook', '2026-05-05', {
+          fetched: 5,
+          impressions: 300,
+          likes: 3,
+          more: '{"reactionsByType":{"like":3}}',
+        }),
+        observed(both, 'facebook', '2026-05-09', { fetched: 5, impressions: 900, likes: 9 }),
+        observed(early, 'x', '2026-05-01', { likes: 0, removed_at: '2026-05-01 01:00:00.000' }),
+        observed(before, 'x', '2026-05-02', { likes: 4 }),
+      );
+      const listed = await caller.get(`/analytics/posts?${window}`);
+      assert.equal(listed.status, 200, listed.text);
+      assert.deepEqual(
+        listed.rows.map((row) => row.postId),
+        [late.id, both.id, early.id],
+      );
+      const [unseen, two, gone] = listed.rows;
+      assert.deepEqual([unseen?.metrics, unseen?.fetchedAt, unseen?.asOf], [{}, null, null]);
+      const metrics = two?.metrics as Record<string, unknown>;
+      assert.deepEqual(
+        [metrics.impressions, metrics.likes, metrics.saves, metrics.comments, metrics.engagementRate],
+        [400, 12, 1, null, 13 / 400],
+      );
+      assert.deepEqual([metrics.permalink, metrics.reactionsByType], ['https://a.example', { like: 3 }]);
+      assert.equal('skipRate' in metrics, false);
+      assert.deepEqual([two?.fetchedAt, two?.asOf], ['2026-05-05T02:00:00.000Z', '2026-05-05T02:00:00.000Z']);
+      assert.deepEqual(two?.platforms, ['facebook', 'instagram']);
+      assert.deepEqual(gone?.metrics, {
+        ...Object.fromEntries(counters.map((name) => [name, null])),
+        ...{ likes: 0, engagementRate: null, platformRemovedAt: '2026-05-01T01:00:00.000Z' },
+      });
+
+      // A filter narrows the targets, and so what a post shows.
+      const onFacebook = await caller.get(`/analytics/posts?${window}&platform=facebook`);
+      assert.deepEqual(
+        onFacebook.rows.map(({ postId, platforms }) => [postId, platforms]),
+        [[both.id, ['facebook']]],
+      );
+      assert.deepEqual(onFacebook.rows[0]?.metrics, {
+        ...{ impressions: 300, likes: 3, reactionsByType: { like: 3 }, platformRemovedAt: null, engagementRate: 0.01 },
+      });
+      const ofAccount = await caller.get(`/analytics/posts?${window}&socialAccountId=${acme.accounts.x}`);
+      assert.deepEqual(
+        ofAccount.rows.map(({ postId }) => postId),
+        [late.id, early.id],
+      );
+      assert.deepEqual((await caller.get(`/analytics/posts?${window}&clientId=${randomUUID()}`)).rows, []);
+      for (const by of [other, world.owner]) assert.deepEqual((await by.get(`/analytics/posts?${window}`)).rows, []);
+
+      // Page by page: all of them, once; a cursor is of its filters.
+      const seen: unknown[] = [];
+      let cursor: string | null = null;
+      do {
+        const page = await caller.get(
+          `/analytics/posts?${window}&limit=1${cursor === null ? '' : `&cursor=${cursor}`}`,
+        );
+        seen.push(...page.rows.map(({ postId }) => postId));
+        cursor = page.body.page?.nextCursor ?? null;
+      } while (cursor !== null);
+      assert.deepEqual(seen, [late.id, both.id, early.id]);
+      const first = await caller.get(`/analytics/posts?${window}&limit=1`);
+      refused(await caller.get(`/analytics/posts?cursor=${first.body.page?.nextCursor}`), 400, 'invalid_cursor');
+
+      const one = await caller.get(`/analytics/posts/${both.id}?${window}`);
+      assert.deepEqual(
+        (one.data.targets as { platform: string; metrics: { impressions: number }; fetchedAt: string }[]).map(
+          ({ platform, metrics: own, fetchedAt }) => [platform, own.impressions, fetchedAt],
+        ),
+        [
+          ['facebook', 300, '2026-05-05T02:00:00.000Z'],
+          ['instagram', 100, '2026-05-04T02:00:00.000Z'],
+        ],
+      );
+      const now = await caller.get(`/analytics/posts/${both.id}?from=2026-05-09&to=2026-05-20`);
+      assert.deepEqual(
+        [(now.data.metrics as { impressions: number }).impressions, now.data.asOf],
+        [1_000, '2026-05-09T02:00:00.000Z'],
+      );
+      // A post out of the window is still one post; a look from before the window is none in it.
+      const outside = await caller.get(`/analytics/posts/${before.id}?from=2026-05-09&to=2026-05-20`);
+      assert.deepEqual([outside.data.fetchedAt, outside.data.asOf], ['2026-05-02T02:00:00.000Z', null]);
+      assert.equal((await caller.get(`/analytics/posts/${after.id}?${window}`)).data.fetchedAt, null);
+      for (const id of [both.id, randomUUID()]) refused(await other.get(`/analytics/posts/${id}`), 404, 'not_found');
+      const draft = await caller.post('/posts', acme.body({ saveDraft: true }));
+      const empty = await caller.get(`/analytics/posts/${draft.data.id}?${window}`);
+      assert.deepEqual([empty.status, empty.data.targets, empty.data.publishedAt], [200, [], null], empty.text);
+    },
+  );
+
+  t('days: 30 up to today in the workspace’s zone unless told; what is no window is refused', async () => {
+    // 23:30 in Berlin's summer is the next day there before it is in UTC.
+    const shift = Date.parse('2026-07-31T22:30:00.000Z') - Date.now();
+    world.clock.shiftMs = shift;
+    try {
+      const dates = async (query: string) => {
+        const { data, text } = await caller.get(`/analytics/overview${query}`);
+        return [data?.from, data?.to, (data?.series as unknown[] | undefined)?.length ?? text];
+      };
+      assert.deepEqual(await dates(''), ['2026-07-03', '2026-08-01', 30]);
+      assert.deepEqual(await dates('?to=2026-03-01'), ['2026-01-31', '2026-03-01', 30]);
+      assert.deepEqual(await dates('?from=2026-07-30'), ['2026-07-30', '2026-08-01', 3]);
+      assert.deepEqual(await dates('?from=2026-08-01&to=2026-08-01'), ['2026-08-01', '2026-08-01', 1]);
+      assert.deepEqual(await dates('?from=2025-06-28'), ['2025-06-28', '2026-08-01', 400]);
+      const paths = [
+        'overview',
+        'posts',
+        `posts/${randomUUID()}`,
+        `clients/${acme.clientId}`,
+        `accounts/${acme.accounts.x}`,
+      ];
+      for (const query of [
+        ...['from=2025-06-27', 'from=2026-08-02', 'from=2026-05-02&to=2026-05-01', 'from=2026-02-30', 'to=2026-13-01'],
+        ...['to=1999-12-31', 'to=2101-01-01', 'from=yesterday', 'from=2026-5-1', 'from=2026-05-01T00:00:00Z', 'from='],
+        ...['platform=myspace', 'clientId=1', 'socialAccountId=x', 'accountId=x', 'from=2026-05-01&from=2026-05-02'],
+      ]) {
+        for (const path of paths) {
+          const answer = await caller.get(`/analytics/${path}?${query}`);
+          refused(answer, 400, 'invalid_parameter');
+        }
+      }
+    } finally {
+      world.clock.shiftMs = 0;
+    }
+  });
+
+  t('best times: the slots of the week in the client’s zone, from what went out there', async () => {
+    const prior = await other.get('/best-times?platform=linkedin');
+    assert.equal(prior.status, 200, prior.text);
+    assert.equal(prior.rows.length, 168);
+    assert.ok(prior.rows.every(({ basis, sampleSize }) => basis === 'prior' && sampleSize === 0));
+    assert.deepEqual([prior.rows[0]?.timezone, prior.body.page?.hasMore], ['Europe/Berlin', false]);
+    const tokyo = await caller.post('/clients', { name: 'Tokyo', type: 'brand', timezone: 'Asia/Tokyo' });
+    await world.settled();
+    // 40 days ago, hour by hour; 11 o'clock in Tokyo is 2 in UTC.
+    const start = Math.floor(Date.now() / 86_400_000 - 40) * 86_400_000;
+    const rows = Array.from({ length: 30 }, (_, day) =>
+      [0, 2, 9].map((hour) => {
+        const at = new Date(start + day * 86_400_000 + hour * 3_600_000).toISOString();
+        const seen = new Date(Date.parse(at) + 2 * 86_400_000).toISOString();
+        return {
+          ...{ workspace_id: workspaceId, post_id: randomUUID(), target_id: randomUUID(), account_id: acme.accounts.x },
+          ...{ client_id: tokyo.data.id, platform: 'x', published_at: at.replace('T', ' ').replace('Z', '') },
+          ...{ day: seen.slice(0, 10), observed_at: seen.replace('T', ' ').replace('Z', ''), version: 1, more: '{}' },
+          ...{ fetched: allCounters, impressions: 1_000, likes: hour === 2 ? 90 : 20 },
+        };
+      }),
+    ).flat();
+    await write('post_days', ...rows);
+    const found = await caller.get(`/best-times?clientId=${tokyo.data.id}`);
+    const [top] = found.rows;
+    assert.deepEqual([top?.hour, top?.timezone, top?.basis, top?.object], [11, 'Asia/Tokyo', 'observed', 'best_time']);
+    assert.ok(Number(top?.sampleSize) >= 4 && Number(top?.lift) > 1.5);
+    assert.equal(
+      found.rows.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
+      90,
+    );
+    const foreign = await other.get(`/best-times?clientId=${tokyo.data.id}`);
+    const unknown = await other.get(`/best-times?clientId=${randomUUID()}`);
+    assert.deepEqual(foreign.rows, unknown.rows);
+    assert.ok(foreign.rows.every(({ basis }) => basis === 'prior'));
+    refused(await caller.get('/best-times?platform=myspace'), 400, 'invalid_parameter');
+    refused(await caller.get('/best-times?limit=5'), 400, 'invalid_parameter');
+  });
+
+  t('the store away: 503 with Retry-After, after the resource was found; everything else goes on', async () => {
+    const nowhere = openAnalytics({ url: 'http://127.0.0.1:9/postline' });
+    for (const analytics of [null, nowhere]) {
+      const away = await startWorld({ deps: { analytics } });
+      try {
+        await migrateAnalytics(away.pool);
+        const client = await away.owner.post('/clients', { name: 'Acme', type: 'brand' });
+        // Of no posts there are no figures to ask for.
+        const listed = analytics === null ? ['/analytics/posts'] : [];
+        const paths = ['/analytics/overview', `/analytics/clients/${client.data.id}`, '/best-times', ...listed];
+        for (const path of paths) {
+          const answer = await away.owner.get(path);
+          refused(answer, 503, 'unavailable');
+          assert.ok(Number(answer.headers.get('retry-after')) > 0);
+        }
+        refused(await away.owner.get(`/analytics/clients/${randomUUID()}`), 404, 'not_found');
+        refused(await away.owner.get('/analytics/overview?from=2026-02-30'), 400, 'invalid_parameter');
+        assert.equal((await away.owner.get('/posts')).status, 200);
+      } finally {
+        await away.close();
+      }
+    }
+    await nowhere.close();
+  });
+});
