@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
+import type { DecodedEvent } from '#runtime/codec.ts';
 import type { ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
-import { change, defineModel, type Row } from './model.ts';
+import { change, defineModel, type Row, rowOf } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
 /** Saved reports with their newest runs. Where an export lies is kept; an address is made when somebody fetches it. */
@@ -17,6 +18,9 @@ export interface ExportFile {
 
 export interface RunRow {
   readonly runId: string;
+  /** As the report was defined when it was asked for. */
+  readonly name: string;
+  readonly filters: ReportDefinition['filters'];
   readonly status: 'running' | 'completed' | 'failed';
   readonly from: string;
   readonly to: string;
@@ -50,8 +54,12 @@ const withRun = (row: Own, runId: string, end: (run: RunRow) => RunRow): Own => 
   runs: row.runs.map((run) => (run.runId === runId && run.status === 'running' ? end(run) : run)),
 });
 
-const begun = ({ runId, from, to, by, formats }: Data<'ReportRunRequested'>, startedAt: string): RunRow => ({
-  ...{ runId, status: 'running', from, to, by, formats, startedAt },
+const begun = (
+  { name, filters }: Own,
+  { runId, from, to, by, formats }: Data<'ReportRunRequested'>,
+  startedAt: string,
+): RunRow => ({
+  ...{ runId, name, filters, status: 'running', from, to, by, formats, startedAt },
   ...{ asOf: null, exports: [], completedAt: null, failure: null },
 });
 
@@ -78,7 +86,7 @@ export const reports = defineModel<Own, ReportEvent>({
     }),
     ReportRunRequested: change((row, data, { metadata }) => ({
       ...row,
-      runs: [begun(data, metadata.occurredAt), ...row.runs].slice(0, mostRuns),
+      runs: [begun(row, data, metadata.occurredAt), ...row.runs].slice(0, mostRuns),
     })),
     ReportRunCompleted: change((row, { runId, asOf, exports }, { metadata }) =>
       withRun(row, runId, (run) => ({
@@ -101,6 +109,13 @@ export const getReport = async (knex: Knex, workspaceId: string, id: string): Pr
   const row = await knex('read.reports').where({ id, workspace_id: workspaceId }).first();
   return row === undefined ? null : asRow(reports, row);
 };
+
+/** A run as a row would show it, whatever its age. @param events of the report's stream, from its first */
+export const runOf = (events: readonly DecodedEvent[], runId: string): RunRow | null =>
+  rowOf(
+    reports,
+    events.filter(({ type, data }) => type === 'ReportDefined' || data.runId === runId),
+  )?.runs[0] ?? null;
 
 /** Newest first, without the removed ones. */
 export const listReports = async (

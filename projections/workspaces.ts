@@ -42,8 +42,6 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       const { [memberId]: _removed, ...members } = row.members;
       return { ...row, members };
     }),
-    AnalyticsRefreshRequested: change((row) => row),
-    AnalyticsRefreshed: change((row) => row),
   },
 });
 

@@ -6,6 +6,7 @@ import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
 import { accountmetricsEvents, targetmetricsEvents } from './metrics.ts';
 import { postEvents } from './post.ts';
+import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents } from './target.ts';
@@ -43,6 +44,7 @@ export const eventCatalogue: EventCatalogue = {
   webhook: first(webhookEvents),
   targetmetrics: first(targetmetricsEvents),
   accountmetrics: first(accountmetricsEvents),
+  refresh: first(refreshEvents),
   report: first(reportEvents),
   request: first(requestEvents),
 };

@@ -60,7 +60,7 @@ export const PostFigures = Type.Object({
 });
 export type PostFigures = Static<typeof PostFigures>;
 
-/** Of an account. `followerCount` is a snapshot; the others are of the one day `day`, in the network's own days. */
+/** Of an account. `followerCount` is a snapshot; the others are of the one day `figuresDay`, a day of the network's own. */
 export const AccountFigures = Type.Object({
   followerCount: Count,
   profileViews: Count,
@@ -111,6 +111,8 @@ export const accountmetricsEvents = {
   AccountMetricsObserved: Type.Object({
     ...about,
     figures: AccountFigures,
+    /** The network's own day that its daily figures are of; null: it tells none. */
+    figuresDay: Nullable(LocalDate),
     /** Absent: not asked for; null: the network does not tell. A snapshot of now. */
     demographics: Type.Optional(Nullable(Demographics)),
   }),

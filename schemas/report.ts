@@ -8,6 +8,9 @@ export const reportFormats = ['csv', 'json', 'pdf'] as const;
 export const ReportFormat = Type.Enum([...reportFormats]);
 export type ReportFormat = (typeof reportFormats)[number];
 
+/** How long the exports of a run are kept after it was completed. Its days and checksums stay. */
+export const exportDays = 400;
+
 export const ReportDefinition = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 200 }),
   kind: Type.Enum(['workspace', 'client', 'account']),
@@ -57,6 +60,7 @@ export const reportEvents = {
     ...run,
     /** The freshest snapshot in it; null: there was none. Later corrections do not change the run. */
     asOf: Nullable(Instant),
+    /** The files are deleted `exportDays` after this, and when the client that the run is about is erased. */
     exports: Type.Array(Export, { minItems: 1, maxItems: 3 }),
   }),
   ReportRunFailed: Type.Object({

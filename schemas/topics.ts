@@ -13,6 +13,7 @@ const topicOfKind: Readonly<Record<string, Topic>> = {
   invite: 'workspace',
   account: 'workspace',
   quota: 'workspace',
+  refresh: 'workspace',
   post: 'posts',
   target: 'posts',
   approval: 'posts',

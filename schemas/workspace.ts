@@ -20,15 +20,5 @@ export const workspaceEvents = {
   MemberAdded: Member,
   MemberRoleChanged: Type.Object({ memberId: Uuid, role: Role }),
   MemberRemoved: Type.Object({ memberId: Uuid }),
-  /** Somebody wants fresh figures of these accounts and their posts. */
-  AnalyticsRefreshRequested: Type.Object({ refreshId: Uuid, accountIds: Type.Array(Uuid, { maxItems: 10_000 }) }),
-  /** Every account of the request was asked; what could be had is in the log before this. */
-  AnalyticsRefreshed: Type.Object({
-    refreshId: Uuid,
-    /** Those that answered. An account of the request is here or among the failed ones, so that the event stays storable. */
-    accountIds: Type.Array(Uuid, { maxItems: 10_000 }),
-    /** Those that did not answer, or may not be asked now. */
-    failedAccountIds: Type.Array(Uuid, { maxItems: 10_000 }),
-  }),
 } as const;
 export type WorkspaceEvent = EventOf<typeof workspaceEvents>;

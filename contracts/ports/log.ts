@@ -45,10 +45,10 @@ export interface LaneBatch {
   readonly nextOffset: bigint;
   readonly position: bigint | null;
   /**
-   * What is at hand of the batch after this one, so that a handler may get ready for it; it is still handed over in its
-   * turn. A log of many lanes leaves it out: there, one lane's work fills the other's pauses.
+   * What is at hand of the batch after this one, or will be in a moment, so that a handler may get ready for it; it is
+   * still handed over in its turn. A log of many lanes leaves it out: there, one lane's work fills the other's pauses.
    */
-  readonly next?: readonly LogRecord[];
+  readonly next?: readonly LogRecord[] | Promise<readonly LogRecord[]>;
 }
 
 export interface ConsumerHandlers {

@@ -71,6 +71,10 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const answer = await harness.source.fetchAccountMetrics(platform, harness.account(platform), never);
       assert.ok(answer.kind === 'told', platform);
       assert.match(answer.observedAt, instant);
+      if (answer.figuresOf !== null) {
+        assert.match(answer.figuresOf, /^\d{4}-\d\d-\d\d$/);
+        assert.ok(Date.parse(answer.figuresOf) <= Date.parse(answer.observedAt), platform);
+      }
       const mapped = accountFiguresOf(platform, answer.raw);
       assert.ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? `${platform}: ${mapped.reason}` : '');
       assert.equal(typeof mapped.figures.followerCount, 'number', platform);

@@ -1,6 +1,7 @@
 /** A social network as it is asked for figures. Part of every platform adapter; the sandbox tells those of its own posts. */
 import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
+import type { AccountFigures, PostFigures } from '#schemas/metrics.ts';
 import type { Json, PublishRequest } from './platform.ts';
 
 /** A post as its network is asked about it. */
@@ -14,12 +15,20 @@ export interface MetricsSubject {
   readonly hasVideo: boolean;
 }
 
+export interface Told<Field extends string> {
+  readonly kind: 'told';
+  readonly raw: Json;
+  readonly observedAt: string;
+  /** Figures it was asked for: what it does not tell of these is null, what it was not asked for is absent. Not given: what it told. */
+  readonly fields?: readonly Field[];
+}
+
 /**
  * What a network told. `raw` holds its own members by its own names (see `services/domain/platforms/metrics/`), nothing
  * added: a member that it does not tell is not there. `observedAt`: ISO 8601, by its own clock.
  */
 export type MetricsAnswer =
-  | { readonly kind: 'told'; readonly raw: Json; readonly observedAt: string }
+  | Told<keyof PostFigures>
   /** The post is gone from the network, which can still be asked. `raw`: the last it tells of it, null if nothing. */
   | { readonly kind: 'removed'; readonly raw: Json | null; readonly observedAt: string }
   /** `retryAt`: ISO 8601, by our own clock. */
@@ -28,11 +37,18 @@ export type MetricsAnswer =
   /** Away, or not willing now: ask again later. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
+/** `figuresOf`: `YYYY-MM-DD`, the network's own day that its daily figures are of; null: it tells none. */
+export type AccountMetricsAnswer =
+  | (Told<keyof AccountFigures | 'demographics'> & { readonly figuresOf: string | null })
+  | Exclude<MetricsAnswer, { kind: 'told' | 'removed' }>;
+
 export interface MetricsSource {
   /** Adapter and version of what it asks for: `sandbox/1`. */
   readonly metricsVersion: string;
   /** Milliseconds: what was asked less than this ago is not asked again because a person wants it fresh. */
   readonly leastIntervalMs: number;
+  /** Milliseconds that its clock may be ahead of ours; what it tells of a later time is nonsense. Null: as far as it likes. */
+  readonly mostAheadMs: number | null;
   /** One answer for each post, in their order. @param signal aborts the calls */
   fetchPostMetrics(
     platform: Platform,
@@ -40,10 +56,10 @@ export interface MetricsSource {
     posts: readonly MetricsSubject[],
     signal: AbortSignal,
   ): Promise<readonly MetricsAnswer[]>;
-  /** Figures of the account on the network's own day before `observedAt`, its followers now, its demographics. */
+  /** Figures of the account on a day that is over for the network, its followers now, its demographics. */
   fetchAccountMetrics(
     platform: Platform,
     account: PublishRequest['account'],
     signal: AbortSignal,
-  ): Promise<MetricsAnswer>;
+  ): Promise<AccountMetricsAnswer>;
 }

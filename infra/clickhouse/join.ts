@@ -1,8 +1,11 @@
 /** The analytics store of a data folder for a moment: the one that a running process of ours keeps, else one of our own. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
-import { noteOf, startEmbeddedAnalytics } from './embedded.ts';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { startEmbeddedAnalytics } from './embedded.ts';
+import { readNote } from './note.ts';
+import { proofOf, proofPath } from './proof.ts';
 
 export interface JoinedAnalytics {
   readonly url: string;
@@ -10,28 +13,30 @@ export interface JoinedAnalytics {
   stop(): Promise<void>;
 }
 
-const noted = (dir: string): string | null => {
-  try {
-    return readFileSync(noteOf(dir), 'utf8');
-  } catch {
-    return null;
-  }
-};
+/** The engine may have to start first. */
+const proofMs = 35_000;
 
-const listens = async (url: string): Promise<boolean> => {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+/** Whether who listens there has the password: the port of one that died may be a stranger's by now. */
+const isTheOne = async ({ hostname, port, password }: URL): Promise<boolean> => {
+  const nonce = randomBytes(16).toString('hex');
+  const wanted = proofOf(password, nonce);
+  const asked = get({
+    ...{ hostname, port, path: `${proofPath}?${nonce}` },
+    agent: false,
+    signal: AbortSignal.timeout(proofMs),
+  });
   try {
-    await once(socket, 'connect');
-    return true;
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    return answer.headers['content-length'] === String(wanted.length) && (await text(answer)) === wanted;
   } catch {
     return false;
   } finally {
-    socket.destroy();
+    asked.on('error', () => undefined).destroy();
   }
 };
 
 export const joinAnalytics = async (dir: string): Promise<JoinedAnalytics> => {
-  const url = noted(dir);
-  if (url !== null && (await listens(url))) return { url, stop: async () => undefined };
+  const noted = readNote(dir);
+  if (noted !== null && (await isTheOne(noted))) return { url: noted.href, stop: async () => undefined };
   return startEmbeddedAnalytics({ dir });
 };

@@ -3,7 +3,7 @@
  * every lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own place.
  */
 import type pg from 'pg';
-import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import { maxAppendBytes, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { statements, textArray } from './event-store.sql.ts';
 import { bigintTypes } from './pool.ts';
@@ -49,6 +49,12 @@ export const toEvent = (row: EventRow): TailEvent => ({
 /** Most bytes of one page: what bounds the memory of a reader whose events are large. */
 const pageBytes = 8 * 1024 * 1024;
 
+const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
+
+/** Whether the page ends where it does because its bytes are many, not because nothing was behind it. */
+export const isFull = (page: readonly TailEvent[]): boolean =>
+  page.reduce((bytes, event) => bytes + sizeOf(event), 0) > pageBytes - maxAppendBytes;
+
 /** One page after a position (exclusive; null = from the start), in total order. Empty only at the end. */
 export const readTail = async (
   pool: pg.Pool | pg.ClientBase,
@@ -73,8 +79,6 @@ export const readTail = async (
 /** Newest events that readers at the end share, so that ten consumers cost one query. */
 const windowEvents = 2_000;
 const windowBytes = 8 * 1024 * 1024;
-
-const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
 
 export class EventTail {
   readonly #pool: pg.Pool;

@@ -7,7 +7,7 @@ import {
   type LogSubscription,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { type EventTail, pause, type TailEvent } from './event-tail.ts';
+import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
 import { acquireLease, type Lease } from './log-lease.ts';
 import { backoffMs, isAccessDenied } from './pool.ts';
 
@@ -16,7 +16,7 @@ export const lane: Lane = '*';
 
 /**
  * Events read at once. They are the tail's window, shared by all subscriptions at the end of the table; one that is
- * slow or behind reads for itself. So a subscription holds one page, and no one waits for another.
+ * slow or behind reads for itself. So a subscription holds one page, two while it catches up, and no one waits for another.
  */
 const pageEvents = 500;
 
@@ -36,6 +36,8 @@ export interface Source {
   readonly tail: EventTail;
   head(): Promise<bigint>;
 }
+
+type Coming = NonNullable<LaneBatch['next']>;
 
 type Failure = { readonly error: unknown } | null;
 
@@ -107,6 +109,11 @@ export class PostgresSubscription implements LogSubscription {
   async #hold(signal: AbortSignal): Promise<Failure> {
     const { handlers, maxBatch = 500, spacingMs = defaultSpacingMs } = this.#options;
     const { tail } = this.#source;
+    const atOnce = Math.max(pageEvents, maxBatch);
+    const recordsOf = (page: readonly TailEvent[]): readonly LogRecord[] =>
+      page.flatMap((event) =>
+        event.topic !== null && this.#topics.has(event.topic) ? [toRecord(event, event.topic)] : [],
+      );
     let after: bigint;
     let position: bigint | null;
     try {
@@ -125,7 +132,7 @@ export class PostgresSubscription implements LogSubscription {
     const hand = async (
       records: readonly LogRecord[],
       nextOffset: bigint,
-      next: readonly LogRecord[] = [],
+      next: Coming = [],
     ): Promise<'done' | 'fenced' | Failure> => {
       const batch: LaneBatch = { lane, records, nextOffset, position: records.at(-1)?.position ?? position, next };
       try {
@@ -139,27 +146,33 @@ export class PostgresSubscription implements LogSubscription {
       return 'done';
     };
 
+    let coming: ReturnType<typeof tail.read> | null = null;
     for (let failures = 0; !signal.aborted; ) {
       const { version } = tail;
       let page: readonly TailEvent[];
       try {
-        page = await tail.read(after, pageEvents);
+        page = await (coming ?? tail.read(after, atOnce));
         failures = 0;
       } catch {
         await pause(backoffMs(failures++), signal);
         continue;
+      } finally {
+        coming = null;
       }
       after = page.at(-1)?.position ?? after;
       const begun = performance.now();
-      const records: LogRecord[] = [];
-      for (const event of page) {
-        if (event.topic !== null && this.#topics.has(event.topic)) records.push(toRecord(event, event.topic));
-      }
+      const records = recordsOf(page);
+      const full = page.length === atOnce || isFull(page);
+      // One that catches up has the next page read while its handler works. A failure waits for that page's turn.
+      coming = full ? tail.read(after, atOnce) : null;
+      const following = coming?.then((next) => recordsOf(next).slice(0, maxBatch));
+      following?.catch(() => undefined);
       for (let i = 0; i < records.length && !signal.aborted; i += maxBatch) {
         const slice = records.slice(i, i + maxBatch);
         // The last one takes along what was passed over behind it.
         const end = i + maxBatch >= records.length ? after : (slice.at(-1)?.position ?? after);
-        const outcome = await hand(slice, end, records.slice(i + maxBatch, i + 2 * maxBatch));
+        const rest = records.slice(i + maxBatch, i + 2 * maxBatch);
+        const outcome = await hand(slice, end, rest.length > 0 ? rest : (following ?? []));
         if (outcome === 'fenced') return null;
         if (outcome !== 'done') return outcome;
       }
@@ -169,7 +182,7 @@ export class PostgresSubscription implements LogSubscription {
         if (outcome !== 'done') return outcome;
       }
       if (page.length === 0) await tail.changed(version, signal);
-      else if (page.length < pageEvents) {
+      else if (!full) {
         const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs();
         if (spacing > 0) await pause(Math.max(0, begun + spacing - performance.now()), signal);
       }

@@ -30,7 +30,12 @@ export const asking = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TypeError || (error instanceof ClickHouseError && !passing.has(error.code))) throw error;
+    if (
+      error instanceof TypeError ||
+      error instanceof RangeError ||
+      (error instanceof ClickHouseError && !passing.has(error.code))
+    )
+      throw error;
     const why = error instanceof ClickHouseError ? error.type || error.code : codeOf(error);
     throw new Unavailable(`ClickHouse is away: ${why}`, { cause: error });
   }

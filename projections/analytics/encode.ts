@@ -15,7 +15,7 @@ export const observationColumns: readonly string[] = [
 
 export const accountObservationColumns: readonly string[] = [
   ...['workspace_id', 'day', 'account_id', 'observed_at', 'event_id', 'position', 'client_id', 'platform'],
-  ...['figures', 'demographics', 'raw', 'source'],
+  ...['figures_day', 'figures', 'demographics', 'raw', 'source'],
 ];
 
 /** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
@@ -49,11 +49,21 @@ export const observationRow = ({ id, position, metadata, data }: DecodedEvent): 
   ];
 };
 
+const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | null =>
+  figuresDay !== null && holdsDay(figuresDay) ? figuresDay : null;
+
+/** Days whose grains change with it. */
+export const daysOf = ({ type, data }: Pick<DecodedEvent, 'type' | 'data'>): readonly string[] => {
+  const day = String(data.day);
+  const other = type === 'AccountMetricsObserved' ? figuresDayOf(data as Account) : null;
+  return other === null || other === day ? [day] : [day, other];
+};
+
 export const accountObservationRow = ({ id, position, metadata, data }: DecodedEvent): Row => {
   const seen = data as Account;
   return [
     ...[metadata.workspaceId, seen.day, seen.accountId, at(seen.observedAt), id, String(position)],
-    ...[seen.clientId, seen.platform, JSON.stringify(seen.figures)],
+    ...[seen.clientId, seen.platform, figuresDayOf(seen), JSON.stringify(seen.figures)],
     seen.demographics === undefined ? '' : JSON.stringify(seen.demographics),
     ...[JSON.stringify(seen.raw), seen.source],
   ];

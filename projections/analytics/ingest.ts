@@ -3,12 +3,19 @@ import type { Pool, PoolClient } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { type ConsumeMetrics, type Consumer, consume, type Verdict } from '#runtime/consume.ts';
+import {
+  type Applied,
+  type ConsumeMetrics,
+  type Consumer,
+  consume,
+  type Move,
+  type Verdict,
+} from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { Topic } from '#schemas/topics.ts';
-import { markDirty } from './dirty.ts';
-import { accountObservationRow, holdsDay, observationRow, type Row } from './encode.ts';
+import { markAndMove, markDirty } from './dirty.ts';
+import { accountObservationRow, daysOf, holdsDay, observationRow, type Row } from './encode.ts';
 import { Inserts } from './inserts.ts';
 import { groupOf } from './live.ts';
 
@@ -26,12 +33,14 @@ export interface IngestOptions {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
-  /** Told when there is something to recount. */
-  readonly onMarked?: () => void;
+  /** Told when there is something to recount. @param behind whether more of the log waits than a batch takes */
+  readonly onMarked?: (behind: boolean) => void;
 }
 
 /** An insert costs as much as some thousand rows of it. */
 const batchEvents = 5_000;
+/** A batch with so many was not waited for: there are more behind it. */
+const manyEvents = 1_000;
 /** Where the log gathers, batches that are not full come no faster. */
 const spacingMs = 200;
 
@@ -48,11 +57,13 @@ const encoded = (events: readonly DecodedEvent[]) => {
     if (event.type === 'TargetMetricsObserved') posts.push(observationRow(event));
     else accounts.push(accountObservationRow(event));
   }
-  const touched = events.map(({ metadata, data, type }) => ({
-    workspaceId: metadata.workspaceId,
-    day: String(data.day),
-    post: type === 'TargetMetricsObserved',
-  }));
+  const touched = events.flatMap((event) =>
+    daysOf(event).map((day) => ({
+      workspaceId: event.metadata.workspaceId,
+      day,
+      post: event.type === 'TargetMetricsObserved',
+    })),
+  );
   return { verdict: null, batch: { posts, accounts }, touched };
 };
 
@@ -78,11 +89,25 @@ export class Ingester {
     await markDirty(tx, this.#version, touched);
     return null;
   }
+
+  /** The same without a transaction, which would be open, and hold a connection, while ClickHouse works. */
+  async applyAtOnce(pool: Pool, events: readonly DecodedEvent[], move: Move): Promise<boolean> {
+    const { verdict, batch, touched } = encoded(events);
+    if (verdict !== null) return false;
+    await this.#inserts.add(batch);
+    faultPoint('analytics:after-insert');
+    await markAndMove(pool, this.#version, touched, move);
+    return true;
+  }
 }
 
 export const ingest = (version: number, options: IngestOptions): Consumer => {
   const { client, log, store, pool, codec, signal, logger, metrics, onMarked } = options;
   const ingester = new Ingester(client, version);
+  const told = ({ length }: readonly DecodedEvent[]): Applied => ({
+    committed: () => onMarked?.(length >= manyEvents),
+    rolledBack: () => undefined,
+  });
   return consume({
     log,
     store,
@@ -95,13 +120,8 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
     kinds,
     maxBatch: batchEvents,
     spacingMs,
-    // Marks and position are lost together, and what deletes a mark comes after both.
-    relaxed: true,
-    apply: async (tx, events) => {
-      const verdict = await ingester.apply(tx, events);
-      if (verdict !== null) return verdict;
-      return { committed: () => onMarked?.(), rolledBack: () => undefined };
-    },
+    atOnce: async (events, move) => ((await ingester.applyAtOnce(pool, events, move)) ? told(events) : null),
+    apply: async (tx, events) => (await ingester.apply(tx, events)) ?? told(events),
     ...(metrics === undefined ? {} : { metrics }),
   });
 };

@@ -20,6 +20,8 @@ const gatherMs = 20;
 const fullRows = 1_000;
 /** Above this an insert takes no further batch. */
 const mostRows = 50_000;
+/** Characters of one insert: what networks told is kept whole, and may be long. */
+const mostCharacters = 16 * 1024 * 1024;
 const insertMs = 60_000;
 
 interface Waiting {
@@ -29,6 +31,24 @@ interface Waiting {
 }
 
 const sizeOf = ({ posts, accounts }: Batch): number => posts.length + accounts.length;
+
+/** In their order, each no longer than an insert may be, but at least a row. */
+const portions = (rows: readonly Row[]): readonly (readonly Row[])[] => {
+  const all: Row[][] = [];
+  let left = 0;
+  for (const row of rows) {
+    const characters = row.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
+    const last = all.at(-1);
+    if (last === undefined || left < characters) {
+      all.push([row]);
+      left = mostCharacters - characters;
+    } else {
+      last.push(row);
+      left -= characters;
+    }
+  }
+  return all;
+};
 
 export class Inserts {
   readonly #client: ClickHouseClient;
@@ -78,8 +98,11 @@ export class Inserts {
     this.#busy = false;
   }
 
-  async #insert(table: TableName, columns: readonly string[], values: readonly Row[]): Promise<void> {
-    if (values.length === 0) return;
+  async #insert(table: TableName, columns: readonly string[], rows: readonly Row[]): Promise<void> {
+    for (const values of portions(rows)) await this.#insertOne(table, columns, values);
+  }
+
+  async #insertOne(table: TableName, columns: readonly string[], values: readonly Row[]): Promise<void> {
     await ensureTables(this.#client, this.#version);
     await asking(() =>
       this.#client.insert({

@@ -55,6 +55,13 @@ export const liveVersion = async (pool: Pool): Promise<number> => {
   return row.live;
 };
 
+/** Of one statement that makes or drops a table: a ClickHouse that hangs must not hold who asks. */
+const statementMs = 10_000;
+
+const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
+  await asking(() => client.command({ query, abort_signal: AbortSignal.timeout(statementMs) }));
+};
+
 const made = new WeakMap<ClickHouseClient, Map<number, Promise<void>>>();
 
 /**
@@ -67,7 +74,7 @@ export const ensureTables = (client: ClickHouseClient, version: number): Promise
   const before = known.get(version);
   if (before !== undefined) return before;
   const making = (async () => {
-    for (const query of createStatements(version)) await asking(() => client.command({ query }));
+    for (const query of createStatements(version)) await tell(client, query);
   })();
   known.set(version, making);
   making.catch(() => known.delete(version));
@@ -76,9 +83,7 @@ export const ensureTables = (client: ClickHouseClient, version: number): Promise
 
 export const dropTables = async (client: ClickHouseClient, version: number): Promise<void> => {
   made.get(client)?.delete(version);
-  for (const name of tableNames) {
-    await asking(() => client.command({ query: `drop table if exists ${tableOf(name, version)}` }));
-  }
+  for (const name of tableNames) await tell(client, `drop table if exists ${tableOf(name, version)}`);
 };
 
 /** How long a reader may go on with a version that is not live any more, milliseconds. The tables of it stay for longer. */
@@ -92,17 +97,19 @@ export const analyticsStore = (client: ClickHouseClient, pool: Pool): AnalyticsS
     await ensureTables(client, live);
     return live;
   };
+  const ask = (): Promise<number> => {
+    const asked = { version: version(), until: performance.now() + cachedMs };
+    known = asked;
+    asked.version.catch(() => {
+      if (known === asked) known = null;
+    });
+    return asked.version;
+  };
   return {
     client,
-    version: () => {
-      if (known === null || performance.now() > known.until) {
-        const asked = { version: version(), until: performance.now() + cachedMs };
-        known = asked;
-        asked.version.catch(() => {
-          if (known === asked) known = null;
-        });
-      }
-      return known.version;
+    version: async (gone) => {
+      const found = known === null || performance.now() > known.until ? await ask() : await known.version;
+      return found === gone ? ask() : found;
     },
   };
 };

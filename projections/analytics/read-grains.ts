@@ -74,10 +74,17 @@ export const readRollup = async (
   };
 };
 
-/** The account's own days of the window, oldest first: day, freshest snapshot, followers, figures. */
+/** The account's own days of the window, oldest first: day, freshest snapshot, followers. */
 const accountDays = (name: (table: TableName) => string): string => `
-  select day, toUnixTimestamp64Milli(observed_at), follower_count, figures
+  select day, toUnixTimestamp64Milli(observed_at), follower_count
   from ${name('account_figures_days')}
+  where ${inWindow} and account_id = {account:UUID}
+  order by day, version desc limit 1 by day`;
+
+/** What the network told of its own days of the window: freshest snapshot, figures. */
+const audienceDays = (name: (table: TableName) => string): string => `
+  select toUnixTimestamp64Milli(observed_at), figures
+  from ${name('account_audience_days')}
   where ${inWindow} and account_id = {account:UUID}
   order by day, version desc limit 1 by day`;
 
@@ -117,17 +124,20 @@ export const readAccount = async (
   window: Window,
 ): Promise<AccountRollup> => {
   const params = paramsOf(workspaceId, window, { socialAccountId: accountId });
-  const [posts, own, snapshots] = await Promise.all([
+  const [posts, own, daily, snapshots] = await Promise.all([
     readRollup(store, workspaceId, window, { socialAccountId: accountId }),
     readRows(store, accountDays, params),
+    readRows(store, audienceDays, params),
     readRows(store, demographicsNow, params),
   ]);
   const followers = new Map(own.map((cells) => [String(cells[0]), numberOf(cells[2])]));
-  const figures = own.map((cells): AccountFigures => JSON.parse(String(cells[3])));
+  const figures = daily.map((cells): AccountFigures => JSON.parse(String(cells[1])));
   const counts: readonly (number | null)[] = [...followers.values()];
   const demographics: Cell | undefined = snapshots[0]?.[0];
   return {
-    asOf: latest(posts.asOf, ...own.map((cells) => isoOf(cells[1]))),
+    // What is told of a day comes after it: only where there is nothing else that is the freshest.
+    asOf:
+      latest(posts.asOf, ...own.map((cells) => isoOf(cells[1]))) ?? latest(...daily.map((cells) => isoOf(cells[0]))),
     totals: { ...posts.totals, followerCount: counts.findLast((count) => count !== null) ?? null },
     series: posts.series.map((day) => ({ ...day, followerCount: followers.get(day.day) ?? null })),
     audience: audienceOf(figures),

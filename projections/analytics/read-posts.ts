@@ -68,8 +68,9 @@ export const readPosts = async (
   return rows.map(rowOf);
 };
 
-/** What became of a published post. */
+/** What became of a published post on one of its accounts. */
 export interface Engaged {
+  readonly postId: string;
   readonly accountId: string;
   readonly platform: Platform;
   /** ISO 8601. */
@@ -97,7 +98,7 @@ const engaged =
   ({ clientId, platforms }: Filters) =>
   (name: (table: TableName) => string): string =>
     `
-  select account_id, platform, toUnixTimestamp64Milli(published_at), ${engagement.map(columnOf).join(', ')}
+  select post_id, account_id, platform, toUnixTimestamp64Milli(published_at), ${engagement.map(columnOf).join(', ')}
   from (${newestDay(
     `post_id, target_id, account_id, platform, published_at, observed_at, ${engagement.map(columnOf).join(', ')}`,
     name('post_days'),
@@ -123,9 +124,10 @@ export const readEngaged = async (
     ...(clientId === undefined ? {} : { client: clientId }),
     ...(platforms === undefined ? {} : { platforms }),
   });
-  return rows.map(([accountId, platform, publishedAt, ...cells]) => {
+  return rows.map(([postId, accountId, platform, publishedAt, ...cells]) => {
     const figures = Object.fromEntries(engagement.map((name, at) => [name, numberOf(cells[at])])) as PostFigures;
     return {
+      postId: String(postId),
       accountId: String(accountId),
       platform: platform as Platform,
       publishedAt: isoOf(publishedAt) ?? '',

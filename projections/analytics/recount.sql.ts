@@ -39,29 +39,49 @@ select count() as n from ${tableOf('observations', days.version)}
 where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)}`;
 
 /**
- * Of every target observed on these days its last observation of each, and beside each counter the last value that was
- * known on an earlier day. A counter that a day does not tell gains nothing on it, and the next that is told gains all
- * since the last one known: so the gains of all days add up to the last value known.
+ * A counter of an observation as one number: null where it was not fetched, -1 where the network does not tell it. None is
+ * negative, and what is null the aggregates pass over: so the last one of them is the last that was fetched.
+ */
+const told = columns.map((one, bit) => `if(bitTest(fetched, ${bit}), ifNull(${one}, -1), null) as told_${one}`);
+/** What was fetched of it on the day itself. */
+const ofDay = columns.map((one, bit) => `if(bitTest(day_fetched, ${bit}), nullIf(known_${one}, -1), null)`);
+
+/**
+ * Of every target observed on these days what was fetched of it last, by the end of each, and beside each counter the last
+ * value that was known on an earlier day. A counter that a day does not tell gains nothing on it, and the next that is told
+ * gains all since the last one known: so the gains of all days add up to the last value known. No two observations of a
+ * target are of one instant, but for those that were inserted twice.
  */
 export const postDaysStatement = (days: Days, slice: number, slices: number): string => {
   const table = tableOf('observations', days.version);
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
-  const shown = [
+  const kept = [
     ...['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'account_id', 'platform'],
-    ...['published_at', 'removed_at', 'fetched', ...columns, 'more', 'observed_at'],
+    ...['published_at', 'removed_at', 'more', 'observed_at'],
   ];
   return `
-insert into ${tableOf('post_days', days.version)} (${list([...shown, ...gains, 'version'])})
-select ${list(shown)}, ${list(columns.map((one) => `${one} - ifNull(before_${one}, 0)`))}, ${days.drawn}
+insert into ${tableOf('post_days', days.version)} (${list([...kept, 'fetched', ...columns, ...gains, 'version'])})
+select ${list(kept)}, known_fetched, ${list(columns.map((one) => `nullIf(known_${one}, -1)`))},
+  ${list(columns.map((one, at) => `${ofDay[at]} - ifNull(before_${one}, 0)`))}, ${days.drawn}
 from (
-  select ${list(shown)},
-    ${list(columns.map((one) => `anyLast(${one}) over earlier as before_${one}`))}
+  select ${list(kept)}, known_fetched, day_fetched, ${list(columns.map((one) => `known_${one}`))},
+    ${list(columns.map((one) => `anyLast(nullIf(known_${one}, -1)) over earlier as before_${one}`))}
   from (
-    select ${list([...shown, 'event_id'])} from ${table}
-    where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)} ${mine}
-      and (workspace_id, target_id) in (
-        select distinct workspace_id, target_id from ${table} where ${within(days)} ${mine})
-    order by workspace_id, target_id, day, observed_at desc, event_id desc
+    select * from (
+      select ${list(kept)}, groupBitOr(fetched) over so_far as known_fetched,
+        groupBitOr(fetched) over same_day as day_fetched, max(observed_at) over same_day as newest,
+        ${list(columns.map((one) => `anyLast(told_${one}) over so_far as known_${one}`))}
+      from (
+        select ${list([...kept, 'fetched', ...told])} from ${table}
+        where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)} ${mine}
+          and (workspace_id, target_id) in (
+            select distinct workspace_id, target_id from ${table} where ${within(days)} ${mine})
+      )
+      window same_day as (partition by workspace_id, target_id, day),
+        so_far as (partition by workspace_id, target_id order by day, observed_at
+          rows between unbounded preceding and current row)
+    )
+    where observed_at = newest
     limit 1 by workspace_id, target_id, day
   )
   window earlier as (partition by workspace_id, target_id order by day rows between unbounded preceding and 1 preceding)
@@ -101,13 +121,24 @@ where ${within(days)} and version < ${days.drawn} and (${keys}) not in (
 
 const accountFigures = (days: Days): string => `
 insert into ${tableOf('account_figures_days', days.version)}
-  (workspace_id, account_id, day, client_id, platform, follower_count, figures, demographics, observed_at, version)
+  (workspace_id, account_id, day, client_id, platform, follower_count, demographics, observed_at, version)
 select workspace_id, account_id, day, client_id, platform,
-  JSONExtract(figures, 'followerCount', 'Nullable(Int64)'), figures, demographics, observed_at, ${days.drawn}
+  JSONExtract(figures, 'followerCount', 'Nullable(Int64)'), demographics, observed_at, ${days.drawn}
 from ${tableOf('account_observations', days.version)}
 where ${within(days)}
 order by workspace_id, account_id, day, observed_at desc, event_id desc
 limit 1 by workspace_id, account_id, day`;
+
+/** By the day that they are of, which is another than the one on which they were told: any. */
+const accountAudience = (days: Days): string => `
+insert into ${tableOf('account_audience_days', days.version)}
+  (workspace_id, account_id, day, client_id, platform, figures, observed_at, version)
+select workspace_id, account_id, assumeNotNull(figures_day), client_id, platform, figures, observed_at, ${days.drawn}
+from ${tableOf('account_observations', days.version)}
+where workspace_id in (${workspacesOf(days)})
+  and figures_day is not null and (workspace_id, assumeNotNull(figures_day)) in (${pairsOf(days)})
+order by workspace_id, account_id, figures_day, observed_at desc, event_id desc
+limit 1 by workspace_id, account_id, figures_day`;
 
 /** After all slices of the posts' days, whose rows of this version they add up. */
 export const grainStatements = (days: Days): readonly string[] => [
@@ -121,4 +152,5 @@ export const grainStatements = (days: Days): readonly string[] => [
   emptied(days),
   sumGrain(days, 'workspace_days', ['workspace_id', 'day', 'platform'], []),
   accountFigures(days),
+  accountAudience(days),
 ];

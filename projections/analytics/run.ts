@@ -24,6 +24,13 @@ export const announcementSeconds = 15;
 const lookMs = 1_000;
 const leastRestMs = 100;
 const mostRestMs = 30_000;
+/**
+ * While more of the log waits than a batch takes, a day that is counted now is soon marked again: rounds wait so long for
+ * the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
+ */
+const behindMs = 20_000;
+/** After this long without a batch the log's end was reached. Milliseconds. */
+const quietMs = 500;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => undefined);
@@ -39,17 +46,22 @@ const announce = async (pool: Pool, instance: string, version: number): Promise<
 /** Recounts what is marked until the signal ends it. Its own failures are not the ingester's: it says why it waits. */
 class RecountLoop {
   readonly done: Promise<void>;
+  readonly #recounter: Recounter;
   #reason: string | null = null;
   #ring: () => void = () => undefined;
+  #behind = false;
+  #heardAt = 0;
 
   constructor(version: number, { client, pool, logger, signal }: IngestOptions) {
     const recounter = new Recounter(client, pool, version);
+    this.#recounter = recounter;
     this.done = (async () => {
       while (!signal.aborted) {
+        if (this.#behind) await this.#atTheEnd(signal);
         const began = performance.now();
         let counted = 0;
         try {
-          counted = await recounter.round();
+          counted = await recounter.round(signal);
           this.#reason = null;
         } catch (error) {
           if (!isTransient(error) && !signal.aborted) logger.error({ err: error }, 'analytics: a recount failed');
@@ -65,12 +77,20 @@ class RecountLoop {
   }
 
   /** There is something to count. */
-  ring(): void {
-    this.#ring();
+  ring(behind: boolean): void {
+    this.#behind = behind;
+    this.#heardAt = performance.now();
+    if (!behind) this.#ring();
   }
 
   reason(): string | null {
-    return this.#reason;
+    return this.#reason ?? this.#recounter.trouble();
+  }
+
+  async #atTheEnd(signal: AbortSignal): Promise<void> {
+    const until = performance.now() + behindMs;
+    const waits = (now: number): boolean => this.#behind && now < until && now < this.#heardAt + quietMs;
+    while (!signal.aborted && waits(performance.now())) await pause(leastRestMs, signal);
   }
 
   async #rung(signal: AbortSignal): Promise<void> {
@@ -87,7 +107,7 @@ const runVersion = (
   options: IngestOptions,
 ): { readonly consumer: Consumer; readonly recounts: RecountLoop; readonly done: Promise<void> } => {
   const recounts = new RecountLoop(version, options);
-  const consumer = ingest(version, { ...options, onMarked: () => recounts.ring() });
+  const consumer = ingest(version, { ...options, onMarked: (behind) => recounts.ring(behind) });
   const done = Promise.all([consumer.done, recounts.done]).then(() => undefined);
   done.catch(() => undefined);
   return { consumer, recounts, done };

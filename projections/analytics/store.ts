@@ -6,20 +6,25 @@ import { type TableName, tableOf } from './tables.ts';
 /** What the analytics are read from: a ClickHouse, and the version of the tables that is live. */
 export interface AnalyticsStore {
   readonly client: ClickHouseClient;
-  readonly version: () => Promise<number>;
+  /** @param gone one whose tables were found to be gone: what was remembered is asked for anew */
+  readonly version: (gone?: number) => Promise<number>;
 }
 
-/** A read that takes longer is given up. */
+/** A read that takes longer is given up, whatever it is that takes so long. */
 const mostSeconds = 10;
 
-/** A version that was just switched, or is not made yet. */
-const unknownTable = '60';
+const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';
 
-const between = (error: unknown): never => {
-  if (error instanceof ClickHouseError && error.code === unknownTable) {
-    throw new Unavailable('The analytics tables are not there.', { cause: error });
+/** The work, or the end of its time. */
+const within = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  const over = Promise.withResolvers<never>();
+  const end = (): void => over.reject(new Unavailable('The analytics do not answer.'));
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    signal.removeEventListener('abort', end);
   }
-  throw error;
 };
 
 export type Cell = string | number | null;
@@ -30,24 +35,48 @@ export type Cell = string | number | null;
  * @param params are bound, never spliced
  * @throws Unavailable when the store is away
  */
-export const readRows = async (
-  { client, version }: AnalyticsStore,
+export const readRows = (
+  store: AnalyticsStore,
   sqlOf: (table: (name: TableName) => string) => string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<readonly (readonly Cell[])[]> => {
-  const live = await version();
-  const query = sqlOf((name) => tableOf(name, live));
-  const asked = asking(async () => {
-    const answer = await client.query({
-      query,
+  const signal = AbortSignal.timeout(mostSeconds * 1_000);
+  const read = async (version: number): Promise<readonly (readonly Cell[])[]> => {
+    // The client does not look at a signal that is over when it begins.
+    signal.throwIfAborted();
+    const answer = await store.client.query({
+      query: sqlOf((name) => tableOf(name, version)),
       query_params: { ...params },
       format: 'JSONCompactEachRow',
-      abort_signal: AbortSignal.timeout(mostSeconds * 1_000),
+      abort_signal: signal,
       clickhouse_settings: { max_execution_time: mostSeconds },
     });
-    return answer.json<readonly Cell[]>();
+    // Nor at any once the answer has begun.
+    const close = (): void => answer.close();
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      return await answer.json<readonly Cell[]>();
+    } finally {
+      signal.removeEventListener('abort', close);
+    }
+  };
+  const work = async (): Promise<readonly (readonly Cell[])[]> => {
+    const version = await store.version();
+    try {
+      return await asking(() => read(version));
+    } catch (error) {
+      if (!isUnknownTable(error)) throw error;
+      // It was dropped after a switch that we had not noticed.
+      const next = await store.version(version);
+      if (next === version) throw error;
+      return asking(() => read(next));
+    }
+  };
+  const answered = work().catch((error: unknown) => {
+    if (!isUnknownTable(error)) throw error;
+    throw new Unavailable('The analytics tables are not there.', { cause: error });
   });
-  return asked.catch(between);
+  return within(answered, signal);
 };
 
 /** Counts come as text where they are 64 bits wide. */

@@ -35,6 +35,7 @@ export const tableNames = [
   'post_days',
   'account_days',
   'account_figures_days',
+  'account_audience_days',
   'client_days',
   'workspace_days',
 ] as const;
@@ -59,13 +60,16 @@ export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('account_observations', v)} (
   workspace_id UUID, day Date, account_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
   client_id UUID, platform LowCardinality(String),
+  -- The network's own day that the daily ones of the figures are of; null: it tells none.
+  figures_day Nullable(Date),
   -- JSON of the figures and of the demographics ('' = absent), as they are in the event.
   figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
   ttl day + interval ${retentionMonths} month`,
   // In the order in which posts are listed: a page of them lies together.
-  // Lifetime figures of a post's target at the end of a day on which it was observed, and what was gained since the last such day.
+  // Lifetime figures of a post's target at the end of a day on which it was observed, each as it was fetched last, and
+  // what was gained since the last such day.
   `create table if not exists ${tableOf('post_days', v)} (
   workspace_id UUID, post_id UUID, target_id UUID, day Date,
   client_id UUID, account_id UUID, platform LowCardinality(String),
@@ -79,11 +83,17 @@ export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('account_days', v)} (
   workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String), ${sums}
 ) ${grain('workspace_id, account_id, day')}`,
-  // The account's own figures: the newest observation of the day.
+  // The account itself: the newest observation of the day.
   `create table if not exists ${tableOf('account_figures_days', v)} (
   workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String),
   follower_count Nullable(Int64),
-  figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
+  demographics String codec(ZSTD(3)),
+  observed_at DateTime64(3, 'UTC'), version UInt64
+) ${grain('workspace_id, account_id, day')}`,
+  // Its daily figures, by the network's own day that they are of: the newest that it told of it.
+  `create table if not exists ${tableOf('account_audience_days', v)} (
+  workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String),
+  figures String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, account_id, day')}`,
   `create table if not exists ${tableOf('client_days', v)} (

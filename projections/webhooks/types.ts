@@ -5,6 +5,7 @@ import { idOf, kindOf } from '#schemas/topics.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';
 import { media } from './render/media.ts';
 import { post } from './render/post.ts';
+import { refresh } from './render/refresh.ts';
 import { report } from './render/report.ts';
 import type { Source } from './render/rule.ts';
 import { target } from './render/target.ts';
@@ -35,7 +36,7 @@ interface Kind {
 }
 
 // The codec has checked each event's data against the schema that the type of its rule is derived from.
-const publishers = { workspace, client, account, post, target, media, webhook, report } as unknown as Readonly<
+const publishers = { workspace, client, account, post, target, media, webhook, refresh, report } as unknown as Readonly<
   Record<string, Kind>
 >;
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { LocalDate } from '#schemas/metrics.ts';
-import { reportFormats } from '#schemas/report.ts';
+import { exportDays, reportFormats } from '#schemas/report.ts';
 import { Maybe, paging, stamps } from './common.ts';
 
 /** Saved reports, their runs and exports, as callers see them. */
@@ -17,6 +17,8 @@ const Failure = Type.Object({ code: Type.String(), message: Type.String() });
 export const ExportQuery = Type.Object({
   format: Maybe(Type.Enum([...reportFormats], { description: 'Default: the first format of the run.' })),
 });
+
+const life = `${exportDays} days after the run was completed, or when the client that it is about is erased`;
 
 const definition = {
   id: Uuid,
@@ -49,6 +51,7 @@ const definition = {
 
 const Run = Type.Object({
   runId: Uuid,
+  name: Type.String({ description: 'Of the report when the run was asked for.' }),
   status: Type.Enum(['running', 'completed', 'failed']),
   by: Type.Enum(['schedule', 'request']),
   from: LocalDate,
@@ -60,8 +63,11 @@ const Run = Type.Object({
   bytes: Nullable(Bytes),
   sha256: Nullable(Sha256),
   exports: Type.Array(Type.Object({ format: Format, contentType: Type.String(), bytes: Bytes, sha256: Sha256 }), {
-    description: 'Empty until the run is completed.',
+    description: `Empty until the run is completed, and again when its exports are deleted: ${life}.`,
   }),
+  exportsUntil: Nullable(
+    Type.String({ ...Instant, description: 'When its exports are deleted by themselves. Null: it has none.' }),
+  ),
   startedAt: Instant,
   completedAt: Nullable(Instant),
   failure: Nullable(Failure),
@@ -71,7 +77,9 @@ const Run = Type.Object({
 export const ReportSummary = Type.Object({ ...definition, ...stamps });
 export const Report = Type.Object({
   ...definition,
-  runs: Type.Array(Run, { description: 'The newest 100, newest first.' }),
+  runs: Type.Array(Run, {
+    description: 'The newest 100, newest first. An older one is known to GET /reports/{id}/exports/{runId}.',
+  }),
   ...stamps,
 });
 
@@ -84,6 +92,7 @@ export const ReportExport = Type.Object({
     description: 'Presigned: whoever has it may read the file for 15 minutes. Ask again for another.',
   }),
   expiresAt: Instant,
+  exportsUntil: Type.String({ ...Instant, description: `The file is deleted ${life}.` }),
   contentType: Type.String(),
   bytes: Bytes,
   sha256: Sha256,

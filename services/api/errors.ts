@@ -173,11 +173,6 @@ const refusals = {
     title: 'Too many replays are running',
     about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
-  too_many_refreshes: {
-    status: 409,
-    title: 'Too many refreshes are open',
-    about: 'At most 1,000 refreshes of the figures of a workspace are open at once: wait until some are complete.',
-  },
   revision_mismatch: {
     status: 412,
     title: 'It has changed since you read it',

@@ -7,7 +7,9 @@ import { type PriorTimes, priorTimes } from './platforms/prior-times.ts';
  * against what is assumed of the network until there is enough of it.
  */
 
+/** A post as one of its accounts had it. */
 export interface ObservedPost {
+  readonly postId: string;
   readonly accountId: string;
   readonly platform: Platform;
   /** ISO 8601. */
@@ -110,16 +112,24 @@ export const bestTimes = (
   const slotOf = slotsIn(timezone);
   const told = posts.flatMap((post) => {
     const got = gotOf(post);
-    return got === null ? [] : [{ ...got, platform: post.platform, slot: slotOf(post.publishedAt) }];
+    return got === null
+      ? []
+      : [{ ...got, postId: post.postId, platform: post.platform, slot: slotOf(post.publishedAt) }];
   });
   const usual = new Map(
     [...Map.groupBy(told, ({ peers }) => peers)].map(([peers, some]) => [peers, median(some.map(({ log }) => log))]),
   );
-  // What each post got beyond the usual of its account and the prior of its network; one level explains what the one before left.
-  let left = told.map(({ peers, log, platform, slot }) => {
+  // What each post got beyond the usual of its account and the prior of its network.
+  const beyonds = told.map(({ postId, peers, log, platform, slot }) => {
     const beyond = Math.max(-mostLog, Math.min(mostLog, log - (usual.get(peers) ?? log)));
-    return { slot, beyond: beyond - logMean([priorTimes[platform]], slot) };
+    return { postId, slot, beyond: beyond - logMean([priorTimes[platform]], slot) };
   });
+  // A post that went out on many accounts at once is one post: its luck is the same everywhere. One level explains what
+  // the one before left.
+  let left = [...Map.groupBy(beyonds, ({ postId, slot }) => `${slot} ${postId}`).values()].map((targets) => ({
+    slot: targets[0]?.slot ?? 0,
+    beyond: targets.reduce((sum, { beyond }) => sum + beyond, 0) / targets.length,
+  }));
   const levels = [
     { halfAt: half.hour, groupOf: (slot: number) => slot % 24 },
     { halfAt: half.weekday, groupOf: (slot: number) => Math.floor(slot / 24) },

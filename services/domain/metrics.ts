@@ -13,6 +13,8 @@ type AccountObservation = Extract<AccountMetricsEvent, { type: 'AccountMetricsOb
 export interface TargetMetricsState {
   /** The newest one, whose `platformRemovedAt` says whether it is the final one. */
   readonly last: TargetObservation | null;
+  /** Each as it was fetched last: what a later look did not ask for is not lost. */
+  readonly figures: TargetObservation['figures'];
 }
 
 export interface TargetMetricsCommand {
@@ -35,12 +37,12 @@ const newer = (one: { readonly observedAt: string }, last: { readonly observedAt
 
 export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, TargetMetricsEvent> = {
   kind: 'targetmetrics',
-  initial: { last: null },
+  initial: { last: null, figures: {} },
   decide: ({ observation }, { last }) => {
     const final = last !== null && last.platformRemovedAt !== null;
     return !final && newer(observation, last) ? [{ type: 'TargetMetricsObserved', data: observation }] : [];
   },
-  evolve: (_state, { data }) => ({ last: data }),
+  evolve: ({ figures }, { data }) => ({ last: data, figures: { ...figures, ...data.figures } }),
 };
 
 export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand, AccountMetricsEvent> = {

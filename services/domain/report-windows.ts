@@ -74,3 +74,18 @@ export const nextInstant = (schedule: Schedule, timezone: string, after: string)
     day = day.add({ days: 1 });
   }
 };
+
+/** More than lies between two instants of any schedule, milliseconds. */
+const longestGapMs = 62 * 86_400_000;
+
+/** The last instant after `after`, and not after `until`, at which it runs. Null: there is none. */
+export const lastInstant = (schedule: Schedule, timezone: string, after: string, until: string): string | null => {
+  const end = Date.parse(until);
+  let last: string | null = null;
+  let next = new Date(Math.max(Date.parse(after), end - longestGapMs)).toISOString();
+  for (;;) {
+    next = nextInstant(schedule, timezone, next);
+    if (Date.parse(next) > end) return last;
+    last = next;
+  }
+};

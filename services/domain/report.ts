@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
+import { exportDays, type ReportDefinition, type ReportEvent, type ReportFormat } from '#schemas/report.ts';
 import { type Decider, Rejection } from './decider.ts';
+import { wrongOf } from './report-rules.ts';
 import { dayOf, windowOf } from './report-windows.ts';
 
 /**
@@ -14,9 +15,16 @@ export type ReportExport = ReportEventData<'ReportRunCompleted'>['exports'][numb
 export type ReportRun = ReportEventData<'ReportRunRequested'> & {
   /** ISO 8601. */
   readonly requestedAt: string;
+  /** As the report was defined when it was asked for: a later definition does not change what a run is about. */
+  readonly about: Pick<ReportDefinition, 'name' | 'kind' | 'filters'>;
 } & (
     | { readonly status: 'open' }
-    | { readonly status: 'completed'; readonly asOf: string | null; readonly exports: readonly ReportExport[] }
+    | {
+        readonly status: 'completed';
+        readonly asOf: string | null;
+        readonly exports: readonly ReportExport[];
+        readonly completedAt: string;
+      }
     | { readonly status: 'failed'; readonly code: string; readonly message: string }
   );
 
@@ -25,6 +33,8 @@ export type ReportState =
   | {
       readonly status: 'live' | 'removed';
       readonly definition: ReportDefinition;
+      /** Since when its schedule is what it is: no instant before it was ever promised. */
+      readonly scheduledSince: string;
       /** By id, in the order they were asked for. */
       readonly runs: ReadonlyMap<string, ReportRun>;
     };
@@ -43,25 +53,15 @@ export type ReportCommand =
     }
   | ({ readonly type: 'Complete' } & ReportEventData<'ReportRunCompleted'>)
   | ({ readonly type: 'Fail' } & ReportEventData<'ReportRunFailed'>)
+  /** Of a client that is archived or erased. What is about another one meanwhile goes on. */
+  | { readonly type: 'EndSchedule'; readonly clientId: string }
   | { readonly type: 'Remove' };
 
-const missing = (): Rejection => new Rejection('not_found', 'There is no such report.');
+/** When the exports of a run are deleted, ISO 8601. */
+export const exportsEndAt = (completedAt: string): string =>
+  new Date(Date.parse(completedAt) + exportDays * 86_400_000).toISOString();
 
-/** What a schema cannot say. Null: nothing is wrong. */
-const wrongOf = ({ kind, filters, schedule }: ReportDefinition): { path: string; message: string } | null => {
-  const { clientId, socialAccountId, platform } = filters;
-  if (kind === 'client' && clientId === null) return { path: '/filters/clientId', message: 'must name the client' };
-  if (kind === 'account' && socialAccountId === null)
-    return { path: '/filters/socialAccountId', message: 'must name the account' };
-  if (kind === 'account' && platform !== null)
-    return { path: '/filters/platform', message: 'must be null: the account has one network' };
-  if (schedule === null) return null;
-  if ((schedule.every === 'week') !== (schedule.weekday !== null))
-    return { path: '/schedule/weekday', message: 'must be given of a weekly schedule, and of no other' };
-  if ((schedule.every === 'month') !== (schedule.dayOfMonth !== null))
-    return { path: '/schedule/dayOfMonth', message: 'must be given of a monthly schedule, and of no other' };
-  return null;
-};
+const missing = (): Rejection => new Rejection('not_found', 'There is no such report.');
 
 const decide = (command: ReportCommand, state: ReportState): readonly ReportEvent[] => {
   switch (command.type) {
@@ -98,6 +98,12 @@ const decide = (command: ReportCommand, state: ReportState): readonly ReportEven
       const { type: _, ...data } = command;
       return isOpen(state, data.runId) ? [{ type: 'ReportRunFailed', data }] : [];
     }
+    case 'EndSchedule': {
+      if (state.status !== 'live' || state.definition.schedule === null) return [];
+      const { definition } = state;
+      if (definition.filters.clientId !== command.clientId) return [];
+      return [{ type: 'ReportDefined', data: { definition: { ...definition, schedule: null } } }];
+    }
     case 'Remove':
       return state.status === 'live' ? [{ type: 'ReportRemoved', data: {} }] : [];
   }
@@ -116,16 +122,24 @@ const evolve: Decider<ReportState, ReportCommand, ReportEvent>['evolve'] = (stat
   switch (event.type) {
     case 'ReportDefined': {
       const { definition } = event.data;
-      return { status: 'live', definition, runs: state.status === 'none' ? new Map() : state.runs };
+      if (state.status === 'none')
+        return { status: 'live', definition, scheduledSince: fact.occurredAt, runs: new Map() };
+      const same = isDeepStrictEqual(state.definition.schedule, definition.schedule);
+      return { ...state, status: 'live', definition, scheduledSince: same ? state.scheduledSince : fact.occurredAt };
     }
     case 'ReportRunRequested': {
       if (state.status === 'none' || state.runs.has(event.data.runId)) return state;
-      const run: ReportRun = { ...event.data, requestedAt: fact.occurredAt, status: 'open' };
+      const { name, kind, filters } = state.definition;
+      const about = { name, kind, filters };
+      const run: ReportRun = { ...event.data, requestedAt: fact.occurredAt, about, status: 'open' };
       return { ...state, runs: new Map(state.runs).set(run.runId, run) };
     }
     case 'ReportRunCompleted': {
       const { runId, asOf, exports } = event.data;
-      return ended(state, runId, (run) => ({ ...run, status: 'completed', asOf, exports }));
+      return ended(state, runId, (run) => {
+        const completedAt = fact.occurredAt;
+        return { ...run, status: 'completed', asOf, exports, completedAt };
+      });
     }
     case 'ReportRunFailed': {
       const { runId, code, message } = event.data;

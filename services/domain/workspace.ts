@@ -2,13 +2,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { type Decider, Rejection } from './decider.ts';
 
-/**
- * An agency. Its law: at least one Owner stays; the sandbox twin has no members of its own; a refresh of figures is
- * requested once and completed once.
- */
-
-/** Of refreshes under way, and of those remembered after their end. */
-const mostRefreshes = 1_000;
+/** An agency. Its law: at least one Owner stays; the sandbox twin has no members of its own. */
 
 export type WorkspaceState =
   | { readonly status: 'none' }
@@ -19,12 +13,6 @@ export type WorkspaceState =
       readonly mode: Mode;
       readonly twinOf: string | null;
       readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
-      /** Ids of refreshes of figures. */
-      readonly refreshes: {
-        readonly open: readonly string[];
-        /** The latest ones, oldest first: whoever repeats such a request asks for nothing. */
-        readonly done: readonly string[];
-      };
     };
 
 export type WorkspaceCommand =
@@ -38,14 +26,7 @@ export type WorkspaceCommand =
   | { readonly type: 'ChangeProfile'; readonly name: string; readonly timezone: string }
   | { readonly type: 'AddMember'; readonly memberId: string; readonly name: string; readonly role: Role }
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
-  | { readonly type: 'RemoveMember'; readonly memberId: string }
-  | { readonly type: 'RequestRefresh'; readonly refreshId: string; readonly accountIds: readonly string[] }
-  | {
-      readonly type: 'CompleteRefresh';
-      readonly refreshId: string;
-      readonly accountIds: readonly string[];
-      readonly failedAccountIds: readonly string[];
-    };
+  | { readonly type: 'RemoveMember'; readonly memberId: string };
 
 type Created = Extract<WorkspaceState, { status: 'created' }>;
 
@@ -105,40 +86,12 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       }
       return [{ type: 'MemberRemoved', data: { memberId: command.memberId } }];
     }
-    case 'RequestRefresh': {
-      const { refreshId, accountIds } = command;
-      const { open, done } = created(state).refreshes;
-      if (open.includes(refreshId) || done.includes(refreshId)) return [];
-      if (open.length >= mostRefreshes) {
-        throw new Rejection(
-          'too_many_refreshes',
-          `At most ${mostRefreshes} refreshes of a workspace are open at once.`,
-        );
-      }
-      const requested: WorkspaceEvent = {
-        type: 'AnalyticsRefreshRequested',
-        data: { refreshId, accountIds: [...accountIds] },
-      };
-      if (accountIds.length > 0) return [requested];
-      // Of nothing: nobody would hear of an account that was tried.
-      return [requested, { type: 'AnalyticsRefreshed', data: { refreshId, accountIds: [], failedAccountIds: [] } }];
-    }
-    case 'CompleteRefresh': {
-      const { refreshId, accountIds, failedAccountIds } = command;
-      if (!created(state).refreshes.open.includes(refreshId)) return [];
-      return [
-        {
-          type: 'AnalyticsRefreshed',
-          data: { refreshId, accountIds: [...accountIds], failedAccountIds: [...failedAccountIds] },
-        },
-      ];
-    }
   }
 };
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {}, refreshes: { open: [], done: [] } };
+    return { status: 'created', ...event.data, members: {} };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -158,15 +111,6 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
     case 'MemberRemoved': {
       const { [event.data.memberId]: _removed, ...members } = state.members;
       return { ...state, members };
-    }
-    case 'AnalyticsRefreshRequested': {
-      const { open, done } = state.refreshes;
-      return { ...state, refreshes: { open: [...open, event.data.refreshId], done } };
-    }
-    case 'AnalyticsRefreshed': {
-      const { refreshId } = event.data;
-      const open = state.refreshes.open.filter((id) => id !== refreshId);
-      return { ...state, refreshes: { open, done: [...state.refreshes.done, refreshId].slice(-mostRefreshes) } };
     }
   }
 };

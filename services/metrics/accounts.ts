@@ -3,6 +3,7 @@ import type { DecodedEvent } from '#runtime/codec.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import { idOf } from '#schemas/topics.ts';
 import { nextNight } from './schedule.ts';
+import { settle } from './waiting.ts';
 
 /** Which accounts can be asked, and when the first of each one's jobs is due. */
 
@@ -67,25 +68,30 @@ export const hearAccount = async (tx: PoolClient, event: DecodedEvent): Promise<
 
 interface Zoned {
   readonly timezone: string | null;
+  readonly closed: boolean;
   readonly now: Date;
 }
 
 export const zoneOf = async (
   tx: PoolClient,
   accountId: string,
-): Promise<{ readonly timezone: string; readonly now: number }> => {
+): Promise<{ readonly timezone: string; readonly closed: boolean; readonly now: number }> => {
   const { rows } = await tx.query<Zoned>(
-    `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, now() as now from ops.metrics_accounts a
+    `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, coalesce(c.closed, false) as closed,
+       now() as now
+     from ops.metrics_accounts a
      left join ops.metrics_zones c on c.id = a.client_id left join ops.metrics_zones w on w.id = a.workspace_id
      where a.account_id = $1`,
     [accountId],
   );
-  return { timezone: rows[0]?.timezone ?? 'UTC', now: rows[0]?.now.getTime() ?? Date.now() };
+  const [row] = rows;
+  return { timezone: row?.timezone ?? 'UTC', closed: row?.closed ?? false, now: row?.now.getTime() ?? Date.now() };
 };
 
 const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: string): Promise<void> => {
   await lockAccounts(tx, [accountId]);
-  const { timezone, now } = await zoneOf(tx, accountId);
+  const { timezone, closed, now } = await zoneOf(tx, accountId);
+  if (closed) return;
   await tx.query(
     `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at) values ($1, 'account', $2, $1, $3)
      on conflict (id) do nothing`,
@@ -96,8 +102,14 @@ const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: strin
 
 /** Whoever waits for it waits no longer. */
 const leave = async (tx: PoolClient, accountId: string): Promise<void> => {
-  await tx.query('update ops.metrics_refreshes set failed = true, done = true where account_id = $1 and not done', [
-    accountId,
-  ]);
+  await lockAccounts(tx, [accountId]);
   await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
+  await settle(tx, [accountId], true);
+};
+
+/** Of accounts that are locked: nothing of them is asked any more. */
+export const forget = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
+  await tx.query('delete from ops.metrics_jobs where account_id = any($1::uuid[])', [accountIds]);
+  await recount(tx, accountIds);
+  await settle(tx, accountIds, true);
 };

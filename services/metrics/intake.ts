@@ -4,13 +4,15 @@ import type { DecodedEvent } from '#runtime/codec.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import type { ClientEvent } from '#schemas/client.ts';
+import type { RefreshEvent } from '#schemas/refresh.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
-import { ensureAccounts, hearAccount, lockAccounts, recount, zoneOf } from './accounts.ts';
+import { ensureAccounts, forget, hearAccount, lockAccounts, recount, zoneOf } from './accounts.ts';
 import type { SourceOf } from './deps.ts';
 import { hearRefresh } from './refreshes.ts';
 import { type Cadence, nextLook } from './schedule.ts';
+import { settle } from './waiting.ts';
 
 /**
  * What is heard of: whose nights are when, which accounts can be asked, which posts are out. Rows and position move in
@@ -18,13 +20,14 @@ import { type Cadence, nextLook } from './schedule.ts';
  */
 
 export const metricsGroup = 'metrics';
-export const heardKinds = ['target', 'account', 'client', 'workspace'] as const;
-export const heardTypes: readonly (TargetEvent | AccountEvent | ClientEvent | WorkspaceEvent)['type'][] = [
-  ...(['TargetPublished', 'TargetOutcomeSettled', 'TargetRemovedOnPlatform'] as const),
-  ...(['AccountConnected', 'AccountReauthorized', 'AccountReauthRequired', 'AccountDisconnected'] as const),
-  ...(['ClientCreated', 'ClientUpdated'] as const),
-  ...(['WorkspaceCreated', 'WorkspaceProfileChanged', 'AnalyticsRefreshRequested'] as const),
-];
+export const heardKinds = ['target', 'account', 'client', 'workspace', 'refresh'] as const;
+export const heardTypes: readonly (TargetEvent | AccountEvent | ClientEvent | WorkspaceEvent | RefreshEvent)['type'][] =
+  [
+    ...(['TargetPublished', 'TargetOutcomeSettled', 'TargetRemovedOnPlatform'] as const),
+    ...(['AccountConnected', 'AccountReauthorized', 'AccountReauthRequired', 'AccountDisconnected'] as const),
+    ...(['ClientCreated', 'ClientUpdated', 'ClientArchived', 'ClientErased'] as const),
+    ...(['WorkspaceCreated', 'WorkspaceProfileChanged', 'AnalyticsRefreshRequested'] as const),
+  ];
 
 export interface IntakeDeps {
   readonly store: DomainStore;
@@ -37,7 +40,8 @@ export const hear = async (tx: PoolClient, events: readonly DecodedEvent[], deps
   await lockAll(tx, events, out);
   for (const event of events) {
     const kind = kindOf(event.stream);
-    if (kind === 'workspace') await hearWorkspace(tx, event, deps);
+    if (kind === 'workspace') await hearWorkspace(tx, event);
+    else if (kind === 'refresh') await hearRefresh(tx, event, deps);
     else if (kind === 'client') await hearClient(tx, event);
     else if (kind === 'account') await hearAccount(tx, event);
     else if (event.type === 'TargetRemovedOnPlatform') await hearGone(tx, event);
@@ -83,10 +87,12 @@ const lockAll = async (
     else if (type === 'AnalyticsRefreshRequested') named.push(...(data.accountIds as string[]));
   }
   const gone = events.flatMap((one) => (one.type === 'TargetRemovedOnPlatform' ? [idOf(one.stream)] : []));
-  if (gone.length > 0) {
+  const closed = events.flatMap((one) => (closes(one) ? [idOf(one.stream)] : []));
+  if (gone.length + closed.length > 0) {
     const { rows } = await tx.query<{ id: string }>(
-      'select account_id as id from ops.metrics_jobs where id = any($1::uuid[])',
-      [gone],
+      `select account_id as id from ops.metrics_jobs where id = any($1::uuid[])
+       union select account_id from ops.metrics_accounts where client_id = any($2::uuid[])`,
+      [gone, closed],
     );
     named.push(...rows.map(({ id }) => id));
   }
@@ -102,28 +108,49 @@ const tellZone = (tx: PoolClient, id: string, timezone: string | null, revision:
     [id, timezone, revision],
   );
 
-const hearWorkspace = async (tx: PoolClient, event: DecodedEvent, deps: IntakeDeps): Promise<void> => {
+const hearWorkspace = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { type, data } = { type: event.type, data: event.data } as unknown as WorkspaceEvent;
-  if (type === 'WorkspaceCreated' || type === 'WorkspaceProfileChanged') {
-    await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
-  } else if (type === 'AnalyticsRefreshRequested') await hearRefresh(tx, event, data, deps);
+  if (type !== 'WorkspaceCreated' && type !== 'WorkspaceProfileChanged') return;
+  await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
 };
 
+const closes = ({ type }: Pick<DecodedEvent, 'type'>): boolean => type === 'ClientArchived' || type === 'ClientErased';
+
 const hearClient = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+  if (closes(event)) return hearClosed(tx, event);
   const { type, data } = { type: event.type, data: event.data } as unknown as ClientEvent;
   if (type !== 'ClientCreated' && type !== 'ClientUpdated') return;
   if (data.timezone !== undefined) await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
 };
 
+/** Nothing of it is asked any more; what was observed stays. An account that is heard of later has no jobs made. */
+const hearClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promise<void> => {
+  const clientId = idOf(stream);
+  await tx.query(
+    `insert into ops.metrics_zones (id, revision, closed) values ($1, -1, true)
+     on conflict (id) do update set closed = true`,
+    [clientId],
+  );
+  const { rows } = await tx.query<{ id: string }>(
+    'select account_id as id from ops.metrics_accounts where client_id = $1 order by account_id for update',
+    [clientId],
+  );
+  const ids = rows.map(({ id }) => id);
+  await forget(tx, ids);
+  if (type === 'ClientErased') {
+    await tx.query('delete from ops.metrics_parked where account_id = any($1::uuid[])', [ids]);
+  }
+};
+
+/** Whoever found it gone may have died before it could say that what was wanted of it was tried. */
 const hearGone = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
     'delete from ops.metrics_jobs where id = $1 returning account_id as id',
     [idOf(event.stream)],
   );
-  await recount(
-    tx,
-    rows.map(({ id }) => id),
-  );
+  const accountIds = rows.map(({ id }) => id);
+  await recount(tx, accountIds);
+  await settle(tx, accountIds, false);
 };
 
 const hearOut = async (
@@ -134,10 +161,11 @@ const hearOut = async (
 ): Promise<void> => {
   // Without its id the network cannot be asked for it.
   if (out === undefined || out.externalId === '') return;
-  const { accountId, platform, postId, externalId } = out;
-  const { timezone, now } = await zoneOf(tx, accountId);
+  const { accountId, postId, externalId } = out;
+  const { timezone, closed, now } = await zoneOf(tx, accountId);
+  if (closed) return;
   const publishedAt = Date.parse(out.publishedAt);
-  const look = nextLook({ publishedAt, platform, use: null, accountId, timezone }, now, cadence);
+  const look = nextLook({ publishedAt, use: null, accountId, timezone }, now, cadence);
   if (look === null) return;
   await tx.query(
     `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, post_id, external_id, published_at)

@@ -2,8 +2,9 @@ import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/consume.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
-import { lockAccounts, recount } from './accounts.ts';
+import { forget, lockAccounts, recount } from './accounts.ts';
 import type { Network } from './deps.ts';
+import { settle } from './waiting.ts';
 
 /**
  * What is to be asked, and when: a row for each account and for each of its posts. An account says when the first of
@@ -30,6 +31,8 @@ export interface Job {
   readonly failures: number;
   /** By the network's clock. */
   readonly goneAt: Date | null;
+  /** Of its stream of observations, the last that was seen; null: none was. */
+  readonly seenRevision: number | null;
 }
 
 /** An account whose turn it is, and some of what is due of it. */
@@ -37,6 +40,8 @@ export interface Turn extends DueAccount {
   readonly clientId: string;
   readonly platform: Platform;
   readonly network: Network;
+  /** How often in a row its network said that it is asked too much. */
+  readonly limits: number;
   /** Of its nights. */
   readonly timezone: string | null;
   /** Of the workspace; null: not heard of yet. */
@@ -56,6 +61,14 @@ export interface Tried {
   /** Times in a row that it did not answer. */
   readonly failures: number;
   readonly goneAt: Date | null;
+  /** Of its stream, now; null: as it was. */
+  readonly seenRevision: number | null;
+}
+
+/** Until then the account is left alone; `limited`: because it is asked too much. */
+export interface Rest {
+  readonly until: Date;
+  readonly limited: boolean;
 }
 
 /** What a network told and no figures can be. */
@@ -69,17 +82,40 @@ export interface Parked {
 /** Posts in one call. */
 export const mostPosts = 50;
 
+/**
+ * NOTE: `not in` over a subquery is always hashed; an anti join is planned by the lease table's statistics, which never
+ * keep up.
+ */
+const free = `connected and next_at <= now() and (not_before is null or not_before <= now())
+  and account_id::text not in (
+    select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))`;
+
 const dueSql = `
-select account_id as "accountId", workspace_id as "workspaceId" from (
-  select account_id, workspace_id, next_at, row_number() over (partition by workspace_id order by next_at, account_id) as turn
-  from ops.metrics_accounts
-  where connected and next_at <= now() and (not_before is null or not_before <= now())
-    and account_id::text not in (
-      select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))
-) due where turn <= $2 order by turn, next_at`;
+select account_id as "accountId", workspace_id as "workspaceId" from ops.metrics_accounts
+where ${free} order by next_at limit $2`;
+
+/** Workspace after workspace by the index, and the first few of each. */
+const fairSql = `
+with recursive w (id) as (
+  (select workspace_id from ops.metrics_accounts where connected order by workspace_id limit 1)
+  union all
+  select (
+    select a.workspace_id from ops.metrics_accounts a where a.connected and a.workspace_id > w.id
+    order by a.workspace_id limit 1)
+  from w where w.id is not null
+)
+select due.account_id as "accountId", due.workspace_id as "workspaceId"
+from w cross join lateral (
+  select account_id, workspace_id, next_at from ops.metrics_accounts
+  where workspace_id = w.id and ${free} order by next_at limit $2
+) due
+where w.id is not null order by due.next_at`;
+
+/** So many due accounts are looked through; with more of them due nobody's are to stand behind all of somebody else's. */
+const fewDue = 500;
 
 const turnSql = `
-select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network,
+select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
   coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
   date_trunc('milliseconds', now()) as now
 from ops.metrics_accounts a
@@ -89,15 +125,16 @@ where a.account_id = $1 and a.connected`;
 
 const jobsSql = `
 select id, kind, due_at as "dueAt", post_id as "postId", external_id as "externalId", published_at as "publishedAt",
-  use, has_video as "hasVideo", failures, gone_at as "goneAt"
+  use, has_video as "hasVideo", failures, gone_at as "goneAt", seen_revision as "seenRevision"
 from ops.metrics_jobs where account_id = $1 and due_at <= now() order by kind, due_at limit $2`;
 
 const triedSql = `
 update ops.metrics_jobs j
 set due_at = t.due_at, failures = t.failures, gone_at = t.gone_at, wanted = false,
+  seen_revision = coalesce(t.seen_revision, j.seen_revision),
   told_at = case when t.told then now() else j.told_at end
-from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::bool[], $5::int[], $6::timestamptz[])
-  as t (id, was_due, due_at, told, failures, gone_at)
+from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::bool[], $5::int[], $6::timestamptz[], $7::int[])
+  as t (id, was_due, due_at, told, failures, gone_at, seen_revision)
 where j.id = t.id and j.due_at = t.was_due and t.due_at is not null`;
 
 const doneSql = `
@@ -111,10 +148,13 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Workspaces in turns. */
+  /** Those that are due first, and of each workspace some. */
   async due(leaseKind: string, ofEach: number): Promise<readonly DueAccount[]> {
-    return (await this.#pool.query<DueAccount>({ name: 'metrics-due', text: dueSql, values: [leaseKind, ofEach] }))
-      .rows;
+    const few = { name: 'metrics-due', text: dueSql, values: [leaseKind, fewDue] };
+    const { rows } = await this.#pool.query<DueAccount>(few);
+    if (rows.length < fewDue) return rows;
+    const fair = { name: 'metrics-due-fair', text: fairSql, values: [leaseKind, ofEach] };
+    return (await this.#pool.query<DueAccount>(fair)).rows;
   }
 
   /** Null: it is not connected any more. */
@@ -132,14 +172,14 @@ export class Jobs {
   }
 
   /**
-   * A job that somebody made due anew meanwhile is left to its new time: it is asked once more. `notBefore`: until then
-   * the account is left alone, and whoever waits for the rest of its posts waits no longer.
+   * A job that somebody made due anew meanwhile is left to its new time: it is asked once more. While the account
+   * rests, whoever waits for its other posts waits no longer.
    */
   async tried(
     { accountId, workspaceId, platform }: Turn,
     tried: readonly Tried[],
     parked: readonly Parked[],
-    notBefore: Date | null,
+    rest: Rest | null,
   ): Promise<void> {
     await inTransaction(this.#pool, async (tx) => {
       await lockAccounts(tx, [accountId]);
@@ -163,21 +203,30 @@ export class Jobs {
         tried.map(({ told }) => told),
         tried.map(({ failures }) => failures),
         tried.map(({ goneAt }) => goneAt),
+        tried.map(({ seenRevision }) => seenRevision),
       ]);
       const done = tried.filter(({ dueAt }) => dueAt === null);
       await tx.query(doneSql, [done.map(({ job }) => job.id), done.map(({ job }) => job.dueAt)]);
-      if (notBefore !== null) {
-        await tx.query('update ops.metrics_accounts set not_before = $2 where account_id = $1', [accountId, notBefore]);
+      await tx.query(
+        `update ops.metrics_accounts set not_before = coalesce($2, not_before),
+           limits = case when $3 then limits + 1 else 0 end
+         where account_id = $1`,
+        [accountId, rest?.until ?? null, rest?.limited ?? false],
+      );
+      if (rest !== null) {
         await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
       }
       await recount(tx, [accountId]);
-      const failed = notBefore !== null || tried.some((one) => one.failed);
-      await tx.query(
-        `update ops.metrics_refreshes set failed = failed or $2,
-           done = not exists (select 1 from ops.metrics_jobs j where j.account_id = $1 and j.wanted)
-         where account_id = $1 and not done`,
-        [accountId, failed],
-      );
+      await settle(tx, [accountId], rest !== null || tried.some((one) => one.failed));
+      return { commit: true, result: null };
+    });
+  }
+
+  /** Its client is archived or erased. */
+  async forget(accountId: string): Promise<void> {
+    await inTransaction(this.#pool, async (tx) => {
+      await lockAccounts(tx, [accountId]);
+      await forget(tx, [accountId]);
       return { commit: true, result: null };
     });
   }

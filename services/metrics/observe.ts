@@ -1,18 +1,18 @@
 import type { Json } from '#contracts/ports/platform.ts';
-import type { MetricsAnswer } from '#contracts/ports/platform-metrics.ts';
+import type { AccountMetricsAnswer, MetricsAnswer } from '#contracts/ports/platform-metrics.ts';
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
-import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
+import { type CommandContext, type DomainStore, foldEvents, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/well-formed.ts';
 import type { Job, Turn } from './jobs.ts';
-import { dayOf } from './schedule.ts';
+import { dayOf, storyEndsMs } from './schedule.ts';
 
 /**
  * From what a network told of one post, or of the account, to its stream. What is observed is named by the job and the
@@ -20,11 +20,14 @@ import { dayOf } from './schedule.ts';
  */
 
 export type Seen =
-  | { readonly kind: 'told' }
+  /** `revision`: of its stream, now. */
+  | { readonly kind: 'told'; readonly revision: number }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
   /** It seems to be gone since then, by the network's clock: that is said when it is so on a later look. */
   | { readonly kind: 'perhaps gone'; readonly goneAt: Date }
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'gone' }
+  /** A story whose day is over: its figures stay as they are. */
+  | { readonly kind: 'expired' };
 
 export interface Observing {
   readonly store: DomainStore;
@@ -35,6 +38,8 @@ export interface Observing {
   /** Adapter and version. */
   readonly source: string;
   readonly goneMs: number;
+  /** The network's clock may be so far ahead of ours, milliseconds; null: as far as it likes. */
+  readonly mostAheadMs: number | null;
 }
 
 /** Of what a network told, bytes as JSON: an event must stay storable. */
@@ -55,23 +60,39 @@ export const contextOf = ({ workspaceId, now }: Turn, job: Job): CommandContext 
 
 const causeOf = ({ id, dueAt }: Job): string => uuidv5(id, dueAt.toISOString());
 
-type Told = Extract<MetricsAnswer, { kind: 'told' | 'removed' }>;
+type Told = Extract<MetricsAnswer, { kind: 'told' }>;
+type ToldOfAccount = Extract<AccountMetricsAnswer, { kind: 'told' }>;
+export type Telling = Told | ToldOfAccount | Extract<MetricsAnswer, { kind: 'removed' }>;
 
-export const observe = async (observing: Observing, job: Job, answer: Told): Promise<Seen> => {
+export const observe = async (observing: Observing, job: Job, answer: Telling): Promise<Seen> => {
   const observedAt = wellFormedInstant(answer.observedAt);
   if (observedAt === null) return { kind: 'nonsense', reason: 'its clock tells no instant', raw: answer.raw };
+  const wrong = untimely(observing, job, Date.parse(observedAt));
+  if (wrong !== null) return { kind: 'nonsense', reason: wrong, raw: answer.raw };
   if (Buffer.byteLength(JSON.stringify(answer.raw)) > mostRaw) {
     return { kind: 'nonsense', reason: `the answer has more than ${mostRaw} bytes`, raw: answer.raw };
   }
   const raw = wellFormedJson(answer.raw);
   try {
     if (answer.kind === 'removed') return await observeGone(observing, job, observedAt, raw);
-    return await (job.kind === 'account' ? observeAccount : observePost)(observing, job, observedAt, raw);
+    if (job.kind === 'post') return await observePost(observing, job, observedAt, raw, answer as Told);
+    return await observeAccount(observing, job, observedAt, raw, answer as ToldOfAccount);
   } catch (error) {
     // What was told passed for figures, and does not fit our language all the same.
     if (error instanceof InvalidEvent) return { kind: 'nonsense', reason: error.message.slice(0, 500), raw };
     throw error;
   }
+};
+
+const dayMs = 24 * 3_600_000;
+/** No network tells of days before, milliseconds. */
+const longestAgoMs = 800 * dayMs;
+
+/** What is observed once is never older than the next: one wrong clock would silence a post for good. */
+const untimely = ({ turn, mostAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
+  if (publishedAt !== null && observedAt < publishedAt.getTime() - dayMs) return 'its clock is before the publication';
+  if (mostAheadMs !== null && observedAt > turn.now.getTime() + mostAheadMs) return 'its clock is ahead of ours';
+  return null;
 };
 
 const about = ({ turn, timezone, source }: Observing, observedAt: string, raw: Json) => ({
@@ -93,47 +114,94 @@ const aboutPost = (job: Job) => ({
 
 class Observed extends Error {}
 
+type Of<State, Command> = Decider<State, Command, { readonly type: string; readonly data: unknown }>;
+
+/** The last event that was seen, and those after it: all that the next one depends on. */
+const newest = async <State, Command>(
+  store: DomainStore,
+  decider: Of<State, Command>,
+  { id, seenRevision }: Job,
+): Promise<Loaded<State>> => {
+  const events = await store.readStream(`${decider.kind}-${id}`, undefined, seenRevision ?? 0);
+  return { state: foldEvents(decider, events), revision: events.at(-1)?.revision ?? -1, events };
+};
+
+/** Returns the stream's revision. */
 const append = async <State, Command>(
   { store, turn, lease }: Observing,
   job: Job,
-  decider: Decider<State, Command, { readonly type: string; readonly data: unknown }>,
-  command: (state: State) => Command,
-): Promise<void> => {
-  const stream = `${decider.kind}-${job.id}`;
-  const loaded = await store.load(decider, job.id);
-  const eventId = uuidv5(causeOf(job), stream);
+  decider: Of<State, Command>,
+  command: Command,
+  loaded: Loaded<State>,
+): Promise<number> => {
+  const eventId = uuidv5(causeOf(job), `${decider.kind}-${job.id}`);
+  let known = loaded.revision;
   try {
-    await execute(store, decider, job.id, command(loaded.state), contextOf(turn, job), {
+    const { revision } = await execute(store, decider, job.id, command, contextOf(turn, job), {
       loaded,
       ...(job.postId === null ? {} : { partitionKey: job.postId }),
-      guard: ({ events }) => {
+      guard: ({ events, revision: at }) => {
+        known = at;
         if (events.some(({ id }) => id === eventId)) throw new Observed();
         if (!lease.isHeld()) throw new LeaseLost(lease.id);
       },
     });
+    return revision;
   } catch (error) {
     if (!(error instanceof Observed)) throw error;
+    return known;
   }
 };
 
-const observePost = async (observing: Observing, job: Job, observedAt: string, raw: Json): Promise<Seen> => {
+const observePost = async (
+  observing: Observing,
+  job: Job,
+  observedAt: string,
+  raw: Json,
+  { fields }: Told,
+): Promise<Seen> => {
   const { platform } = observing.turn;
   const { use, hasVideo } = job;
-  const mapped = postFiguresOf(platform, use ?? 'feed', raw, hasVideo === null ? {} : { hasVideo });
+  const mapped = postFiguresOf(platform, use ?? 'feed', raw, {
+    ...(hasVideo === null ? {} : { hasVideo }),
+    ...(fields === undefined ? {} : { fields }),
+  });
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { figures } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null };
-  await append(observing, job, targetmetrics, () => ({ type: 'Observe' as const, observation }));
-  return { kind: 'told' };
+  const loaded = await newest(observing.store, targetmetrics, job);
+  return {
+    kind: 'told',
+    revision: await append(observing, job, targetmetrics, { type: 'Observe', observation }, loaded),
+  };
 };
 
-const observeAccount = async (observing: Observing, job: Job, observedAt: string, raw: Json): Promise<Seen> => {
-  const mapped = accountFiguresOf(observing.turn.platform, raw);
+/** A day that there is, not after the network's own, and not long gone. */
+const isDay = (day: string, observedAt: string): boolean => {
+  const at = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
+  const ago = Date.parse(observedAt) - at;
+  return ago >= -dayMs && ago <= longestAgoMs && new Date(at).toISOString().startsWith(day);
+};
+
+const observeAccount = async (
+  observing: Observing,
+  job: Job,
+  observedAt: string,
+  raw: Json,
+  { fields, figuresOf }: ToldOfAccount,
+): Promise<Seen> => {
+  if (figuresOf !== null && !isDay(figuresOf, observedAt)) {
+    return { kind: 'nonsense', reason: 'its figures are of no day', raw };
+  }
+  const mapped = accountFiguresOf(observing.turn.platform, raw, fields === undefined ? {} : { fields });
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { kind: _kind, ...told } = mapped;
-  const observation = { ...about(observing, observedAt, raw), ...told };
-  await append(observing, job, accountmetrics, () => ({ type: 'Observe' as const, observation }));
-  return { kind: 'told' };
+  const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
+  const loaded = await newest(observing.store, accountmetrics, job);
+  return {
+    kind: 'told',
+    revision: await append(observing, job, accountmetrics, { type: 'Observe', observation }, loaded),
+  };
 };
 
 /**
@@ -143,17 +211,21 @@ const observeAccount = async (observing: Observing, job: Job, observedAt: string
 const observeGone = async (observing: Observing, job: Job, observedAt: string, raw: Json): Promise<Seen> => {
   if (job.kind === 'account') return { kind: 'nonsense', reason: 'an account is no post', raw };
   const goneAt = job.goneAt ?? new Date(observedAt);
+  if (job.use === 'story' && goneAt.getTime() - (job.publishedAt?.getTime() ?? 0) >= storyEndsMs) {
+    return { kind: 'expired' };
+  }
   if (Date.parse(observedAt) - goneAt.getTime() < observing.goneMs) return { kind: 'perhaps gone', goneAt };
   const { turn, store } = observing;
-  await append(observing, job, targetmetrics, ({ last }) => ({
-    type: 'Observe' as const,
-    observation: {
-      ...about(observing, observedAt, last === null ? raw : (last.raw as Json)),
-      ...aboutPost(job),
-      figures: last?.figures ?? {},
-      platformRemovedAt: goneAt.toISOString(),
-    },
-  }));
+  // The whole of it: its final figures are each as it was fetched last.
+  const loaded = await store.load(targetmetrics, job.id);
+  const { last, figures } = loaded.state;
+  const observation = {
+    ...about(observing, observedAt, last === null ? raw : (last.raw as Json)),
+    ...aboutPost(job),
+    figures,
+    platformRemovedAt: goneAt.toISOString(),
+  };
+  await append(observing, job, targetmetrics, { type: 'Observe', observation }, loaded);
   faultPoint('metrics:after-gone-observed');
   await execute(
     store,

@@ -1,20 +1,22 @@
 import type { Pool, PoolClient } from 'pg';
 import { Rejection } from '#domain/decider.ts';
-import { workspace } from '#domain/workspace.ts';
+import { refresh } from '#domain/refresh.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
+import { inTransaction, isTransient } from '#runtime/consume.ts';
 import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { WorkspaceEvent } from '#schemas/workspace.ts';
+import type { RefreshEvent } from '#schemas/refresh.ts';
+import { idOf } from '#schemas/topics.ts';
 import { hearAccount, lockAccounts, recount } from './accounts.ts';
 import type { Network, SourceOf } from './deps.ts';
 import type { Cadence } from './schedule.ts';
 
 /**
  * Figures that a person wants fresh. A row for each account of a request says whether what is wanted of it was tried
- * once; when all were, the request is completed.
+ * once, and the request's own how many were not; when all were, the request is completed.
  */
 
 interface Known {
@@ -26,21 +28,25 @@ interface Known {
 /** What was asked less than this ago is not asked again; null: it cannot be asked now. */
 type LeastOf = (one: Known) => number | null;
 
-type Requested = Extract<WorkspaceEvent, { type: 'AnalyticsRefreshRequested' }>['data'];
+type Requested = Extract<RefreshEvent, { type: 'AnalyticsRefreshRequested' }>['data'];
 
 export const hearRefresh = async (
   tx: PoolClient,
   event: DecodedEvent,
-  { refreshId, accountIds }: Requested,
   deps: { readonly store: DomainStore; readonly sourceOf: SourceOf; readonly cadence: Cadence },
 ): Promise<void> => {
   const { workspaceId, $correlationId } = event.metadata;
+  const refreshId = idOf(event.stream);
+  const { accountIds } = event.data as unknown as Requested;
+  // Of none it is complete by itself.
+  if (accountIds.length === 0) return;
   await learnAccounts(tx, deps.store, workspaceId, accountIds);
   await lockAccounts(tx, accountIds);
   const { rows } = await tx.query<Known>(
-    `select account_id as "accountId", platform, network from ops.metrics_accounts
-     where account_id = any($1::uuid[]) and workspace_id = $2 and connected
-       and (not_before is null or not_before <= now())`,
+    `select a.account_id as "accountId", a.platform, a.network from ops.metrics_accounts a
+     left join ops.metrics_zones c on c.id = a.client_id
+     where a.account_id = any($1::uuid[]) and a.workspace_id = $2 and a.connected
+       and (a.not_before is null or a.not_before <= now()) and c.closed is not true`,
     [accountIds, workspaceId],
   );
   const leastOf: LeastOf = ({ network, platform }) => deps.sourceOf(network, platform)?.leastIntervalMs ?? null;
@@ -59,10 +65,14 @@ export const hearRefresh = async (
   );
   await recount(tx, ids);
   await tx.query(
-    `insert into ops.metrics_refreshes (refresh_id, account_id, workspace_id, cause_id, correlation_id, failed, done)
-     select $1, account_id, $3, $4, $5, not (account_id = any($6::uuid[])),
-       not exists (select 1 from ops.metrics_jobs j where j.account_id = of_it.account_id and j.wanted)
-     from unnest($2::uuid[]) as of_it (account_id) on conflict do nothing`,
+    `with made as (
+       insert into ops.metrics_refresh_accounts (refresh_id, account_id, failed, done)
+       select $1::uuid, account_id, not (account_id = any($6::uuid[])),
+         not exists (select 1 from ops.metrics_jobs j where j.account_id = of_it.account_id and j.wanted)
+       from unnest($2::uuid[]) as of_it (account_id) on conflict do nothing returning done
+     )
+     insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
+     select $1::uuid, $3, $4, $5, count(*) filter (where not done) from made on conflict do nothing`,
     [refreshId, accountIds, workspaceId, event.id, $correlationId, ids],
   );
 };
@@ -91,44 +101,65 @@ interface Complete {
   readonly workspaceId: string;
   readonly causeId: string;
   readonly correlationId: string;
-  readonly told: readonly string[];
-  readonly failed: readonly string[];
 }
 
 const completeSql = `
-select refresh_id as "refreshId", workspace_id as "workspaceId", cause_id as "causeId", correlation_id as "correlationId",
-  coalesce(array_agg(account_id::text order by account_id) filter (where not failed), '{}') as told,
-  coalesce(array_agg(account_id::text order by account_id) filter (where failed), '{}') as failed
-from ops.metrics_refreshes group by 1, 2, 3, 4 having bool_and(done) limit 20`;
+select refresh_id as "refreshId", workspace_id as "workspaceId", cause_id as "causeId", correlation_id as "correlationId"
+from ops.metrics_refreshes where waiting = 0 and (not_before is null or not_before <= now()) order by refresh_id limit 20`;
+
+/** Of a request that could not be completed, milliseconds. */
+const restMs = 60_000;
+
+type Log = Pick<Logger, 'warn' | 'error'>;
 
 /**
  * Says of each request whose accounts were all tried that it is complete; what could be had is in the log before. If we
  * die before the append its rows are still there and it is said by the next look; after it the decider finds it said.
+ * One that cannot be completed keeps no other from it.
  */
-export const completeRefreshes = async (
-  pool: Pool,
-  store: DomainStore,
-  logger: Pick<Logger, 'warn'>,
-): Promise<void> => {
+export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: Log): Promise<void> => {
   const { rows } = await pool.query<Complete>(completeSql);
-  for (const { refreshId, workspaceId, causeId, correlationId, told, failed } of rows) {
-    const command = { type: 'CompleteRefresh', refreshId, accountIds: told, failedAccountIds: failed } as const;
+  for (const one of rows) {
+    const { refreshId } = one;
     try {
-      await execute(store, workspace, workspaceId, command, {
-        workspaceId,
-        actor: { type: 'service', id: 'metrics' },
-        correlationId,
-        causationId: causeId,
-        causeEventId: causeId,
-        commandId: uuidv7(),
-        now: new Date().toISOString(),
-      });
+      await complete(pool, store, one);
     } catch (error) {
-      // A workspace without a stream: a store that was put back to an earlier day. Nobody waits for it any more.
-      if (!(error instanceof Rejection)) throw error;
-      logger.warn({ err: error, refreshId }, 'a refresh could not be completed');
+      if (isTransient(error)) throw error;
+      // A store that was put back to an earlier day has no such stream. Nobody waits for it any more.
+      if (!(error instanceof Rejection)) {
+        logger.error({ err: error, refreshId }, 'a refresh could not be completed');
+        const sql = `update ops.metrics_refreshes set not_before = now() + $2 * interval '1 millisecond' where refresh_id = $1`;
+        await pool.query(sql, [refreshId, restMs]);
+        continue;
+      }
+      logger.warn({ err: error, refreshId }, 'a refresh that is not known was not completed');
     }
     faultPoint('metrics:after-refreshed');
-    await pool.query('delete from ops.metrics_refreshes where refresh_id = $1', [refreshId]);
+    await inTransaction(pool, async (tx) => {
+      await tx.query('delete from ops.metrics_refresh_accounts where refresh_id = $1', [refreshId]);
+      await tx.query('delete from ops.metrics_refreshes where refresh_id = $1', [refreshId]);
+      return { commit: true, result: null };
+    });
   }
+};
+
+const complete = async (pool: Pool, store: DomainStore, one: Complete): Promise<void> => {
+  const { refreshId, workspaceId, causeId, correlationId } = one;
+  const { rows } = await pool.query<{ id: string; failed: boolean }>(
+    'select account_id as id, failed from ops.metrics_refresh_accounts where refresh_id = $1 order by account_id',
+    [refreshId],
+  );
+  // Another process has said it and taken the rows away.
+  if (rows.length === 0) return;
+  const idsOf = (failed: boolean) => rows.flatMap((row) => (row.failed === failed ? [row.id] : []));
+  const command = { type: 'Complete', accountIds: idsOf(false), failedAccountIds: idsOf(true) } as const;
+  await execute(store, refresh, refreshId, command, {
+    workspaceId,
+    actor: { type: 'service', id: 'metrics' },
+    correlationId,
+    causationId: causeId,
+    causeEventId: causeId,
+    commandId: uuidv7(),
+    now: new Date().toISOString(),
+  });
 };

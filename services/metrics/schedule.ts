@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { Temporal } from 'temporal-polyfill';
 import { instantOf } from '#domain/zones.ts';
-import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
 
 /**
@@ -24,6 +23,8 @@ export interface Cadence {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+/** A story expires a day after it went out; a network that counts from another moment may end it this much earlier. */
+export const storyEndsMs = dayMs - hourMs;
 
 export const cadence: Cadence = {
   youngMs: [hourMs, 6 * hourMs, 24 * hourMs],
@@ -58,7 +59,6 @@ export const nextNight = (after: number, timezone: string, accountId: string): n
 export interface Observed {
   /** Milliseconds. */
   readonly publishedAt: number;
-  readonly platform: Platform;
   /** Null: not known yet. */
   readonly use: MediaUse | null;
   readonly accountId: string;
@@ -67,8 +67,8 @@ export interface Observed {
 
 /** When a post is looked at next after this instant; null: never again. */
 export const nextLook = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
-  const { publishedAt, platform, use, accountId, timezone } = post;
-  const story = platform === 'instagram' && use === 'story';
+  const { publishedAt, use, accountId, timezone } = post;
+  const story = use === 'story';
   const steps = story ? [...youngMs, storyMs] : youngMs;
   const young = steps.map((ms) => publishedAt + ms).find((at) => at > after);
   if (young !== undefined) return young;

@@ -10,11 +10,13 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;
-      -- Zones of workspaces and clients, as their streams say at this revision.
+      -- Of workspaces and clients: the zone as their streams say at this revision.
       create table if not exists ops.metrics_zones (
         id uuid primary key,
         timezone text,
-        revision int8 not null
+        revision int8 not null,
+        -- An archived or erased client: nothing of it is asked any more.
+        closed boolean not null default false
       );
       create table if not exists ops.metrics_accounts (
         account_id uuid primary key,
@@ -29,10 +31,14 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
         revision int8 not null default -1,
         -- The network asked for this rest.
         not_before timestamptz,
+        -- How often in a row its network said that it is asked too much.
+        limits int not null default 0,
         -- When the first of its jobs is due: recounted with every change of them.
         next_at timestamptz
       );
       create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
+      create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
+      create index if not exists metrics_accounts_client on ops.metrics_accounts (client_id);
       create table if not exists ops.metrics_jobs (
         -- The target, or the account itself.
         id uuid primary key,
@@ -51,6 +57,8 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
         failures int not null default 0,
         -- When it was seen to be gone for the first time, by the network's clock.
         gone_at timestamptz,
+        -- Of its stream of observations, the last that was seen; null: none was.
+        seen_revision int,
         -- A person asked for it, and it was not tried since.
         wanted boolean not null default false
       );
@@ -58,18 +66,26 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
       create index if not exists metrics_jobs_wanted on ops.metrics_jobs (account_id) where wanted;
       create index if not exists metrics_jobs_age on ops.metrics_jobs (published_at);
       create table if not exists ops.metrics_refreshes (
-        refresh_id uuid not null,
-        account_id uuid not null,
+        refresh_id uuid primary key,
         workspace_id uuid not null,
         -- Id of the request's event.
         cause_id uuid not null,
         correlation_id text not null,
+        -- Accounts of it that are not done.
+        waiting int not null,
+        -- What kept it from being completed is tried again then.
+        not_before timestamptz
+      );
+      create index if not exists metrics_refreshes_complete on ops.metrics_refreshes (refresh_id) where waiting = 0;
+      create table if not exists ops.metrics_refresh_accounts (
+        refresh_id uuid not null,
+        account_id uuid not null,
         -- One of its posts, or itself, did not answer.
         failed boolean not null default false,
         done boolean not null default false,
         primary key (refresh_id, account_id)
       );
-      create index if not exists metrics_refreshes_account on ops.metrics_refreshes (account_id) where not done;
+      create index if not exists metrics_refresh_accounts_open on ops.metrics_refresh_accounts (account_id) where not done;
       create table if not exists ops.metrics_parked (
         id uuid primary key default gen_random_uuid(),
         workspace_id uuid not null,

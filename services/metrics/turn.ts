@@ -1,6 +1,12 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import type { MetricsAnswer, MetricsSource, MetricsSubject } from '#contracts/ports/platform-metrics.ts';
+import type {
+  AccountMetricsAnswer,
+  MetricsAnswer,
+  MetricsSource,
+  MetricsSubject,
+} from '#contracts/ports/platform-metrics.ts';
 import { account } from '#domain/account.ts';
+import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
 import { isTransient } from '#runtime/consume.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
@@ -9,9 +15,9 @@ import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
-import type { Job, Jobs, Parked, Tried, Turn } from './jobs.ts';
+import type { Job, Jobs, Parked, Rest, Tried, Turn } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
-import { contextOf, type Observing, observe } from './observe.ts';
+import { contextOf, type Observing, observe, type Telling } from './observe.ts';
 import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
@@ -30,7 +36,7 @@ export interface TurnTools {
   readonly logger: Logger;
 }
 
-type Answer = MetricsAnswer | { readonly kind: 'no adapter' };
+type Answer = MetricsAnswer | AccountMetricsAnswer | { readonly kind: 'no adapter' };
 type AccountState = Awaited<ReturnType<DomainStore['load']>>['state'];
 
 /** Streams written at once. */
@@ -38,6 +44,8 @@ const width = 16;
 /** What a network names is not believed beyond this, milliseconds: its clock may be another. */
 const longestRestMs = 24 * 3_600_000;
 const shortestRestMs = 1_000;
+/** After a limit that names no time to come, milliseconds: doubled with each in a row. */
+const unnamedRestMs = 60_000;
 /** Of an account whose row is behind its stream, milliseconds. */
 const behindRestMs = 1_000;
 /** Until it is heard of that the account's token died, milliseconds. */
@@ -56,17 +64,27 @@ export const takeTurn = async (
   const loaded = await tools.store.load(account, turn.accountId);
   // Its row is behind its stream, and is held as soon as that is heard.
   if (loaded.state.status !== 'connected') return behindRestMs;
+  if (await isClosed(turn, tools)) {
+    await tools.jobs.forget(turn.accountId);
+    return null;
+  }
   const jobs = await withUse(turn.jobs, tools);
   const { externalId, username } = loaded.state;
   const asked = { id: turn.accountId, externalId, username };
   const answers = source === null ? jobs.map(() => noAdapter) : await ask(turn, asked, jobs, source, stop, tools);
   stop.throwIfAborted();
   faultPoint('metrics:after-fetch');
+  // What is told of a client that was erased meanwhile is not written down.
+  if (await isClosed(turn, tools)) {
+    await tools.jobs.forget(turn.accountId);
+    return null;
+  }
   const timezone = turn.workspaceTimezone ?? (await zoneOf(tools.store, turn.workspaceId));
   const observing: Observing = {
     ...{ store: tools.store, turn, lease, timezone },
     source: source?.metricsVersion ?? '',
     goneMs: tools.cadence.goneMs,
+    mostAheadMs: source?.mostAheadMs ?? null,
   };
   const ended = new Ended(turn, tools);
   for (let at = 0; at < jobs.length; at += width) {
@@ -76,13 +94,20 @@ export const takeTurn = async (
   faultPoint('metrics:after-observed');
   if (ended.dead !== null) await requireReauth(turn, loaded, ended.dead, tools);
   if (!lease.isHeld()) throw new LeaseLost(lease.id);
-  await tools.jobs.tried(turn, ended.tried, ended.parked, ended.notBefore);
+  await tools.jobs.tried(turn, ended.tried, ended.parked, ended.rest);
   faultPoint('metrics:after-tried');
   return null;
 };
 
 const noAdapter = { kind: 'no adapter' } as const;
-const silent: MetricsAnswer = { kind: 'unavailable', reason: 'it gave no answer' };
+const silent = { kind: 'unavailable', reason: 'it gave no answer' } as const;
+const refused = { kind: 'unavailable', reason: 'the token does not do for it' } as const;
+
+/** By its stream: nobody's row of it need have been heard of. */
+const isClosed = async ({ clientId }: Turn, { store }: TurnTools): Promise<boolean> => {
+  const { state } = await store.load(client, clientId);
+  return state.status === 'archived' || (state.status === 'live' && state.erased);
+};
 
 const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: TurnTools): Promise<readonly Job[]> => {
   const known: Job[] = [];
@@ -123,10 +148,10 @@ const ask = async (
   tools: TurnTools,
 ): Promise<readonly Answer[]> => {
   const posts = jobs.filter(({ kind }) => kind === 'post');
-  const call = async (
+  const call = async <One extends Answer>(
     most: number,
-    fetch: (signal: AbortSignal) => Promise<readonly MetricsAnswer[]>,
-  ): Promise<readonly MetricsAnswer[]> => {
+    fetch: (signal: AbortSignal) => Promise<readonly One[]>,
+  ): Promise<readonly One[]> => {
     try {
       return (await fetch(AbortSignal.any([stop, AbortSignal.timeout(tools.callLimitMs)]))).slice(0, most);
     } catch (error) {
@@ -135,19 +160,23 @@ const ask = async (
       return [];
     }
   };
-  const [ofAccount = silent] =
+  const [ofAccount = silent]: readonly Answer[] =
     posts.length === jobs.length
       ? []
       : await call(1, async (signal) => [await source.fetchAccountMetrics(platform, asked, signal)]);
   const over =
     posts.length < jobs.length && (ofAccount.kind === 'rate_limited' || ofAccount.kind === 'reauth_required');
-  const ofPosts =
+  const ofPosts: readonly Answer[] =
     posts.length === 0 || over
       ? []
       : await call(posts.length, (signal) => source.fetchPostMetrics(platform, asked, posts.map(subjectOf), signal));
   const missing = over ? ofAccount : silent;
   const byPost = new Map(posts.map(({ id }, at) => [id, ofPosts[at] ?? missing]));
-  return jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
+  const answers = jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
+  // A token with which something is told is not dead: what cannot be told with it is one post's own trouble.
+  const alive =
+    ofAccount.kind !== 'reauth_required' && answers.some(({ kind }) => kind === 'told' || kind === 'removed');
+  return alive ? answers.map((one) => (one.kind === 'reauth_required' ? refused : one)) : answers;
 };
 
 /** The zone of its days, where the workspace was not heard of yet. */
@@ -160,7 +189,7 @@ const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> 
 class Ended {
   readonly tried: Tried[] = [];
   readonly parked: Parked[] = [];
-  notBefore: Date | null = null;
+  rest: Rest | null = null;
   /** Why the token is dead; null: it is not. */
   dead: string | null = null;
   readonly #turn: Turn;
@@ -180,12 +209,12 @@ class Ended {
         return;
       case 'rate_limited':
         metrics?.failed(platform, answer.kind);
-        this.#rest(now.getTime(), Date.parse(wellFormedInstant(answer.retryAt) ?? now.toISOString()));
+        this.#limited(Date.parse(wellFormedInstant(answer.retryAt) ?? ''));
         return;
       case 'reauth_required':
         metrics?.failed(platform, answer.kind);
         this.dead ??= wellFormedText(answer.reason, 500);
-        this.#rest(now.getTime(), now.getTime() + deadRestMs);
+        this.#rest(now.getTime() + deadRestMs, false);
         return;
       case 'unavailable':
         metrics?.failed(platform, answer.kind);
@@ -196,11 +225,7 @@ class Ended {
     }
   }
 
-  async #observe(
-    observing: Observing,
-    job: Job,
-    answer: Extract<MetricsAnswer, { kind: 'told' | 'removed' }>,
-  ): Promise<void> {
+  async #observe(observing: Observing, job: Job, answer: Telling): Promise<void> {
     const { platform, now } = this.#turn;
     const { metrics, logger, cadence } = this.#tools;
     try {
@@ -212,8 +237,9 @@ class Ended {
         return;
       }
       metrics?.fetched(platform);
-      if (seen.kind === 'told') this.#next(job, { told: true });
-      else if (seen.kind === 'gone') this.tried.push({ ...this.#standing(job), dueAt: null, told: true });
+      if (seen.kind === 'told') this.#next(job, { told: true, seenRevision: seen.revision });
+      else if (seen.kind === 'gone' || seen.kind === 'expired')
+        this.tried.push({ ...this.#standing(job), dueAt: null, told: true });
       else {
         const dueAt = new Date(now.getTime() + cadence.goneMs);
         this.tried.push({ ...this.#standing(job), dueAt, told: true, goneAt: seen.goneAt });
@@ -227,16 +253,16 @@ class Ended {
   }
 
   #standing(job: Job): Omit<Tried, 'dueAt'> {
-    return { job, told: false, failed: false, failures: 0, goneAt: null };
+    return { job, told: false, failed: false, failures: 0, goneAt: null, seenRevision: null };
   }
 
   #regular(job: Job): number | null {
-    const { accountId, platform, now } = this.#turn;
+    const { accountId, now } = this.#turn;
     const timezone = this.#turn.timezone ?? 'UTC';
     if (job.kind === 'account') return nextNight(now.getTime(), timezone, accountId);
     const publishedAt = job.publishedAt?.getTime() ?? 0;
     const { use } = job;
-    return nextLook({ publishedAt, platform, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
+    return nextLook({ publishedAt, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
   }
 
   #next(job: Job, how: Partial<Tried>): void {
@@ -253,9 +279,16 @@ class Ended {
     this.tried.push({ ...this.#standing(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
   }
 
-  #rest(now: number, named: number): void {
-    const at = Math.min(Math.max(named, now + shortestRestMs), now + longestRestMs);
-    if (this.notBefore === null || at > this.notBefore.getTime()) this.notBefore = new Date(at);
+  #limited(named: number): void {
+    const { now, limits } = this.#turn;
+    const at = now.getTime();
+    this.#rest(named > at ? named : at + unnamedRestMs * 2 ** Math.min(limits, 20), true);
+  }
+
+  #rest(wanted: number, limited: boolean): void {
+    const now = this.#turn.now.getTime();
+    const until = new Date(Math.min(Math.max(wanted, now + shortestRestMs), now + longestRestMs));
+    if (this.rest === null || until > this.rest.until) this.rest = { until, limited };
   }
 }
 

@@ -17,7 +17,11 @@ import { type TurnTools, takeTurn } from './turn.ts';
 const leaseKind = 'metrics';
 /** Rest of an account on which an error of ours fell, milliseconds. */
 const errorRestMs = 30_000;
+/** Of one whose turn ended because a part of ours was away, milliseconds: doubled with each in a row. */
 const awayRestMs = 1_000;
+const longestAwayMs = 10 * 60_000;
+/** Accounts of which it is remembered how often in a row. */
+const mostAway = 10_000;
 const cleanEveryMs = 3_600_000;
 
 export class Worker {
@@ -28,7 +32,10 @@ export class Worker {
   readonly #leases: Leases;
   /** Turns under way, by workspace. */
   readonly #underWay = new Map<string, Set<Promise<void>>>();
+  /** By account: turns in a row. */
+  readonly #away = new Map<string, number>();
   #lookedAt = performance.now();
+  #completedAt = Number.NEGATIVE_INFINITY;
   #cleanedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: MetricsDeps, cadence: Cadence, signal: AbortSignal) {
@@ -75,7 +82,7 @@ export class Worker {
   }
 
   async #look(tools: TurnTools): Promise<void> {
-    const { pool, store, logger, config } = this.#deps;
+    const { pool, store, logger, config, pollMs = 1_000 } = this.#deps;
     try {
       const room = config.metricsConcurrency - this.#running;
       // What was given back must be seen to be free.
@@ -85,7 +92,11 @@ export class Worker {
         const one = chosen.find(({ accountId }) => accountId === lease.id);
         if (one !== undefined) this.#begin(one, lease, tools);
       }
-      await completeRefreshes(pool, store, logger);
+      // A look follows the end of each turn; what is complete by then waits for the next regular one.
+      if (performance.now() - this.#completedAt >= pollMs) {
+        await completeRefreshes(pool, store, logger);
+        this.#completedAt = performance.now();
+      }
       await this.#clean();
       this.#lookedAt = performance.now();
     } catch (error) {
@@ -136,6 +147,7 @@ export class Worker {
         faultPoint('metrics:leased');
         rest = await takeTurn(turn, source, lease, stop, tools);
       }
+      this.#away.delete(accountId);
     } catch (error) {
       rest = this.#restAfter(error, accountId, stop);
     }
@@ -150,6 +162,10 @@ export class Worker {
     }
     const away = error instanceof Unavailable;
     logger[away ? 'warn' : 'error']({ err: error, accountId }, 'an account could not be asked for its figures');
-    return away ? awayRestMs : errorRestMs;
+    if (!away) return errorRestMs;
+    const before = this.#away.get(accountId) ?? 0;
+    if (this.#away.size >= mostAway) this.#away.clear();
+    this.#away.set(accountId, before + 1);
+    return Math.min(awayRestMs * 2 ** Math.min(before, 20), longestAwayMs);
   }
 }

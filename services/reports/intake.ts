@@ -1,50 +1,82 @@
 import type { PoolClient } from 'pg';
+import { exportsEndAt } from '#domain/report.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Applied } from '#runtime/consume.ts';
+import type { ClientEvent } from '#schemas/client.ts';
 import type { ReportEvent } from '#schemas/report.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 
 /**
- * What is heard of reports: runs to be made, schedules to be found out, exports to be deleted. Each is a row on the
+ * What is heard of reports and their clients: runs to be made, schedules to be found out, exports to be deleted. Each is a row on the
  * transaction that moves the consumer's position: an event heard of is a row, or neither is.
  */
 
 export const reportsGroup = 'reports';
 
-type Heard = ReportEvent | WorkspaceEvent;
+type Heard = ReportEvent | WorkspaceEvent | ClientEvent;
 export const heardTypes: readonly Heard['type'][] = [
   'ReportDefined',
   'ReportRunRequested',
+  'ReportRunCompleted',
   'ReportRemoved',
+  'ClientArchived',
+  'ClientErased',
   // The zone may have changed.
   'WorkspaceProfileChanged',
 ];
 
+/** `after` stays: whether an instant since then was promised follows from the stream. */
 const defineSql = `
-insert into ops.report_schedules as s (report_id, workspace_id, after) values ($1, $2, $3)
-on conflict (report_id) do update
-  set after = greatest(s.after, excluded.after), due_at = null, heard = gen_random_uuid(), look_at = now()`;
+insert into ops.report_schedules (report_id, workspace_id, after) values ($1, $2, $3)
+on conflict (report_id) do update set due_at = null, heard = gen_random_uuid(), look_at = now()`;
+const subjectSql = `
+insert into ops.report_subjects (client_id, report_id, workspace_id) values ($1, $2, $3) on conflict do nothing`;
 const jobSql = `
-insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3) on conflict (id) do nothing`;
-const zoneSql = `
+insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3)
+on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
+const keepSql = `
+insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
+/** Of reports by id: what was found out of them does not hold any more. */
+const look = (which: string): string => `
 with mine as (
-  select report_id from ops.report_schedules where workspace_id = $1 order by report_id for update
+  select report_id from ops.report_schedules where ${which} order by report_id for update
 )
 update ops.report_schedules s set due_at = null, heard = gen_random_uuid(), look_at = now()
 from mine where s.report_id = mine.report_id`;
+const zoneSql = look('workspace_id = $1');
+const endSql = look(
+  'workspace_id = $1 and report_id in (select report_id from ops.report_subjects where client_id = $2)',
+);
+const eraseSql = `
+insert into ops.report_jobs (id, report_id, workspace_id)
+select report_id, report_id, workspace_id from ops.report_subjects
+where workspace_id = $1 and client_id = $2 order by report_id
+on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 
 export const hear = async (tx: PoolClient, events: readonly DecodedEvent[], ring: () => void): Promise<Applied> => {
   for (const event of events) {
     const id = idOf(event.stream);
     const { workspaceId, occurredAt } = event.metadata;
     const { type, data } = { type: event.type, data: event.data } as unknown as Heard;
-    if (type === 'ReportDefined') await tx.query(defineSql, [id, workspaceId, occurredAt]);
-    else if (type === 'ReportRunRequested') await tx.query(jobSql, [data.runId, id, workspaceId]);
-    else if (type === 'ReportRemoved') {
+    if (type === 'ReportDefined') {
+      const { clientId } = data.definition.filters;
+      await tx.query(defineSql, [id, workspaceId, occurredAt]);
+      // A client's end that its own lane heard before this row was there is seen by whoever looks at the schedule, or
+      // makes the run, after it: both read the client.
+      if (clientId !== null) await tx.query(subjectSql, [clientId, id, workspaceId]);
+    } else if (type === 'ReportRunRequested') await tx.query(jobSql, [data.runId, id, workspaceId]);
+    else if (type === 'ReportRunCompleted') {
+      await tx.query(keepSql, [data.runId, id, workspaceId, exportsEndAt(occurredAt)]);
+    } else if (type === 'ReportRemoved') {
       await tx.query('delete from ops.report_schedules where report_id = $1', [id]);
+      await tx.query('delete from ops.report_subjects where report_id = $1', [id]);
       await tx.query(jobSql, [id, id, workspaceId]);
     } else if (type === 'WorkspaceProfileChanged') await tx.query(zoneSql, [workspaceId]);
+    else if (type === 'ClientArchived' || type === 'ClientErased') {
+      await tx.query(endSql, [workspaceId, id]);
+      if (type === 'ClientErased') await tx.query(eraseSql, [workspaceId, id]);
+    }
   }
   return { committed: ring, rolledBack: () => undefined };
 };

@@ -1,15 +1,18 @@
 import type { Pool } from 'pg';
 
 /**
- * Runs that are to be made, and removed reports whose exports are to be deleted. The row only says where to look; what is
+ * Runs that are to be made, and runs and reports with exports that are to be deleted. The row only says where to look; what is
  * done follows from the stream. It is deleted when nothing is left to do, so one that somebody died over is found again.
  */
 
 export interface Job {
-  /** The run; of a removed report the report itself. */
+  /** The run; where all runs are looked through for exports to be deleted, the report itself. */
   readonly id: string;
   readonly reportId: string;
   readonly workspaceId: string;
+  readonly heard: string;
+  /** By the database's clock, which says what is over. */
+  readonly now: Date;
 }
 
 export interface Begun {
@@ -29,7 +32,8 @@ with recursive workspaces as (
   select (select j.workspace_id from ops.report_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
   from workspaces w where w.workspace_id is not null
 )
-select j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId"
+select j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId",
+  j.heard::text, now() as now
 from workspaces w, lateral (
   select * from ops.report_jobs one
   where one.workspace_id = w.workspace_id and one.due_at <= now() and one.id::text not in (
@@ -37,6 +41,16 @@ from workspaces w, lateral (
   order by one.due_at limit 1
 ) j
 order by j.due_at limit 100`;
+
+/** One statement: an export is one that is kept, or one that is to be deleted, whenever we die. */
+const overSql = `
+with over as (
+  delete from ops.report_exports where run_id in (
+    select run_id from ops.report_exports where ends_at <= now() order by ends_at limit 1000 for update skip locked)
+  returning run_id, report_id, workspace_id
+)
+insert into ops.report_jobs (id, report_id, workspace_id) select run_id, report_id, workspace_id from over
+on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 
 export class Jobs {
   readonly #pool: Pool;
@@ -47,6 +61,11 @@ export class Jobs {
 
   async due(leaseKind: string): Promise<readonly Job[]> {
     return (await this.#pool.query<Job>({ name: 'reports-due', text: dueSql, values: [leaseKind] })).rows;
+  }
+
+  /** Runs whose exports were kept long enough become jobs. */
+  async endLives(): Promise<void> {
+    await this.#pool.query({ name: 'reports-over', text: overSql });
   }
 
   /** Counted before anything is done, so that a run that kills its worker is not begun for ever. Null: there is no row. */
@@ -64,8 +83,9 @@ export class Jobs {
     return (await this.#pool.query(sql, [id, keys])).rowCount === 1;
   }
 
-  async done(id: string): Promise<void> {
-    await this.#pool.query('delete from ops.report_jobs where id = $1', [id]);
+  /** Not when it was asked for again: what was done may not have seen why. */
+  async done({ id, heard }: Job): Promise<void> {
+    await this.#pool.query('delete from ops.report_jobs where id = $1 and heard = $2', [id, heard]);
   }
 
   /** @param innocent what went wrong was not of the run's making: this time is not counted against it */

@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import { type ReportCommand, type ReportExport, type ReportRun, type ReportState, report } from '#domain/report.ts';
+import {
+  exportsEndAt,
+  type ReportCommand,
+  type ReportExport,
+  type ReportRun,
+  type ReportState,
+  report,
+} from '#domain/report.ts';
 import { reportFailures } from '#domain/report-failures.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
-import type { ReportDefinition } from '#schemas/report.ts';
+import { endOf } from './clients.ts';
 import { serviceContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 import { exportsOf } from './exports/index.ts';
@@ -33,7 +39,6 @@ export interface Work {
 }
 
 type Tools = ReportDeps & { readonly jobs: Jobs };
-type Live = Exclude<ReportState, { status: 'none' }>;
 
 export type Outcome = 'completed' | 'failed' | 'nothing';
 
@@ -46,16 +51,18 @@ export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
   const written = [...begun.written];
   let after: ReportState = state;
   if (run !== null && state.status === 'live') {
-    if (begun.attempts > mostTries) after = await record(work, tools, failure(run));
+    const erased = (await endOf(tools.store, job.workspaceId, run.about.filters.clientId)) === 'erased';
+    if (erased) after = await record(work, tools, failure(run, 'client_erased'));
+    else if (begun.attempts > mostTries) after = await record(work, tools, failure(run, 'report_failed'));
     else {
-      const { asOf, exports } = await write(work, tools, state.definition, run, written);
+      const { asOf, exports } = await write(work, tools, run, written);
       faultPoint('reports:after-put');
       after = await record(work, tools, { type: 'Complete', runId: run.runId, asOf, exports });
     }
     faultPoint('reports:after-outcome');
   }
-  await tidy(tools.blobs, written, after);
-  await tools.jobs.done(job.id);
+  await tidy(tools, job, written, after);
+  await tools.jobs.done(job);
   const ended = run === null || after.status !== 'live' ? undefined : after.runs.get(run.runId)?.status;
   return ended === 'completed' || ended === 'failed' ? ended : 'nothing';
 };
@@ -65,11 +72,11 @@ const openRun = (state: ReportState, id: string): ReportRun | null => {
   return run?.status === 'open' ? run : null;
 };
 
-const failure = ({ runId }: ReportRun): ReportCommand => ({
+const failure = ({ runId }: ReportRun, code: keyof typeof reportFailures): ReportCommand => ({
   type: 'Fail',
   runId,
-  code: 'report_failed',
-  message: reportFailures.report_failed,
+  code,
+  message: reportFailures[code],
 });
 
 const record = async (
@@ -90,12 +97,11 @@ const record = async (
 const write = async (
   work: Work,
   tools: Tools,
-  definition: ReportDefinition,
   run: ReportRun,
   written: string[],
 ): Promise<{ readonly asOf: string | null; readonly exports: ReportExport[] }> => {
   const { job, signal } = work;
-  const contents = await readContents(tools, job, definition, run);
+  const contents = await readContents(tools, job, run.about, run);
   const exports: ReportExport[] = [];
   for (const format of run.formats) {
     signal.throwIfAborted();
@@ -116,14 +122,39 @@ const note = async ({ job, lease }: Work, { jobs }: Tools, key: string): Promise
   if (!(await jobs.note(job.id, [key])) || !lease.isHeld()) throw new LeaseLost(job.id);
 };
 
-const keysOf = (state: Live): readonly string[] =>
-  [...state.runs.values()].flatMap((run) => (run.status === 'completed' ? run.exports.map(({ key }) => key) : []));
+type Completed = Extract<ReportRun, { status: 'completed' }>;
 
-/** Deletes what no live report names: strays of a death, and all of a report that was removed. The row goes last. */
-const tidy = async (blobs: BlobStore, written: readonly string[], state: ReportState): Promise<void> => {
-  const named = state.status === 'none' ? [] : keysOf(state);
-  const gone = new Set(
-    state.status === 'live' ? written.filter((key) => !named.includes(key)) : [...written, ...named],
-  );
+/** Of the run, or of all runs of the report where the job is about all of it. */
+const completedOf = (state: ReportState, { id, reportId }: Job): readonly Completed[] =>
+  state.status === 'none'
+    ? []
+    : [...state.runs.values()].filter(
+        (run): run is Completed => run.status === 'completed' && (id === reportId || run.runId === id),
+      );
+
+/**
+ * Deletes what is not kept: strays of a death, and exports of a report that was removed, of a run that is too old, or of a
+ * client that was erased. The client is read after the run was completed: an erasure that is not in the stream by then is
+ * heard of later, and finds the completed run. The row goes last.
+ */
+const tidy = async (
+  { blobs, store }: Tools,
+  job: Job,
+  written: readonly string[],
+  state: ReportState,
+): Promise<void> => {
+  const runs = completedOf(state, job);
+  const erased = new Set<string | null>();
+  for (const clientId of new Set(runs.map(({ about }) => about.filters.clientId)))
+    if ((await endOf(store, job.workspaceId, clientId)) === 'erased') erased.add(clientId);
+  const gone = new Set(written);
+  for (const { exports, completedAt, about } of runs) {
+    const over = Date.parse(exportsEndAt(completedAt)) <= job.now.getTime();
+    const kept = state.status === 'live' && !over && !erased.has(about.filters.clientId);
+    for (const { key } of exports) {
+      if (kept) gone.delete(key);
+      else gone.add(key);
+    }
+  }
   for (const key of gone) await blobs.delete(key);
 };

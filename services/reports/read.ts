@@ -11,7 +11,7 @@ import type { ReportDeps } from './deps.ts';
 export const readContents = async (
   deps: Pick<ReportDeps, 'store' | 'analytics'>,
   { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },
-  { name, kind, filters }: ReportDefinition,
+  { name, kind, filters }: Pick<ReportDefinition, 'name' | 'kind' | 'filters'>,
   run: RunOf,
 ): Promise<Contents> => {
   const { store } = deps;

@@ -27,7 +27,7 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
     ...{ log, store: eventStore, pool, codec, logger },
     group: reportsGroup,
     topics: ['reports', 'workspace'],
-    kinds: ['report', 'workspace'],
+    kinds: ['report', 'workspace', 'client'],
     types: heardTypes,
     replay: 'never',
     apply: (tx, events) => hear(tx, events, ring),

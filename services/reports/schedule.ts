@@ -1,10 +1,11 @@
 import { uuidv5 } from '#domain/ids.ts';
 import { report } from '#domain/report.ts';
-import { nextInstant } from '#domain/report-windows.ts';
+import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { Bell } from '#runtime/bell.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { endOf } from './clients.ts';
 import { serviceContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 
@@ -17,22 +18,21 @@ interface Planned {
   readonly reportId: string;
   readonly workspaceId: string;
   readonly after: Date;
-  readonly dueAt: Date | null;
   readonly heard: string;
   /** By the database's clock, which says what is due. */
   readonly now: Date;
 }
 
 const dueSql = `
-select report_id::text as "reportId", workspace_id::text as "workspaceId", after, due_at as "dueAt", heard::text, now() as now
+select report_id::text as "reportId", workspace_id::text as "workspaceId", after, heard::text, now() as now
 from ops.report_schedules
 where (due_at is null or due_at <= now()) and look_at <= now()
 order by due_at nulls first, look_at limit 100`;
 
-/** What was heard meanwhile wins. `$3`: null leaves `after` as it is. */
+/** What was heard meanwhile wins. */
 const settleSql = `
-update ops.report_schedules set due_at = $2, after = coalesce($3, after), look_at = now()
-where report_id = $1 and heard = $4`;
+update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and heard = $4`;
+const endSql = 'delete from ops.report_schedules where report_id = $1 and heard = $2';
 /** How long one that could not be looked at is left alone. */
 const putOffSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
 
@@ -60,14 +60,25 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   const loaded = await store.load(report, reportId);
   const { state } = loaded;
   const plan = state.status === 'live' ? state.definition.schedule : null;
-  if (plan === null) {
-    await pool.query('delete from ops.report_schedules where report_id = $1 and heard = $2', [reportId, heard]);
+  if (state.status !== 'live' || plan === null) {
+    await pool.query(endSql, [reportId, heard]);
+    return;
+  }
+  const { clientId } = state.definition.filters;
+  if (clientId !== null && (await endOf(store, workspaceId, clientId)) !== null) {
+    // If we die before the row is gone, there is no schedule in the stream the next time.
+    const command = { type: 'EndSchedule', clientId } as const;
+    await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), { loaded });
+    await pool.query(endSql, [reportId, heard]);
     return;
   }
   const timezone = await zoneOf(deps, workspaceId);
-  const instant = nextInstant(plan, timezone, row.after.toISOString());
-  if (row.dueAt?.toISOString() !== instant) {
-    await pool.query(settleSql, [reportId, instant, null, heard]);
+  const seen = row.now.toISOString();
+  const after = new Date(Math.max(row.after.getTime(), Date.parse(state.scheduledSince))).toISOString();
+  // Instants that nobody was up for are not made up for: one run is, of the last of them.
+  const instant = lastInstant(plan, timezone, after, seen);
+  if (instant === null) {
+    await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, heard]);
     return;
   }
   const command = {
@@ -80,9 +91,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   } as const;
   await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), { loaded });
   faultPoint('reports:after-request');
-  // Instants that nobody was up for are not made up for: one run is, the latest that was promised first.
-  const after = new Date(Math.max(row.now.getTime(), Date.parse(instant))).toISOString();
-  await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, heard]);
+  await pool.query(settleSql, [reportId, nextInstant(plan, timezone, seen), seen, heard]);
 };
 
 const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<string> => {

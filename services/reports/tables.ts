@@ -3,7 +3,7 @@ import { migrate as migratePositions } from '#runtime/consume.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 
-/** What the reports process keeps: its positions and leases, runs to be made, and when each report runs by itself. */
+/** What the reports process keeps: its positions and leases, runs to be made, when each runs by itself, how long exports live. */
 export const migrateReports = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
@@ -11,7 +11,7 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
     await tx.query(`
       create schema if not exists ops;
       create table if not exists ops.report_jobs (
-        -- The run; of a report that was removed the report itself.
+        -- The run; where all runs of a report are looked through for exports to be deleted, the report itself.
         id uuid primary key,
         report_id uuid not null,
         workspace_id uuid not null,
@@ -19,8 +19,11 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         attempts int not null default 0,
         due_at timestamptz not null default now(),
         -- Blobs that were or are being written for it: those its stream does not name in the end are deleted.
-        written text[] not null default '{}'
+        written text[] not null default '{}',
+        -- Another one whenever it is asked for again: who did it as it was before leaves the row.
+        heard uuid not null default gen_random_uuid()
       );
+      alter table ops.report_jobs add column if not exists heard uuid not null default gen_random_uuid();
       create index if not exists report_jobs_due on ops.report_jobs (workspace_id, due_at);
       create table if not exists ops.report_schedules (
         report_id uuid primary key,
@@ -36,6 +39,22 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
       );
       create index if not exists report_schedules_due on ops.report_schedules (due_at);
       create index if not exists report_schedules_unknown on ops.report_schedules (look_at) where due_at is null;
-      create index if not exists report_schedules_workspace on ops.report_schedules (workspace_id)`);
+      create index if not exists report_schedules_workspace on ops.report_schedules (workspace_id);
+      -- Clients that a report is or ever was about: runs about them may be there.
+      create table if not exists ops.report_subjects (
+        client_id uuid not null,
+        report_id uuid not null,
+        workspace_id uuid not null,
+        primary key (client_id, report_id)
+      );
+      create index if not exists report_subjects_report on ops.report_subjects (report_id);
+      -- Completed runs until their exports are to be deleted.
+      create table if not exists ops.report_exports (
+        run_id uuid primary key,
+        report_id uuid not null,
+        workspace_id uuid not null,
+        ends_at timestamptz not null
+      );
+      create index if not exists report_exports_end on ops.report_exports (ends_at)`);
   });
 };

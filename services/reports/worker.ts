@@ -66,6 +66,7 @@ export class Worker {
     let worked = false;
     try {
       this.#lookedAt = performance.now();
+      await this.#jobs.endLives();
       for (const job of await this.#jobs.due(leaseKind)) {
         if (this.#signal.aborted) return false;
         const [lease] = await this.#leases.acquire([job.id]);

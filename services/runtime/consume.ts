@@ -331,7 +331,7 @@ class Member implements Consumer {
     const ready = held.ahead;
     held.ahead = new Map();
     const turn = { over: false };
-    void this.#decodeAhead(held.ahead, next.map(asStored), turn);
+    void this.#decodeAhead(held.ahead, next, turn);
     try {
       await this.#handle(batch.lane, held, records.map(asStored), nextOffset, position, ready);
     } finally {
@@ -345,9 +345,14 @@ class Member implements Consumer {
    */
   async #decodeAhead(
     into: Map<string, DecodedEvent>,
-    next: readonly StoredBytes[],
+    coming: NonNullable<LaneBatch['next']>,
     turn: { readonly over: boolean },
   ): Promise<void> {
+    // A page that could not be read is read again, in its turn.
+    const next = await Promise.resolve(coming).then(
+      (records) => records.map(asStored),
+      () => [],
+    );
     const wanted = next.filter((one) => this.#wants(one, next));
     for (let i = 0; i < wanted.length; i += decodedAtOnce) {
       await setImmediate();

@@ -107,9 +107,9 @@ export class DomainStore {
     return { state: foldEvents(decider, events), revision: events.at(-1)?.revision ?? -1, events };
   }
 
-  async readStream(stream: string, upTo?: number): Promise<readonly DecodedEvent[]> {
-    const limit = upTo === undefined ? {} : { limit: upTo + 1 };
-    const stored = await this.#asking(() => this.#store.read(stream, limit));
+  async readStream(stream: string, upTo?: number, from = 0): Promise<readonly DecodedEvent[]> {
+    const limit = upTo === undefined ? {} : { limit: Math.max(0, upTo + 1 - from) };
+    const stored = await this.#asking(() => this.#store.read(stream, { from: BigInt(from), ...limit }));
     return this.#codec.decodeAll(stored.filter((one) => upTo === undefined || one.revision <= BigInt(upTo)));
   }
 

@@ -4,6 +4,8 @@ import type { Log } from '#contracts/ports/log.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
 import type { DomainStore, Positions } from '#runtime/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#runtime/provision.ts';
+import type { Secrets } from '#runtime/secrets.ts';
+import { mintSession } from '#runtime/sessions.ts';
 import type { SelfReport } from '#runtime/telemetry.ts';
 import { scopes } from '#schemas/apikey.ts';
 
@@ -14,31 +16,44 @@ export interface FirstStart {
   /** A test key for the tour: the one just made, or one for this hour. */
   tourKey(): Promise<string>;
   forgetTourKey(): Promise<void>;
+  /** A first-party session of the Owner in the sandbox twin, for the tour. */
+  tourSession(): Promise<string>;
+  /** Of the workspace. */
+  readonly timezone: string;
 }
 
 interface Deps {
   readonly store: DomainStore;
   readonly pool: Pool;
   readonly log: Log;
+  readonly secrets: Secrets;
   readonly readiness: SelfReport;
 }
 
 /** It writes the workspaces and their keys. */
 const projection = 'workspaces';
+const newZone = 'Europe/Berlin';
 const yearMs = 365 * 86_400_000;
 const hourMs = 3_600_000;
 /** Projections that start, or wait for the database, are ill for a moment; after this they are broken. */
 const patienceMs = 10_000;
 
-const existing = async (pool: Pool): Promise<{ workspaceId: string; memberId: string; keys: number } | null> => {
-  const { rows } = await pool.query<{ id: string; members: Record<string, { role: string }>; keys: string }>(
-    `select w.id::text, w.members, (select count(*) from read.api_keys k where k.workspace_id = w.id) as keys
+const existing = async (
+  pool: Pool,
+): Promise<{ workspaceId: string; memberId: string; timezone: string; keys: number } | null> => {
+  const { rows } = await pool.query<{
+    id: string;
+    timezone: string;
+    members: Record<string, { role: string }>;
+    keys: string;
+  }>(
+    `select w.id::text, w.timezone, w.members, (select count(*) from read.api_keys k where k.workspace_id = w.id) as keys
      from read.workspaces w where w.mode = 'live' order by w.created_at, w.id limit 1`,
   );
   const [row] = rows;
   const owner = Object.entries(row?.members ?? {}).find(([, member]) => member.role === 'owner');
   if (row === undefined || owner === undefined) return null;
-  return { workspaceId: row.id, memberId: owner[0], keys: Number(row.keys) };
+  return { workspaceId: row.id, memberId: owner[0], timezone: row.timezone, keys: Number(row.keys) };
 };
 
 /** Repeats the look until it says yes. @throws when the projections stay ill meanwhile. */
@@ -87,18 +102,25 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
   const shown = () => patiently(deps, () => watch.waitFor([projection], positions, { timeoutMs: 1_000 }));
   const found = await known(deps);
   const owner =
-    found ?? (await createWorkspace(operator, { name: 'My agency', timezone: 'Europe/Berlin', ownerName: 'Owner' }));
+    found ?? (await createWorkspace(operator, { name: 'My agency', timezone: newZone, ownerName: 'Owner' }));
+  const timezone = found?.timezone ?? newZone;
+  const tourSession = async (): Promise<string> => {
+    const { token } = await mintSession({ ...deps, clock: Date.now }, { ...ids, mode: 'test' });
+    return token;
+  };
   const ids = { workspaceId: owner.workspaceId, memberId: owner.memberId };
   if (found === null || found.keys === 0) {
     const test = await newKey(ids, 'test', 'first test key', yearMs);
     const live = await newKey(ids, 'live', 'first live key', yearMs);
     await shown();
     const made = { workspaceId: ids.workspaceId, testKey: test.secret, liveKey: live.secret };
-    return { made, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
+    return { made, timezone, tourSession, tourKey: async () => made.testKey, forgetTourKey: async () => undefined };
   }
   let temporary: string | null = null;
   return {
     made: null,
+    timezone,
+    tourSession,
     tourKey: async () => {
       const { id, secret } = await newKey(ids, 'test', 'tour', hourMs);
       temporary = id;

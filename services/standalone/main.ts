@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { openParts } from '#infra/parts.ts';
-import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
@@ -115,11 +115,26 @@ const run: (
   });
   onClose(api.stop);
   ready({ port: api.port, baseUrl: api.baseUrl });
-  const first = await firstStart({ store: api.store, pool: parts.pool, log: parts.log, readiness: threads.report });
+  const first = await firstStart({
+    store: api.store,
+    pool: parts.pool,
+    log: parts.log,
+    secrets,
+    readiness: threads.report,
+  });
   screen.started(api.baseUrl, first.made);
   let passed = true;
   if (first.made !== null || options.tour || options.tourOnly) {
-    const asked = { baseUrl: api.baseUrl, key: await first.tourKey(), screen, receiver, signal };
+    const asked = {
+      baseUrl: api.baseUrl,
+      key: await first.tourKey(),
+      session: await first.tourSession(),
+      timezone: first.timezone,
+      sandbox: new SandboxNetwork({ database: parts }),
+      screen,
+      receiver,
+      signal,
+    };
     // Ctrl-C in the middle of it is no failure of anything.
     passed = await tour(asked).catch((error: unknown) => {
       if (!signal.aborted) throw error;

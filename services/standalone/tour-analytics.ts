@@ -5,6 +5,12 @@ import type { TourClient } from './tour-client.ts';
 
 /** A week of figures in a few seconds: the sandbox's time is moved on day by day, and each day somebody asks for fresh ones. */
 
+/** Of the sandbox network; it never goes back. */
+export interface NetworkClock {
+  now(): Promise<Date>;
+  advance(milliseconds: number): Promise<void>;
+}
+
 export interface AnalyticsTour {
   readonly http: TourClient;
   /** With a first-party session: a refresh takes no key. */
@@ -14,8 +20,7 @@ export interface AnalyticsTour {
   readonly receiver: Receiver;
   readonly screen: Screen;
   readonly signal: AbortSignal;
-  /** Moves the sandbox network's clock on. Resolves to its new time, milliseconds since 1970. */
-  readonly advance: (milliseconds: number) => Promise<number>;
+  readonly sandbox: NetworkClock;
 }
 
 type Figures = Readonly<Record<string, number | null>>;
@@ -40,7 +45,7 @@ export const sparkline = (values: readonly (number | null)[]): string => {
     .join('');
 };
 
-const dayOf = (instant: number, timezone: string): string =>
+const dayOf = (instant: Date, timezone: string): string =>
   new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(instant);
 
 const shown = (value: number | null | undefined): string => {
@@ -68,13 +73,13 @@ const members = ['impressions', 'reach', 'likes', 'comments', 'shares', 'saves',
 
 /** True when the seven days are there, each with its figures. */
 export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
-  const { http, member, timezone, receiver, screen, signal, advance } = tour;
-  const from = dayOf(Date.now(), timezone);
+  const { http, member, timezone, sandbox, receiver, screen, signal } = tour;
+  const from = dayOf(new Date(), timezone);
   let to = from;
   let overview: Overview | null = null;
   for (let day = 1; day <= days; day += 1) {
-    const now = await advance(dayMs);
-    to = dayOf(now, timezone);
+    await sandbox.advance(dayMs);
+    to = dayOf(await sandbox.now(), timezone);
     const { refreshId } = await member.post<{ refreshId: string }>('/analytics/refresh', {});
     await patiently('no webhook told that the figures are fresh', signal, async () =>
       receiver.received.some(({ type, data }) => type === 'analytics.refreshed' && data.refreshId === refreshId)

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { platforms } from '#schemas/common.ts';
 import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
+import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
 import { TourClient } from './tour-client.ts';
 import { prepareMedia } from './tour-media.ts';
 
@@ -15,6 +16,10 @@ import { prepareMedia } from './tour-media.ts';
 export interface TourOptions {
   readonly baseUrl: string;
   readonly key: string;
+  /** A first-party session of the same workspace, and the workspace's zone. */
+  readonly session: string;
+  readonly timezone: string;
+  readonly sandbox: NetworkClock;
   readonly screen: Screen;
   readonly receiver: Receiver;
   readonly signal: AbortSignal;
@@ -79,16 +84,17 @@ const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
 };
 
 /** True when every target was published, and every event of the post arrived with both signatures. */
-export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptions): Promise<boolean> => {
+export const tour = async (options: TourOptions): Promise<boolean> => {
+  const { baseUrl, key, session, timezone, sandbox, screen, receiver, signal } = options;
   const http = new TourClient(baseUrl, key, signal);
   screen.tourBegins();
 
   const endpoint = await http.post<{ id: string; url: string; secret: string }>('/webhooks', {
     url: `http://${receiver.host}/events`,
-    events: ['post.*', 'target.*', 'media.*'],
+    events: ['post.*', 'target.*', 'media.*', 'analytics.refreshed'],
   });
   receiver.expect(endpoint.secret);
-  screen.event('webhook registered', `post.*, target.* and media.* to ${endpoint.url}`);
+  screen.event('webhook registered', `post.*, target.*, media.*, analytics.refreshed to ${endpoint.url}`);
 
   const client = await http.post<{ id: string; name: string }>('/clients', {
     name: 'Northwind Coffee',
@@ -156,8 +162,10 @@ export const tour = async ({ baseUrl, key, screen, receiver, signal }: TourOptio
     passed,
     `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
   );
+  const member = new TourClient(baseUrl, session, signal);
+  const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
-  return passed;
+  return passed && analysed;
 };
 
 const isLast = ({ type }: Received): boolean => type === 'post.published';

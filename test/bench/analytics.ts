@@ -5,6 +5,7 @@
  * Run alone: make bench-analytics, or a part: make bench-analytics ARGS="queries" (QUICK=1 for the short form).
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
+import { ingestion } from './analytics/ingest.ts';
 import { pages } from './analytics/pages.ts';
 import { queries } from './analytics/queries.ts';
 import { benchCommand, type Part } from './parts.ts';
@@ -12,6 +13,7 @@ import { benchCommand, type Part } from './parts.ts';
 const parts: Readonly<Record<string, Part>> = {
   queries: { says: 'overviews over 100,000,000 observations of some 200 workspaces', run: queries },
   pages: { says: 'the list of posts with their figures, its first page and a deep one', run: pages },
+  ingestion: { says: 'observations from both logs into the store', run: ingestion },
 };
 
 const machine = async (): Promise<readonly string[]> => [

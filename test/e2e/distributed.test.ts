@@ -1,12 +1,14 @@
 /**
- * The main job over separate processes: EventStoreDB (real where it can be had, else the double), Kafka, Postgres; two of
- * each that shares its work, and three of them killed half way.
+ * The main job over separate processes: EventStoreDB (real where it can be had, else the double), Kafka, Postgres,
+ * ClickHouse; two of each that shares its work, and three of them killed half way. Then its figures, and a report.
  */
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { type Receiver, startReceiver } from '#services/standalone/receiver.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { type EventStoreServer, eventStoreServer } from '#test/support/eventstoredb/server-handle.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Broker, kafkaBroker, kafkaMissing } from '#test/support/kafka.ts';
@@ -52,7 +54,7 @@ interface Ready {
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail?: string }[];
 }
 
-suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
+suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
   if (missing !== null) {
     t.skip('with Kafka, EventStoreDB and Postgres', missing);
     return;
@@ -63,6 +65,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
   let pool: pg.Pool;
   let env: Record<string, string>;
   let secret = '';
+  let memberId = '';
   let here: Caller;
   let there: Caller;
   let receiver: Receiver;
@@ -70,6 +73,11 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
   const of = (role: Role): readonly Process[] => running.get(role) ?? [];
   const all = (): readonly Process[] => [...running.values()].flat();
   const readiness = async (one: Process): Promise<Ready> => (await (await fetch(one.url('/readyz'))).json()) as Ready;
+  const admin = async (...args: string[]): Promise<Readonly<Record<string, string>>> => {
+    const { code, output } = await run('services/admin/main.ts', { env, args: [...args, '--json'] });
+    assert.equal(code, 0, output);
+    return JSON.parse(output.split('\n').at(-1) ?? '');
+  };
   const isActive = async (one: Process) => {
     if (!one.running) return false;
     const { checks } = await readiness(one);
@@ -79,7 +87,12 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     const begun = performance.now();
     receiver = await startReceiver();
-    const [db, found, store] = await Promise.all([testDatabase(), kafkaBroker(), eventStoreServer()]);
+    const [db, clickhouse, found, store] = await Promise.all([
+      testDatabase(),
+      testClickHouse(),
+      kafkaBroker(),
+      eventStoreServer(),
+    ]);
     if ('skip' in found) throw new Error(found.skip);
     broker = found;
     events = store;
@@ -87,6 +100,7 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
     env = {
       DATABASE_URL: db.url,
       EVENTSTORE_URL: events.url,
+      CLICKHOUSE_URL: clickhouse.url,
       KAFKA_BROKERS: broker.brokers.join(','),
       KAFKA_TOPIC_PREFIX: `e2e-${randomBytes(4).toString('hex')}-`,
       SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`,
@@ -104,12 +118,8 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
       roles.map(async (role) => ({ role, process: await start(mains[role], { env }) })),
     );
     for (const { role, process } of started) running.set(role, [...(running.get(role) ?? []), process]);
-    const args = ['workspace', 'create', '--name', 'Distributed', '--json'];
-    const made = await run('services/admin/main.ts', { env, args });
-    assert.equal(made.code, 0, made.output);
-    const key = await run('services/admin/main.ts', { env, args: ['key', 'create', '--mode', 'test', '--json'] });
-    assert.equal(key.code, 0, key.output);
-    secret = JSON.parse(key.output.split('\n').at(-1) ?? '').secret;
+    memberId = (await admin('workspace', 'create', '--name', 'Distributed')).memberId ?? '';
+    secret = (await admin('key', 'create', '--mode', 'test')).secret ?? '';
     const [first, second] = of('api');
     here = callerOf(() => first?.url('/v1') ?? '', secret);
     there = callerOf(() => second?.url('/v1') ?? '', secret);
@@ -158,7 +168,10 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('ten targets are published though the active relay, a projector and a sender are killed half way', async () => {
-    const hook = await here.post('/webhooks', { url: `http://${receiver.host}/`, events: ['post.*', 'target.*'] });
+    const hook = await here.post('/webhooks', {
+      url: `http://${receiver.host}/`,
+      events: ['post.*', 'target.*', 'analytics.*'],
+    });
     assert.equal(hook.status, 200, hook.text);
     receiver.expect(String(hook.data.secret));
     const { clientId } = await prepare(here);
@@ -232,6 +245,99 @@ suite('the main job over separate processes', { timeoutMs: 180_000 }, (t) => {
       return null;
     });
     assert.deepEqual(read.data, made.data);
+  });
+
+  /** Of three days around now: in the sandbox it may be tomorrow. */
+  const figuresOf = async (http: Caller) => {
+    const day = (shift: number) => new Date(Date.now() + shift * 86_400_000).toISOString().slice(0, 10);
+    const window = `from=${day(-1)}&to=${day(1)}`;
+    const { rows } = await pool.query("select id::text as id from read.posts where status = 'published'");
+    const overview = await http.get(`/analytics/overview?${window}`);
+    const post = await http.get(`/analytics/posts/${rows[0]?.id}?${window}`);
+    assert.deepEqual([overview.status, post.status], [200, 200], `${overview.text}\n${post.text}`);
+    const totals = overview.data.totals as Readonly<Record<string, number | null>>;
+    const lifetime = post.data.metrics as Readonly<Record<string, number | null>>;
+    const targets = post.data.targets as readonly { readonly fetchedAt: string | null }[];
+    const complete = targets.every(({ fetchedAt }) => fetchedAt !== null) && overview.data.asOf === post.data.asOf;
+    return { all: { overview: overview.data, post: post.data }, totals, lifetime, complete };
+  };
+
+  t('fresh figures: asked for by one of two, counted from Kafka once, the same through either api', async () => {
+    const sandbox = new SandboxNetwork({ database: { url: env.DATABASE_URL ?? '', connections: 1 } });
+    await sandbox.advance(5 * 3_600_000);
+    await sandbox.close();
+    const session = (await admin('session', memberId, '--mode', 'test')).secret ?? '';
+    const member = callerOf(() => of('api')[1]?.url('/v1') ?? '', session);
+    const asked = await member.post('/analytics/refresh', {});
+    assert.equal(asked.status, 200, asked.text);
+    assert.equal(asked.data.requested, platforms.length);
+    const told = await until('the webhook tells', async () =>
+      receiver.received.find(
+        ({ type, data }) => type === 'analytics.refreshed' && data.refreshId === asked.data.refreshId,
+      ),
+    );
+    assert.ok(told.standard && told.service);
+    // A workspace with one post: what its days gained is what the post has. They are written one after the other.
+    const same = ['impressions', 'likes', 'comments', 'videoViews'];
+    const seen = await until('the days hold what the post has', async () => {
+      const { all: found, totals, lifetime, complete } = await figuresOf(here);
+      return complete && same.every((name) => totals[name] === lifetime[name]) ? { found, totals } : null;
+    });
+    for (const name of same) assert.ok(Number(seen.totals[name]) > 0, name);
+    assert.deepEqual((await figuresOf(there)).all, seen.found);
+    const fetched = await Promise.all(
+      of('metrics').map(async (one) => {
+        const text = await (await fetch(one.url('/metrics'))).text();
+        return [...text.matchAll(/^metrics_fetched_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
+      }),
+    );
+    process.stdout.write(`  answers of networks, by process: ${fetched.join(' and ')}\n`);
+    assert.ok(fetched.reduce((sum, n) => sum + n, 0) >= platforms.length);
+  });
+
+  t('analytics rebuilt from EventStoreDB while all of it runs say the same', async () => {
+    const before = await figuresOf(here);
+    const rebuilt = (await admin('rebuild', 'analytics')) as unknown as Readonly<Record<string, number>>;
+    assert.equal(rebuilt.version, 2);
+    assert.ok(Number(rebuilt.observationsBefore) <= Number(rebuilt.events), JSON.stringify(rebuilt));
+    assert.equal(rebuilt.differingDays, 0);
+    for (const http of [here, there]) assert.deepEqual((await figuresOf(http)).all, before.all);
+  });
+
+  t('a report is defined, run and downloaded', async () => {
+    const { reportId = '' } = await admin(
+      'report',
+      'define',
+      '--name',
+      'All',
+      '--formats',
+      'json,pdf',
+      '--mode',
+      'test',
+    );
+    const { runId = '' } = await admin('report', 'run', reportId);
+    interface Run {
+      readonly runId: string;
+      readonly status: string;
+    }
+    const done = await until('the run has ended', async () => {
+      const answer = await here.get(`/reports/${reportId}`);
+      const runs = (answer.status === 200 ? answer.data.runs : []) as readonly Run[];
+      return runs.find((one) => one.runId === runId && one.status !== 'running');
+    });
+    assert.equal(done.status, 'completed', JSON.stringify(done));
+    for (const [format, begins] of [
+      ['json', '{'],
+      ['pdf', '%PDF-'],
+    ] as const) {
+      const { data, status, text } = await there.get(`/reports/${reportId}/exports/${runId}?format=${format}`);
+      assert.equal(status, 200, text);
+      const answer = await fetch(String(data.url));
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      assert.equal(answer.status, 200, bytes.toString());
+      assert.equal(createHash('sha256').update(bytes).digest('hex'), data.sha256);
+      assert.ok(bytes.toString('latin1').startsWith(begins));
+    }
   });
 
   t('each drains on SIGTERM within seconds, with exit code 0', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { type MutantName, mutated } from '#test/faults/mutants.ts';
+import type { Point, RoleName } from '#test/faults/points.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -105,6 +106,30 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
 
   t('rendition recorded before its file is there: a death in between leaves a name without a file', async () => {
     assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
+  });
+
+  /** One worker dies at one gap, to which what is done beside it leads. */
+  const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
+    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env: mutated(mutant) });
+    worlds.push(made);
+    await made.begin(['api', 'projections', 'outcomes', ...others]);
+    await made.dieAtEach(made.role(at.role), [at]);
+    const open = await untilQuiet(made.checked, 60_000);
+    const { violations } = await check(made.checked);
+    await made.close();
+    worlds.splice(worlds.indexOf(made), 1);
+    return [...open, ...violations, ...made.violations].join('\n');
+  };
+
+  t('position before the observations: those of a death in between are in no table', async () => {
+    const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
+    assert.match(await died('position before the observations', ['metrics'], at), /is not in (account_)?observations/);
+  });
+
+  t('report completed before its files are there: a death in between leaves names without files', async () => {
+    const at: Point = { name: 'reports:after-outcome', role: 'reports', by: ['report'] };
+    const told = await died('report completed before its files are there', [], at);
+    assert.match(told, /names the blob .*report-.* which is not there/);
   });
 
   t('recount without lock: two partitions at once make a count that no replay makes', async () => {

@@ -1,6 +1,17 @@
 /** Standalone as a person meets it: starts, second starts, Ctrl-C, kill -9, wrong words. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { livePostmaster } from '#infra/postgres/embedded.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
@@ -10,7 +21,7 @@ import { compose, prepare, published, targetsOf, upload } from '#test/support/ma
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, run, type StartOptions, start, until } from '#test/support/processes.ts';
-import { suite } from '#test/support/suite.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
 
 const main = 'services/standalone/main.ts';
 const folder = dataFolder();
@@ -21,12 +32,32 @@ const standalone = (args: readonly string[] = [], options: StartOptions = {}) =>
 const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
 const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
 const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
+/** Of the analytics engine's process, as long as there is one. */
+const enginePid = (): number | undefined => {
+  const status = path.join(dataDir, 'analytics/status');
+  const pid = existsSync(status) ? Number(/^PID: (\d+)$/m.exec(readFileSync(status, 'utf8'))?.[1]) : Number.NaN;
+  return Number.isNaN(pid) || processFacts(pid) === undefined ? undefined : pid;
+};
+/** Main of a copy of ours where npm found no build of these optional packages for the machine. */
+const copyWithout = (...missing: readonly string[]): string => {
+  const root = path.resolve(import.meta.dirname, '../..');
+  const app = mkdtempSync(path.join(tmpdir(), 'postline-without-'));
+  afterFile(() => rmSync(app, { recursive: true }));
+  for (const one of ['package.json', 'schemas', 'contracts', 'services', 'projections', 'infra'])
+    cpSync(path.join(root, one), path.join(app, one), { recursive: true });
+  mkdirSync(path.join(app, 'node_modules'));
+  for (const one of readdirSync(path.join(root, 'node_modules'))) {
+    const [from, to] = [root, app].map((folder) => path.join(folder, 'node_modules', one));
+    if (from !== undefined && to !== undefined && !missing.includes(one)) symlinkSync(from, to);
+  }
+  return path.relative(root, path.join(app, main));
+};
 const ready = async (one: Process) => {
   const answer = await fetch(baseUrl(one).replace('/v1', '/readyz'));
   return { status: answer.status, body: (await answer.json()) as { checks: { name: string; ok: boolean }[] } };
 };
 
-suite('standalone', { timeoutMs: 180_000 }, (t) => {
+suite('standalone', { timeoutMs: 300_000 }, (t) => {
   let first: Process;
   let testKey = '';
   let liveKey = '';
@@ -35,6 +66,30 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
   const get = async (one: Process, key: string, of: string) => callerOf(() => baseUrl(one), key).get(of);
   const publishedCount = async (one: Process): Promise<number> =>
     (await get(one, testKey, '/post-targets?status=published&limit=100')).rows.length;
+
+  /** Of whatever day the sandbox thinks it is: the tour moves its clock. */
+  const figures = (one: Process, of: string) => {
+    const day = (shift: number) => new Date(Date.now() + shift * 86_400_000).toISOString().slice(0, 10);
+    return get(one, testKey, `/analytics/${of}?from=${day(-30)}&to=${day(330)}`);
+  };
+  const overview = (one: Process) => figures(one, 'overview');
+  const overviewShown = (one: Process, what: string, wanted: (asOf: string | null) => boolean) =>
+    until(what, async () => {
+      const answer = await overview(one);
+      return answer.status === 200 && wanted(answer.data.asOf as string | null) ? answer.data : null;
+    });
+  /** The Owner asks for fresh figures. */
+  const refresh = async (one: Process): Promise<void> => {
+    const admin = async (...args: string[]) => {
+      const { code, output } = await run('services/admin/main.ts', { args: [...args, '--data', dataDir, '--json'] });
+      assert.equal(code, 0, output);
+      return JSON.parse(output.split('\n').at(-1) ?? '');
+    };
+    const [owner] = await admin('member', 'list');
+    const { secret } = await admin('session', owner.id ?? owner.memberId, '--mode', 'test');
+    const answer = await callerOf(() => baseUrl(one), secret).post('/analytics/refresh', {});
+    assert.equal(answer.status, 200, answer.text);
+  };
 
   t.after(() => folder.drop());
 
@@ -61,7 +116,8 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('the first start shows its keys once, runs the main job, and serves', async () => {
-    first = await standalone();
+    // With the tour, which shows a week of figures.
+    first = await standalone([], { within: 150_000 });
     const output = first.output();
     testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
     liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
@@ -118,6 +174,23 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
     assert.equal(answer.status, 200, await answer.text());
   });
 
+  t('figures are there with the engine of this machine, and its death costs an answer at most', async () => {
+    await refresh(first);
+    const before = await overviewShown(first, 'figures', (asOf) => asOf !== null);
+    for (let death = 0; death < 2; death += 1) {
+      const pid = enginePid();
+      assert.ok(pid !== undefined);
+      process.kill(pid, 'SIGKILL');
+      await until('it died', async () => enginePid() === undefined);
+      assert.equal((await get(first, testKey, '/posts?limit=1')).status, 200);
+      assert.equal((await ready(first)).status, 200);
+      const after = await overviewShown(first, 'figures again', (asOf) => asOf !== null && asOf >= String(before.asOf));
+      assert.equal((after.series as unknown[]).length, (before.series as unknown[]).length);
+      assert.notEqual(enginePid(), pid);
+    }
+    assert.ok(first.running);
+  });
+
   t('a second one on the same folder is refused with words', async () => {
     const second = await run(main, { args: ['--data', dataDir, '--port', '0'] });
     assert.equal(second.code, 1);
@@ -133,15 +206,34 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
     assert.equal(code, 0, output);
     const key = /sk_test_\S+/.exec(output)?.[0] ?? '';
     assert.equal((await get(first, key, '/agency')).status, 200);
+    const before = await overview(first);
+    const engine = enginePid();
+    const rebuilt = await run('services/admin/main.ts', {
+      args: ['rebuild', 'analytics', '--data', dataDir, '--json'],
+    });
+    assert.equal(rebuilt.code, 0, rebuilt.output);
+    const { version, events, observationsBefore, formerTables } = JSON.parse(rebuilt.output.split('\n').at(-1) ?? '');
+    assert.deepEqual([version, formerTables], [2, 'dropped']);
+    // What a network told last may have been stored and not yet counted when it began.
+    assert.ok(observationsBefore > 0 && events >= observationsBefore, rebuilt.output);
+    const { asOf, totals } = (await overview(first)).data as unknown as {
+      asOf: string;
+      totals: { impressions: number };
+    };
+    const old = before.data as unknown as { asOf: string; totals: { impressions: number } };
+    assert.ok(asOf >= old.asOf && totals.impressions >= old.totals.impressions, `${asOf} ${old.asOf}`);
+    assert.equal(enginePid(), engine, 'in the engine that is there');
     assert.equal(postmaster(), pid);
     assert.equal((await ready(first)).status, 200);
   });
 
   t('SIGTERM drains, then stops Postgres, with exit code 0', async () => {
     const ended = await first.stop();
-    assert.equal(ended.code, 0, first.output());
+    const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8').split('\n').slice(-30).join('\n');
+    assert.equal(ended.code, 0, log);
     assert.ok(ended.ms < 10_000, `${ended.ms} ms`);
     assert.equal(postmaster(), undefined);
+    assert.equal(enginePid(), undefined);
     assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
   });
 
@@ -149,6 +241,10 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
     const { code, output } = await run('services/admin/main.ts', { args: ['workspace', 'list', '--data', dataDir] });
     assert.equal(code, 0, output);
     assert.match(output, /My agency/);
+    const rebuilt = await run('services/admin/main.ts', { args: ['rebuild', 'analytics', '--data', dataDir] });
+    assert.equal(rebuilt.code, 0, rebuilt.output);
+    assert.match(rebuilt.output, /version +3/);
+    assert.equal(enginePid(), undefined);
     assert.equal(postmaster(), undefined);
   });
 
@@ -167,7 +263,37 @@ suite('standalone', { timeoutMs: 180_000 }, (t) => {
     assert.equal(refused.code, 1);
     assert.match(refused.output, new RegExp(`EADDRINUSE|port ${port}`), 'a taken port is named');
     await taken.drop();
+    // Its projections run and have looked for what is to be counted; nobody has asked for figures.
+    const { status, body } = await ready(second);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.ok(body.checks.some(({ name, ok }) => name === 'analytics' && ok));
+    assert.equal(enginePid(), undefined, 'an idle one needs no engine, and its memory');
     assert.equal((await second.stop()).code, 0);
+  });
+
+  t('without the engine’s package figures are 503 and all else goes on; with it again they catch up', async () => {
+    const copy = copyWithout('chdb', '@chdb');
+    const args = ['--data', dataDir, '--port', '0'];
+    const lacking = await start(copy, { args, readyAt: /^Serving/m });
+    const http = callerOf(() => baseUrl(lacking), testKey);
+    const refused = await overview(lacking);
+    assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable']);
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    const { clientId } = await prepare(http, { name: 'No figures', usernames: {} });
+    const post = await compose(http, clientId, { type: 'now' }, {}, await upload(http));
+    await published(http, post.data.id);
+    await refresh(lacking);
+    assert.equal((await overview(lacking)).status, 503);
+    const { status, body } = await ready(lacking);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.equal((await lacking.stop()).code, 0);
+    assert.match(readFileSync(path.join(dataDir, 'standalone.log'), 'utf8'), /engine does not start: .*'chdb'/);
+    const complete = await standalone();
+    await until('its figures', async () => {
+      const { data } = await figures(complete, `posts/${post.data.id}`);
+      return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
+    });
+    assert.equal((await complete.stop()).code, 0);
   });
 
   t('after kill -9 the next start adopts Postgres and keeps everything', async () => {

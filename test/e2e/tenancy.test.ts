@@ -6,13 +6,21 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
+import { type ReportCommand, report } from '#domain/report.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
+import { mintSession } from '#runtime/sessions.ts';
 import type { Operation } from '#services/api/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { readyAsset } from '#test/support/assets.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { compose, targetsOf } from '#test/support/main-job.ts';
+import { observed } from '#test/support/observations.ts';
+import { until } from '#test/support/processes.ts';
+import { planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { presignBody, uploaded } from '#test/support/uploads.ts';
 import { type Dispatching, dispatching } from '#test/support/webhooks.ts';
@@ -21,6 +29,10 @@ interface Tenant {
   readonly name: string;
   readonly id: string;
   readonly http: Caller;
+  /** Its Owner in a session, for what keys may not do. */
+  readonly console: Caller;
+  /** Likes of each of its two posts that went out: no other tenant's sum is made of it. */
+  readonly likes: number;
   /** One of everything, by what it is; of what is listed more, so that lists have a second page. */
   readonly ids: Readonly<Record<string, string>>;
 }
@@ -29,14 +41,88 @@ const nowhere = '00000000-0000-4000-8000-000000000000';
 const nextYear = (): string => new Date(Date.now() + 300 * 86_400_000).toISOString();
 const pathOf = ({ path }: Operation, id: string): string => path.replace(/\{\w+\}/g, id);
 const withId = operations.filter(({ path, scope }) => scope !== null && /\{\w+\}/.test(path));
-const lists = operations.filter(({ list, scope }) => list === true && scope !== null);
-/** A list that is below something is asked for below what the tenant has of it. */
-const listPath = ({ path }: Operation, { ids }: Tenant): string => path.replace('{id}', ids.webhook ?? '');
+/** Not the slots of a week, which are all there for everybody. */
+const lists = operations.filter(({ list, scope, query }) => list && scope !== null && query?.properties.cursor);
+/** What is below something is asked for below what the tenant has of it. */
+const listPath = ({ path }: Operation, { ids }: Tenant): string =>
+  path.replace('{id}', (path.startsWith('/reports/') ? ids.report : ids.webhook) ?? '');
 /** Words of an answer without what differs between any two. */
 const words = ({ status, body }: Answered, id: string): string =>
   `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
 
-const furnish = async (world: World, name: string, id: string, http: Caller): Promise<Tenant> => {
+/** Two posts on a network that was asked for their figures. Answers the id of one. */
+const publish = async (world: World, id: string, clientId: string, accountId: string, likes: number) => {
+  const context = contextOf(world.operator, id);
+  const publishedAt = new Date(Date.now() - 7_200_000).toISOString();
+  const observedAt = new Date(Date.now() - 3_600_000).toISOString();
+  const where = { clientId, accountId, platform: 'x' } as const;
+  let postId = '';
+  for (const _ of [1, 2]) {
+    postId = randomUUID();
+    const targetId = randomUUID();
+    const target = planned({ targetId, ...where, dueAt: publishedAt });
+    const plan = { number: 1, targets: [target] };
+    const data = { clientId, createdBy: { type: 'member', id: 'm' }, body: postBody(), plan };
+    const settled = { targetId, targetRevision: 1, outcome: 'published', publishedAt };
+    const published = { attempt: 1, takeover: 0, externalId: targetId, permalink: null, publishedAt };
+    const day = observedAt.slice(0, 10);
+    const seen = observed({ workspaceId: id, postId, targetId, ...where, day, observedAt, figures: { likes } });
+    const streams = {
+      [`post-${postId}`]: [
+        { type: 'PostScheduled', data },
+        { type: 'PostTargetSettled', data: settled },
+      ],
+      [`target-${targetId}`]: [
+        { type: 'TargetScheduled', data: { ...target, postId, postRevision: 0 } },
+        { type: 'TargetPublished', data: published },
+      ],
+      [seen.stream]: [{ ...seen, data: { ...(seen.data as object), publishedAt } }],
+    };
+    for (const [stream, events] of Object.entries(streams)) {
+      await world.store.append(stream, -1, events, context, postId);
+    }
+  }
+  return postId;
+};
+
+/** Two of them, one with a run. */
+const saveReports = async (world: World, id: string, name: string) => {
+  const ids = { report: randomUUID(), run: randomUUID(), other: randomUUID() };
+  const filters = { clientId: null, socialAccountId: null, platform: null };
+  const definition = {
+    name,
+    kind: 'workspace',
+    filters,
+    window: 'last_30_days',
+    formats: ['pdf'],
+    schedule: null,
+  } as const;
+  const request = { at: new Date().toISOString(), timezone: 'UTC', by: 'request', formats: null } as const;
+  const commands: readonly (readonly [string, ReportCommand])[] = [
+    [ids.report, { type: 'Define', definition: { ...definition, formats: ['pdf'] } }],
+    [ids.other, { type: 'Define', definition: { ...definition, formats: ['pdf'] } }],
+    [ids.report, { type: 'RequestRun', runId: ids.run, ...request }],
+  ];
+  for (const [reportId, command] of commands) {
+    await execute(world.store, report, reportId, command, contextOf(world.operator, id));
+  }
+  return ids;
+};
+
+interface Agency {
+  readonly workspaceId: string;
+  readonly memberId: string;
+}
+
+const furnish = async (
+  world: World,
+  name: string,
+  id: string,
+  http: Caller,
+  agency: Agency,
+  mode: 'live' | 'test',
+  likes: number,
+): Promise<Tenant> => {
   const made = await http.post('/clients', { name: `Client of ${name}`, type: 'brand' });
   await http.post('/clients', { name: `Second of ${name}`, type: 'brand' });
   const clientId = made.data.id;
@@ -70,6 +156,10 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
   const asset = await readyAsset(world.store, id, 'image', { name, clientId });
   const imported = await http.post('/media/import-url', { url: 'https://cdn.agency.example/a.jpg', folder: name });
   const offer = await uploaded(http);
+  const published = await publish(world, id, clientId, accountIds[0] ?? '', likes);
+  const { report: reportId, run } = await saveReports(world, id, `Report of ${name}`);
+  const sessions = { store: world.store, secrets: world.secrets, clock: world.deps.clock };
+  const console = world.callerWith((await mintSession(sessions, { ...agency, mode })).token);
   await world.settled();
   await world.settled('dispatcher');
   const ids = {
@@ -85,9 +175,12 @@ const furnish = async (world: World, name: string, id: string, http: Caller): Pr
     asset: asset.id,
     imported: imported.data.id,
     upload: String(offer.data.assetId),
+    published,
+    report: reportId,
+    run,
     workspace: id,
   };
-  return { name, id, http, ids };
+  return { name, id, http, console, likes, ids };
 };
 
 suite('tenancy', { timeoutMs: 180_000 }, (t) => {
@@ -106,8 +199,14 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       )
     ).rows;
 
+  const counting = new AbortController();
+  let counted: Promise<void> | undefined;
   t.before(async () => {
-    world = await startWorld();
+    const { client } = await testClickHouse();
+    world = await startWorld({ deps: { analytics: client } });
+    await migrateAnalytics(world.pool);
+    const { log, eventStore, pool, codec, logger } = world;
+    counted = runAnalytics({ log, store: eventStore, pool, codec, logger, client, signal: counting.signal }).done;
     dispatcher = await dispatching(world);
     const [a, b] = [await world.agency('Alpha'), await world.agency('Beta')];
     const agencies = [
@@ -121,12 +220,15 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         ['test', agency.tester],
       ] as const) {
         const { data } = await http.get('/agency');
-        found.push(await furnish(world, `${name} ${mode}`, data.id, http));
+        const likes = 10 ** found.length;
+        found.push(await furnish(world, `${name} ${mode}`, data.id, http, agency, mode, likes));
       }
     }
     tenants = found;
   });
   t.after(async () => {
+    counting.abort();
+    await counted;
     await dispatcher?.stop();
     await world?.close();
   });
@@ -177,7 +279,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       const seen = await Promise.all(
         tenants.map((tenant) => tenant.http.get(`${listPath(operation, tenant)}?limit=100`)),
       );
-      const ids = seen.flatMap(({ rows }) => rows.map(({ id }) => id));
+      const ids = seen.flatMap(({ rows }) => rows.map(({ id, postId }) => id ?? postId));
       assert.ok(
         seen.every(({ rows }) => rows.length > 0),
         operation.id,
@@ -202,6 +304,43 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       }
     }
     assert.ok(asked > 100);
+  });
+
+  t('figures are of their tenant alone; a foreign id in a filter of them is as an unknown one', async () => {
+    const figures = operations.filter(({ list, query }) => !list && query?.properties.socialAccountId);
+    assert.ok(figures.length >= 4);
+    const pathFor = (operation: Operation, { ids }: Tenant): string => {
+      const noun = operation.noun ?? '';
+      return pathOf(operation, (noun === 'post' ? ids.published : ids[noun]) ?? '');
+    };
+    for (const tenant of tenants) {
+      for (const operation of figures) {
+        const posts = operation.noun === 'post' ? 1 : 2;
+        await until(`${operation.id} shows what ${tenant.name} has`, async () => {
+          const { status, data, text } = await tenant.http.get(pathFor(operation, tenant));
+          assert.equal(status, 200, text);
+          const { likes } = (data.totals ?? data.metrics) as { likes?: number | null };
+          return likes === posts * tenant.likes;
+        });
+      }
+    }
+    for (const { asking, other } of pairs()) {
+      for (const operation of figures) {
+        for (const filter of ['clientId', 'socialAccountId']) {
+          const ask = (id: string) => asking.http.get(`${pathFor(operation, asking)}?${filter}=${id}`);
+          const unknown = await ask(nowhere);
+          assert.equal(unknown.status, 200, unknown.text);
+          for (const id of [other.ids.client, other.ids.account, other.ids.published, other.ids.workspace]) {
+            const foreign = await ask(id ?? '');
+            const where = `${operation.id} ${filter}: ${asking.name} of ${other.name}`;
+            assert.equal(foreign.status, 200, where);
+            assert.deepEqual(foreign.data, unknown.data, where);
+          }
+        }
+      }
+      const slots = (id: string) => asking.http.get(`/best-times?clientId=${id}`);
+      assert.deepEqual((await slots(other.ids.client ?? '')).rows, (await slots(nowhere)).rows, asking.name);
+    }
   });
 
   t('words of another tenant find nothing', async () => {
@@ -293,13 +432,25 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         assert.equal(unknown.status, 422, unknown.text);
         assert.equal(words(foreign, id), words(unknown, nowhere), `${asking.name} names what is ${other.name}’s`);
       }
+      const refresh = (of: Caller, id: string) =>
+        of.post('/analytics/refresh', { accountIds: [asking.ids.account, id] });
+      const unknown = await refresh(asking.console, nowhere);
+      assert.equal(unknown.status, 422, unknown.text);
+      for (const id of Object.values(other.ids)) {
+        const foreign = await refresh(asking.console, id);
+        assert.equal(words(foreign, id), words(unknown, nowhere), `${asking.name} refreshes what is ${other.name}’s`);
+      }
+      // A key learns nothing of any id.
+      const [own, theirs] = [asking.ids.account ?? '', other.ids.account ?? ''];
+      const refused = [await refresh(asking.http, own), await refresh(asking.http, theirs)];
+      assert.deepEqual(new Set(refused.map(({ body }) => body.code)), new Set(['first_party_only']));
     }
     assert.deepEqual(await storedBy(), before);
   });
 
   t('the same Idempotency-Key under four tenants is four keys, for every operation that takes one', async () => {
     const schedule = { type: 'at', scheduledAt: nextYear() };
-    const plans: Readonly<Record<string, (of: Tenant) => { path: string; body?: unknown }>> = {
+    const plans: Readonly<Record<string, (of: Tenant) => { path: string; body?: unknown; by?: Caller }>> = {
       createClient: () => ({ path: '/clients', body: { name: 'Same', type: 'brand' } }),
       createConnectInvite: ({ ids }) => ({
         path: `/clients/${ids.client}/connect-invites`,
@@ -329,6 +480,11 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         path: `/webhooks/${ids.webhook}/replays`,
         body: { from: '2026-01-31T08:00:00Z', types: ['media.*'] },
       }),
+      refreshAnalytics: ({ ids, console }) => ({
+        path: '/analytics/refresh',
+        body: { accountIds: [ids.account] },
+        by: console,
+      }),
     };
     const keyed = operations.filter(({ method, idempotent }) => method === 'POST' && idempotent !== 'none');
     // A retry wants a target that failed: nothing publishes here.
@@ -340,15 +496,15 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       const key = randomUUID();
       const answers: Answered[] = [];
       for (const tenant of tenants) {
-        const { path, body } = plan(tenant);
-        const answer = await tenant.http.post(path, body, { key });
+        const { path, body, by = tenant.http } = plan(tenant);
+        const answer = await by.post(path, body, { key });
         assert.equal(answer.status, 200, `${id} of ${tenant.name}: ${answer.text}`);
         assert.equal(answer.headers.get('idempotent-replayed'), null, `${id} of ${tenant.name} replays another’s`);
         answers.push(answer);
-        const again = await tenant.http.post(path, body, { key });
+        const again = await by.post(path, body, { key });
         assert.equal(again.headers.get('idempotent-replayed'), 'true', `${id} of ${tenant.name}`);
       }
-      const ids = answers.map(({ data }) => data.id ?? data.inviteId ?? data.assetId);
+      const ids = answers.map(({ data }) => data.id ?? data.inviteId ?? data.assetId ?? data.refreshId);
       assert.equal(new Set(ids).size, tenants.length, id);
     }
   });

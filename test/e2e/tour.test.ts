@@ -44,6 +44,24 @@ suite('the tour', { timeoutMs: 180_000 }, (t) => {
     const times = (type: string) => events.filter(([one]) => one === type).length;
     for (const type of ['post.created', 'post.scheduled', 'post.published']) assert.equal(times(type), 1, type);
     for (const type of ['target.scheduled', 'target.published']) assert.equal(times(type), platforms.length, type);
+    const lines = output.split('\n');
+    const overview = lines.slice(lines.findIndex((line) => line.startsWith('overview ')) + 1);
+    const figures = overview.slice(0, platforms.length + 1).map((line) => line.split(/\s{2,}/));
+    assert.deepEqual(new Set(figures.map(([name]) => name)), new Set([...platforms, 'workspace']));
+    for (const [name = '', impressions = '', , likes = ''] of figures) {
+      // Networks that do not tell how often a post was shown are not said to have shown it 0 times.
+      const told = !['bluesky', 'telegram', 'tiktok', 'youtube'].includes(name);
+      assert.match(impressions, told ? /^[\d,]+$/ : /^–$/, name);
+      assert.match(likes, /^[\d,]+$/, name);
+    }
+    const sum = (values: readonly string[]): number =>
+      values.reduce((all, value) => all + (value === '–' ? 0 : Number(value.replaceAll(',', ''))), 0);
+    const [total] = figures.filter(([name]) => name === 'workspace');
+    assert.equal(
+      sum(figures.flatMap(([name, , , likes = '']) => (name === 'workspace' ? [] : [likes]))),
+      sum([total?.[3] ?? '']),
+    );
+    assert.match(output, /impressions a day, .*: {2}·?[▁▂▃▄▅▆▇█]{7}/);
     assert.ok(!/Serving/.test(output), 'it does not stay');
   });
 

@@ -11,12 +11,13 @@ import { FaultWorld } from './world.ts';
 
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
-Starts api, projections, outcomes, two publishers, two that send webhooks, a relay and rebuilds, each a process of its own, over one Postgres,
-under load. Kills them with -9 at every named gap and at random, and puts publishers and senders to sleep past their leases. Every so
-often it waits until all is quiet and compares: what was acknowledged, the network's ledger, the read models, the streams.
+Starts api, projections, outcomes, two publishers, two that send webhooks, media, metrics, reports, a relay and rebuilds, each a process
+of its own, over one Postgres and one analytics store, under load. In rounds: kills them with -9 once at every named gap, then at random,
+the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
+was acknowledged, the network's ledger, the read models, the analytics, the reports, the streams.
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
 
-  --kills <n>      kills at least (default 200)
+  --kills <n>      begins no further round after so many kills (default 200)
   --seed <n>       plays the random choices of a run again
   --minutes <n>    begins no further round after so many (default 30)
   --mutant <name>  with a broken build, which must end in violations: ${mutantNames.join(', ')}
@@ -57,7 +58,7 @@ const say = (what: string): void =>
   void process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${what}\n`);
 
 /** Every gap once, then kills at random, all under load; then quiet and the comparison. */
-const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: number): Promise<Verdict> => {
+const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<Verdict> => {
   const stop = new AbortController();
   await world.role('webhooks-2').end();
   const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
@@ -72,13 +73,18 @@ const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: numb
   await world.role('webhooks-2').begin();
   const steady = roleNames.filter((name) => name !== 'rebuild');
   const senders = steady.filter((name) => name.startsWith('webhooks'));
-  const others = steady.filter((name) => !senders.includes(name));
-  for (let turn = 0; world.kills < upTo; turn += 1) {
-    // Every second one mints or sends: of what they do in memory the others show nothing.
-    const name = random.pick(turn % 2 === 0 ? senders : others);
-    if (/^(publisher|webhooks)/.test(name) && random.int(0, 3) === 0) await world.freeze(world.role(name), sleepMs);
+  const counters = [...steady.filter((name) => /^(projections|metrics|reports)/.test(name)), engine];
+  const others = steady.filter((name) => !senders.includes(name) && !counters.includes(name));
+  // Each kind in its turn: of what senders do in memory, and of figures that are being counted, the others show nothing.
+  const turns = [senders, counters, others];
+  for (let turn = 0; turn < atRandom; turn += 1) {
+    const name = random.pick(turns[turn % turns.length] ?? []);
+    const leases = /^(publisher|webhooks|metrics|reports)/.test(name);
+    const sleeps = leases && random.int(0, 3) === 0;
+    if (name === engine) await world.killEngine();
+    else if (sleeps) await world.freeze(world.role(name), sleepMs);
     else await world.role(name).kill();
-    say(`${name} was killed (${world.kills})`);
+    say(`${name} ${sleeps ? 'slept' : 'was killed'} (${world.kills})`);
     await delay(random.int(50, 1_500));
   }
   stop.abort();
@@ -90,7 +96,9 @@ const round = async (world: FaultWorld, random: FaultWorld['random'], upTo: numb
   return { ...verdict, violations: [...world.violations, ...open, ...verdict.violations] };
 };
 
-const killsOfRound = 50;
+const engine = 'the analytics engine';
+/** Of a round, after its gaps: kills and naps. */
+const atRandom = 60;
 /** Longer than any lease of theirs. */
 const sleepMs = 4_000;
 
@@ -114,10 +122,11 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
     await world.begin();
     let verdict: Verdict;
     do {
-      verdict = await round(world, random, Math.min(kills, world.kills + killsOfRound));
-      const { events, rows, statuses, hooks, violations } = verdict;
+      verdict = await round(world, random);
+      const { events, rows, observations, runs, statuses, hooks, violations } = verdict;
       const { deliveries, arrivals, repeats } = hooks;
       say(`quiet: ${events} events, ${rows} rows, ${JSON.stringify(statuses)}, ${violations.length} violations`);
+      say(`analytics: ${observations} observations, ${runs} runs of reports`);
       say(`webhooks: ${deliveries} deliveries, ${arrivals} arrivals, ${repeats} of what was taken before`);
     } while (verdict.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
     for (const what of verdict.violations) process.stdout.write(`\nviolation: ${what}\n`);

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
 import { contentFor } from '#domain/content.ts';
@@ -14,9 +15,11 @@ import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { foldEvents } from '#runtime/domain-store.ts';
 import { idOf, kindOf, topics } from '#schemas/topics.ts';
+import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
 import { checkMetrics, metricsAtRest } from './check-metrics.ts';
+import { checkReports, reportsAtRest } from './check-reports.ts';
 import type { Hooks } from './hooks.ts';
 
 /** What must hold when all is quiet, whatever was done to our processes before. */
@@ -27,8 +30,11 @@ export interface Checked {
   readonly codec: EventCodec;
   readonly sandbox: SandboxNetwork;
   readonly hooks: Pick<Hooks, 'ids' | 'arrivals'>;
+  readonly blobs: BlobStore;
   /** Folder of the blobs. */
   readonly blobRoot: string;
+  /** Of the analytics store, as it is now. */
+  readonly analyticsUrl: () => string;
 }
 
 export interface Verdict {
@@ -39,6 +45,9 @@ export interface Verdict {
   /** Targets by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly rows: number;
+  /** What networks told, and the runs of reports that were asked for. */
+  readonly observations: number;
+  readonly runs: number;
   /** Deliveries minted, arrivals at receivers, and how many of those came again after they were taken. */
   readonly hooks: { readonly deliveries: number; readonly arrivals: number; readonly repeats: number };
 }
@@ -133,6 +142,14 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['figures are asked for'];
       continue;
     }
+    if (!(await analyticsAtRest(checked.pool))) {
+      left = ['figures are counted'];
+      continue;
+    }
+    if (!(await reportsAtRest(checked.pool))) {
+      left = ['reports are made'];
+      continue;
+    }
     left = await openTargets(checked);
     if (left.length === 0) return [];
   }
@@ -208,6 +225,12 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
   violations.push(...checkMetrics(streams));
+  const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
+    pool: checked.pool,
+    url: checked.analyticsUrl,
+  });
+  const { violations: ofReports, runs } = await checkReports(streams, checked);
+  violations.push(...ofAnalytics, ...ofReports);
 
   const { violations: ofHooks, ...hooks } = await checkHooks(checked, streams);
   violations.push(...ofHooks);
@@ -220,7 +243,8 @@ export const check = async (checked: Checked): Promise<Verdict> => {
     ),
   );
   const events = [...streams.values()].reduce((sum, one) => sum + one.length, 0);
-  return { violations, events, rows, statuses, hooks, posts: ofKind('post').length, targets: states.size };
+  const posts = ofKind('post').length;
+  return { violations, events, rows, statuses, hooks, observations, runs, posts, targets: states.size };
 };
 
 /** By attempt: when it was due as it began. */

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
+import { isTransient } from '#runtime/consume.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Random } from '#test/support/seed.ts';
+import type { Subject } from './desk.ts';
 
 /**
  * Callers that go on through any fault: every call has its key, one whose outcome is not known is repeated under the
@@ -60,6 +62,8 @@ export const actionNames = [
   'filled',
   'refresh',
   'gone',
+  'report',
+  'planned',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
@@ -91,6 +95,17 @@ const required: Readonly<Record<string, Json>> = {
 const patienceMs = 90_000;
 const hourMs = 3_600_000;
 
+/** Of what is asked of the store directly, and may be asked again: until nothing of ours is away. */
+export const insist = async <T>(ask: () => Promise<T>): Promise<T> => {
+  for (const until = performance.now() + patienceMs; ; await delay(100)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isTransient(error) || performance.now() > until) throw error;
+    }
+  }
+};
+
 export interface LoadOptions {
   /** Origin of the api, null while it is down. */
   readonly origin: () => string | null;
@@ -99,6 +114,8 @@ export interface LoadOptions {
   readonly session: () => Promise<string>;
   /** Some hours go by on the network. */
   readonly passHours: () => Promise<void>;
+  /** A report about this is made: now, or by a schedule that is due. */
+  readonly report: (about: Subject, planned: boolean) => Promise<void>;
   readonly random: Random;
   /** In every name, so that two loads share nothing. */
   readonly tag: string;
@@ -284,15 +301,26 @@ export class Load {
       const accounts = this.#accounts.filter(({ platform }) => platform === 'bluesky');
       await this.#post({ type: 'now' }, accounts, '[[sandbox:removed]]');
       await delay(1_500);
-      await this.#options.passHours();
+      await insist(() => this.#options.passHours());
       for (const one of accounts) await this.#refresh(one);
     },
+    report: () => this.#options.report(this.#subject(), false),
+    planned: () => this.#options.report(this.#subject(), true),
     connect: async () =>
       void (await this.#connect(this.#clientId, [{ platform: 'bluesky', username: this.#name('guest') }])),
   };
 
+  #subject(): Subject {
+    const [one] = this.#some(1);
+    return this.#options.random.pick([
+      {},
+      { clientId: this.#clientId },
+      { clientId: this.#clientId, ...(one === undefined ? {} : { accountId: one.id }) },
+    ]);
+  }
+
   async #refresh({ id }: Account): Promise<void> {
-    const token = await this.#options.session();
+    const token = await insist(() => this.#options.session());
     const { status, code } = await this.call('POST', '/analytics/refresh', { accountIds: [id] }, randomUUID(), token);
     if (status !== 200) this.#wrong(`the figures of ${id} could not be refreshed: ${status} ${code}`);
   }

@@ -46,6 +46,20 @@ export const mutants = {
       faultPoint('media:after-rendition');
       await held.put(made.id, made);`,
   },
+  'position before the observations': {
+    file: 'projections/analytics/inserts.ts',
+    from: 'add(batch: Batch): Promise<void> {',
+    to: `add(batch: Batch): Promise<void> {
+      setTimeout(() => void this.#late(batch).catch(() => undefined), 1_000);
+      return Promise.resolve();
+    }
+    #late(batch: Batch): Promise<void> {`,
+  },
+  'report completed before its files are there': {
+    file: 'services/reports/make.ts',
+    from: 'await tools.blobs.put(key, bytes, { contentType, bytes: bytes.length, signal });',
+    to: `setTimeout(() => void tools.blobs.put(key, bytes, { contentType, bytes: bytes.length }).catch(() => undefined), 1_000);`,
+  },
 } as const satisfies Readonly<Record<string, Mutant>>;
 export type MutantName = keyof typeof mutants;
 export const mutantNames = Object.keys(mutants) as readonly MutantName[];

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { noteOf } from '#infra/clickhouse/embedded.ts';
 import { openParts, type Parts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -18,16 +19,18 @@ import { Secrets } from '#runtime/secrets.ts';
 import { mintSession } from '#runtime/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { migrateMedia } from '#services/media/tables.ts';
+import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { readyClip } from '#test/support/clip.ts';
 import { Process, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Checked } from './check.ts';
+import { Desk } from './desk.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import type { Point, RoleName } from './points.ts';
 
 /**
- * Our processes, each on its own, over one Postgres; any of them may be killed at any time and is started again at once.
+ * Our processes, each on its own, over one Postgres and one analytics store; any of them may be killed at any time and is started again at once.
  * One that ends without having been killed is a violation.
  */
 
@@ -200,6 +203,7 @@ const mains: Readonly<Record<RoleName, string>> = {
   'webhooks-2': 'services/webhooks/main.ts',
   media: 'services/media/main.ts',
   metrics: 'services/metrics/main.ts',
+  reports: 'services/reports/main.ts',
   relay: 'test/faults/relay-process.ts',
   rebuild: 'test/faults/rebuild-process.ts',
 };
@@ -217,8 +221,13 @@ export interface WorldOptions {
   readonly onProgress?: (what: string) => void;
 }
 
+type Engine = Awaited<ReturnType<typeof embeddedClickHouse>>;
+
 type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
   readonly session: () => Promise<string>;
+  readonly report: Desk['make'];
+  /** Null: each start of the one process has an engine of its own. */
+  readonly engine: Engine | null;
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
@@ -238,9 +247,11 @@ export class FaultWorld {
   readonly token: string;
   readonly #dir: string;
   readonly #dataDir: string;
+  readonly #engine: Engine | null;
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #files = 0;
+  #engineKills = 0;
 
   static async open(options: WorldOptions): Promise<FaultWorld> {
     const { databaseUrl, random, standalone, env: more, onProgress = () => undefined } = options;
@@ -248,10 +259,12 @@ export class FaultWorld {
     const hooks = await Hooks.open(random);
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
     const dataDir = standalone?.dataDir ?? path.join(dir, 'data');
+    const engine = standalone === undefined ? await embeddedClickHouse() : null;
     const env: Record<string, string> = {
       ...environment(databaseUrl, secretKey),
       PRIVATE_TARGETS: hooks.host,
       DATA_DIR: dataDir,
+      ...(engine === null ? {} : { CLICKHOUSE_URL: engine.embedded.url }),
       ...more,
     };
     const secrets = new Secrets(secretKey);
@@ -278,6 +291,8 @@ export class FaultWorld {
     const console = { store: operator.store, secrets, clock: operator.clock };
     const world = new FaultWorld({
       session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
+      report: new Desk(operator, testTwinIdOf(owner.workspaceId), random).make,
+      engine,
       parts,
       codec,
       sandbox,
@@ -312,10 +327,11 @@ export class FaultWorld {
     this.random = made.random;
     this.#dir = made.dir;
     this.#dataDir = made.dataDir;
+    this.#engine = made.engine;
     const tag = made.random.int(0, 2 ** 31).toString(36);
-    const { token, random, clipId, session } = made;
+    const { token, random, clipId, session, report } = made;
     const passHours = () => this.sandbox.advance(2 * 3_600_000);
-    this.load = new Load({ origin: () => this.origin(), token, session, passHours, random, tag, clipId });
+    this.load = new Load({ origin: () => this.origin(), token, session, passHours, report, random, tag, clipId });
   }
 
   role(name: string): Role {
@@ -360,11 +376,23 @@ export class FaultWorld {
       sandbox: this.sandbox,
       hooks: this.hooks,
       blobRoot: path.join(this.#dataDir, 'blobs'),
+      analyticsUrl: () =>
+        this.#engine?.embedded.url ?? readFileSync(noteOf(path.join(this.#dataDir, 'analytics')), 'utf8'),
     };
   }
 
   get kills(): number {
-    return [...this.roles.values()].reduce((sum, role) => sum + role.kills, 0);
+    return [...this.roles.values()].reduce((sum, role) => sum + role.kills, this.#engineKills);
+  }
+
+  /** Of the child that the analytics store works in: the next connection starts another one. */
+  async killEngine(): Promise<void> {
+    const { embedded } = this.#engine ?? {};
+    if (embedded === undefined) throw new Error('there is no engine of ours here');
+    const pid = await until('the engine runs', async () => embedded.pid(), 60_000);
+    process.kill(pid, 'SIGKILL');
+    this.#engineKills += 1;
+    await until('the engine is gone', async () => embedded.pid() !== pid);
   }
 
   /**
@@ -428,6 +456,7 @@ export class FaultWorld {
     await Promise.all([...this.roles.values()].map((role) => role.end()));
     await this.hooks.close();
     await this.parts.close();
+    await this.#engine?.remove();
     rmSync(this.#dir, { recursive: true, force: true });
   }
 }

@@ -139,6 +139,7 @@ suite('compose file', (t) => {
       'projections',
       'publisher',
       'relay',
+      'reports',
       'secret-key',
       'webhooks',
     ]);
@@ -167,6 +168,8 @@ suite('compose file', (t) => {
       if (command?.[0] === 'secret-key') continue;
       for (const part of ['keys', 'postgres', 'eventstore', 'kafka', 's3'])
         ok(part in needs, `${name} waits for ${part}`);
+      // Without it everything but the analytics goes on, from the start.
+      equal(needs.clickhouse?.condition, 'service_started', name);
     }
   });
 
@@ -215,19 +218,27 @@ suite('compose file', (t) => {
   t('names parts by the names they have', () => {
     for (const [name, { environment = {} }] of ours) {
       if (environment.DATABASE_URL === undefined) continue;
-      const { databaseUrl, eventStoreUrl, kafkaBrokers } = readConfig(environment);
-      const url = new URL(databaseUrl ?? '');
-      const postgres = compose.services.postgres?.environment ?? {};
-      deepEqual(
-        [url.hostname, url.username, url.password, url.pathname],
-        ['postgres', postgres.POSTGRES_USER, postgres.POSTGRES_PASSWORD, `/${postgres.POSTGRES_DB}`],
-        name,
-      );
+      const { databaseUrl, eventStoreUrl, kafkaBrokers, clickhouseUrl } = readConfig(environment);
+      const named = (text: string | null) => {
+        const { hostname, username, password, pathname } = new URL(text ?? '');
+        return [hostname, username, password, pathname];
+      };
+      const { postgres, clickhouse } = compose.services;
+      const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = postgres?.environment ?? {};
+      deepEqual(named(databaseUrl), ['postgres', POSTGRES_USER, POSTGRES_PASSWORD, `/${POSTGRES_DB}`], name);
+      const { CLICKHOUSE_USER, CLICKHOUSE_PASSWORD, CLICKHOUSE_DB } = clickhouse?.environment ?? {};
+      deepEqual(named(clickhouseUrl), ['clickhouse', CLICKHOUSE_USER, CLICKHOUSE_PASSWORD, `/${CLICKHOUSE_DB}`], name);
       equal(new URL(eventStoreUrl ?? '').hostname, 'eventstore');
       deepEqual(kafkaBrokers, [
         compose.services.kafka?.environment?.KAFKA_ADVERTISED_LISTENERS?.replace('PLAINTEXT://', ''),
       ]);
     }
+  });
+
+  t('has the ClickHouse that the tests take where Docker answers, out of reach from outside', () => {
+    const { image = '', ports } = compose.services.clickhouse ?? {};
+    ok(read('test/support/clickhouse.ts').includes(`'${image}'`), image);
+    equal(ports, undefined);
   });
 
   t('sends files to the S3 server inside, and callers to its published port', () => {
@@ -287,6 +298,7 @@ suite('image', (t) => {
       'webhooks',
       'media',
       'metrics',
+      'reports',
       'standalone',
     ]) {
       ok(

@@ -9,6 +9,7 @@ import { invite } from '#domain/invite.ts';
 import { media } from '#domain/media.ts';
 import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import { post } from '#domain/post.ts';
+import { refresh } from '#domain/refresh.ts';
 import { report } from '#domain/report.ts';
 import { request } from '#domain/request.ts';
 import { target } from '#domain/target.ts';
@@ -61,6 +62,7 @@ suite('event catalogue', (t) => {
       targetmetrics,
       accountmetrics,
       webhook,
+      refresh,
       report,
       request,
     ];

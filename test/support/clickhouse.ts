@@ -1,15 +1,13 @@
 /**
  * A real analytics store for tests, one database for a file. The server is, in this order: `TEST_CLICKHOUSE_URL` (set by
- * who starts many files), `CLICKHOUSE_URL`, a container, or chdb in a child process of this one behind its HTTP front.
+ * `test/run.ts` for its files), `CLICKHOUSE_URL`, a container, or chdb in a child process of this one behind its HTTP front.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { type EmbeddedAnalytics, startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { engineAnswers } from './container-engine.ts';
+import { serverFolder } from './postgres.ts';
 import { afterFile } from './suite.ts';
 
 export interface TestClickHouse {
@@ -62,7 +60,7 @@ export const sharedClickHouse = async (): Promise<SharedClickHouse> => {
   }
   if (await engineAnswers()) {
     const { GenericContainer, Wait } = await import('testcontainers');
-    const container = await new GenericContainer('clickhouse/clickhouse-server:26.7')
+    const container = await new GenericContainer('clickhouse/clickhouse-server:25.8')
       .withEnvironment({ CLICKHOUSE_USER: 'test', CLICKHOUSE_PASSWORD: 'test', CLICKHOUSE_DB: 'postline' })
       .withExposedPorts(8123)
       .withWaitStrategy(Wait.forHttp('/ping', 8123))
@@ -74,15 +72,15 @@ export const sharedClickHouse = async (): Promise<SharedClickHouse> => {
   return { url: embedded.url, source: 'chdb', stop: remove };
 };
 
-/** One of the caller's own, in a folder of its own: to be killed, for one. */
+/** One of the caller's own, in a folder of its own that goes with this process: to be killed, for one. */
 export const embeddedClickHouse = async (
   memoryBytes = 2 * 1024 ** 3,
 ): Promise<{ readonly embedded: EmbeddedAnalytics; readonly dir: string; remove(): Promise<void> }> => {
-  const dir = mkdtempSync(path.join(tmpdir(), 'postline-clickhouse-'));
+  const { dataDir: dir, drop } = serverFolder();
   const embedded = await startEmbeddedAnalytics({ dir, memoryBytes });
   const remove = async (): Promise<void> => {
     await embedded.stop();
-    rmSync(dir, { recursive: true, force: true });
+    await drop();
   };
   return { embedded, dir, remove };
 };

@@ -114,7 +114,12 @@ export const history = (random: () => number, options: HistoryOptions): Seen[] =
   return all;
 };
 
-type Sums = Record<string, number | null>;
+/** By column. */
+export type Sums = Record<string, number | null>;
+
+/** Each as it was fetched last. */
+export const foldedFigures = (seen: readonly Seen[]): PostFigures =>
+  Object.assign({}, ...seen.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).map(({ figures }) => figures));
 
 /** The daily grain of each of these keys, `key` → sums, from the observations alone. */
 export const bruteForce = (all: readonly Seen[], keyOf: (seen: Seen) => string): ReadonlyMap<string, Sums> => {
@@ -133,9 +138,10 @@ export const bruteForce = (all: readonly Seen[], keyOf: (seen: Seen) => string):
       const sums = grains.get(key) ?? { targets: 0, rated_interactions: null, rated_impressions: null };
       grains.set(key, sums);
       sums.targets = (sums.targets ?? 0) + 1;
+      const figures = foldedFigures(byDay.get(day) ?? []);
       const gains = Object.fromEntries(
         counters.map((one) => {
-          const value = last.figures[one] ?? null;
+          const value = figures[one] ?? null;
           const gain = value === null ? null : value - (known[one] ?? 0);
           if (value !== null) known[one] = value;
           add(sums, columnOf(one), gain);
@@ -180,3 +186,22 @@ export const keys = {
   client_days: (seen: Seen) => `${seen.workspaceId} ${seen.day} ${seen.clientId} ${seen.platform}`,
   account_days: (seen: Seen) => `${seen.workspaceId} ${seen.day} ${seen.accountId}`,
 } as const;
+
+/** What was gained by each target on each day of `post_days`, `target day` → gains by the counters' columns. */
+export const shownGains = async (
+  client: ClickHouseClient,
+  workspaceId: string,
+  version = 1,
+): Promise<ReadonlyMap<string, Sums>> => {
+  const columns = counters.map(columnOf);
+  const query = `select target_id, day, ${columns.map((one) => `gain_${one}`).join(', ')}
+    from ${tableOf('post_days', version)} where workspace_id = '${workspaceId}'
+    order by target_id, day, version desc limit 1 by target_id, day`;
+  const rows = await (await client.query({ query, format: 'JSONCompactEachRow' })).json<(string | null)[]>();
+  return new Map(
+    rows.map(([targetId, day, ...gains]) => [
+      `${targetId} ${day}`,
+      Object.fromEntries(columns.map((one, at) => [one, gains[at] === null ? null : Number(gains[at])])),
+    ]),
+  );
+};

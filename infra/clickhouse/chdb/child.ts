@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Connections } from './connections.ts';
 import { Engine } from './engine.ts';
 import { type Credentials, front } from './front.ts';
 import type { FromChild, ToChild } from './messages.ts';
@@ -31,7 +32,8 @@ const open = async (dir: string, memoryBytes: number): Promise<Engine> => {
   }
 };
 
-const serve = async ({ dir, memoryBytes, user, password, database }: ToChild & Credentials): Promise<void> => {
+const serve = async (start: ToChild & Credentials): Promise<void> => {
+  const { dir, memoryBytes, user, password, database, silentMs, idleMs } = start;
   const engine = await open(dir, memoryBytes);
   await engine.query({
     database: 'default',
@@ -39,11 +41,15 @@ const serve = async ({ dir, memoryBytes, user, password, database }: ToChild & C
     params: new Map(),
     format: 'TabSeparated',
     sql: `create database if not exists ${database}`,
+    isWanted: () => true,
   });
-  const server = createServer(front(engine, { user, password }));
+  const connections = new Connections({ silentMs, idleMs, onIdle: (taken) => tell({ type: 'idle', taken }) });
+  const server = createServer(front(engine, { user, password }, (socket) => connections.allow(socket)));
   server.keepAliveTimeout = 10_000;
   process.on('message', (message: { type: string }, socket?: Socket) => {
-    if (message.type === 'connection' && socket !== undefined) {
+    if (message.type === 'connection') {
+      connections.take(socket);
+      if (socket === undefined) return;
       server.emit('connection', socket);
       socket.resume();
     } else if (message.type === 'stop') {

@@ -11,9 +11,11 @@ export interface Statement {
   readonly params: ReadonlyMap<string, string>;
   readonly format: string;
   readonly sql: string;
+  /** Asked when its turn comes: a statement nobody waits for any more is not run. */
+  readonly isWanted: () => boolean;
 }
 
-export interface Insert extends Pick<Statement, 'database' | 'settings'> {
+export interface Insert extends Pick<Statement, 'database' | 'settings' | 'isWanted'> {
   readonly table: string;
   readonly columns: readonly string[] | null;
   readonly format: string;
@@ -74,7 +76,7 @@ export class Engine {
   }
 
   query({ params, format, sql, ...about }: Statement): Promise<Uint8Array> {
-    return this.#with(async (lane) => {
+    return this.#with(about.isWanted, async (lane) => {
       const bound = [...params].map(([key, value]) => `set param_${named(key)} = ${literal(value)}`);
       await lane.session.queryAsync([lane.preamble(about), ...bound].join('; '));
       return (await lane.session.queryAsync(sql, { format })).bytes();
@@ -83,7 +85,7 @@ export class Engine {
 
   /** Resolves to the number of rows. */
   insert({ table, columns, format, rows, ...about }: Insert): Promise<number> {
-    return this.#with(async (lane) => {
+    return this.#with(about.isWanted, async (lane) => {
       await lane.session.queryAsync(lane.preamble(about));
       const made = await lane.session.insert({
         table: `${about.database}.${table}`,
@@ -99,9 +101,10 @@ export class Engine {
     for (const { session } of this.#all) session.close();
   }
 
-  async #with<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
+  async #with<T>(isWanted: () => boolean, work: (lane: Lane) => Promise<T>): Promise<T> {
     const lane = this.#free.pop() ?? (await new Promise<Lane>((given) => this.#waiting.push(given)));
     try {
+      if (!isWanted()) throw new Error('Code: 394. DB::Exception: Nobody waits for it any more. (QUERY_WAS_CANCELLED)');
       return await work(lane);
     } finally {
       const next = this.#waiting.shift();

@@ -1,7 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
+import { proofOf, proofPath } from '../proof.ts';
 import type { Engine } from './engine.ts';
 
 /** As much of ClickHouse's HTTP interface as its client uses, over the engine in this process. */
@@ -60,17 +62,18 @@ const answer = async (engine: Engine, request: IncomingMessage, response: Server
   const body = await bodyOf(request);
   const asked = searchParams.get('query');
   const [, table, columns, format] = insertion.exec(asked ?? '') ?? [];
+  const isWanted = (): boolean => !response.destroyed;
   const began = performance.now();
   let written = 0;
   let result: Uint8Array = new Uint8Array();
   if (table !== undefined && format !== undefined) {
     const named = columns?.split(',').map((one) => one.replaceAll('`', '').trim()) ?? null;
     if (body.length > 0)
-      written = await engine.insert({ database, settings, table, columns: named, format, rows: body });
+      written = await engine.insert({ database, settings, table, columns: named, format, rows: body, isWanted });
   } else {
     const sql = asked === null ? body.toString() : body.length === 0 ? asked : `${asked}\n${body}`;
     const named = searchParams.get('default_format') ?? 'TabSeparated';
-    result = await engine.query({ database, settings, params, format: named, sql });
+    result = await engine.query({ database, settings, params, format: named, sql, isWanted });
   }
   const summary = { written_rows: String(written), elapsed_ns: String(Math.round((performance.now() - began) * 1e6)) };
   response.writeHead(200, {
@@ -81,15 +84,21 @@ const answer = async (engine: Engine, request: IncomingMessage, response: Server
   response.end(result);
 };
 
+/** @param onAllowed told of each connection whose request had the credentials */
 export const front =
-  (engine: Engine, credentials: Credentials): RequestListener =>
+  (engine: Engine, credentials: Credentials, onAllowed: (socket: Socket) => void): RequestListener =>
   (request, response) => {
+    const [path, nonce = ''] = request.url?.split('?') ?? [];
     if (request.url === '/ping') {
       response.end('Ok.\n');
+    } else if (path === proofPath) {
+      request.resume();
+      response.end(proofOf(credentials.password, nonce));
     } else if (!isAllowed(request, credentials)) {
       request.resume();
       fail(response, 'Code: 516. DB::Exception: Authentication failed. (AUTHENTICATION_FAILED)');
     } else {
+      onAllowed(request.socket);
       answer(engine, request, response).catch((error: unknown) => {
         fail(response, error instanceof Error ? error.message : String(error));
       });

@@ -85,6 +85,7 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
   readonly #metrics: SandboxMetrics;
   readonly metricsVersion: string;
   readonly leastIntervalMs: number;
+  readonly mostAheadMs: null;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
@@ -107,6 +108,7 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
     this.#metrics = new SandboxMetrics(this.#network);
     this.metricsVersion = this.#metrics.metricsVersion;
     this.leastIntervalMs = this.#metrics.leastIntervalMs;
+    this.mostAheadMs = this.#metrics.mostAheadMs;
   }
 
   /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */

@@ -1,7 +1,13 @@
 /** The sandbox network as it is asked for figures. It tells those of its own posts, by a clock that can be moved ahead. */
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import type { MetricsAnswer, MetricsSource, MetricsSubject } from '#contracts/ports/platform-metrics.ts';
+import type {
+  AccountMetricsAnswer,
+  MetricsAnswer,
+  MetricsSource,
+  MetricsSubject,
+} from '#contracts/ports/platform-metrics.ts';
 import type { Platform } from '#schemas/common.ts';
+import { dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import { type MeasuredPost, type Network, NetworkAway } from './network.ts';
 import { accountAnswer } from './told-accounts.ts';
@@ -9,10 +15,15 @@ import { postAnswer } from './told-posts.ts';
 
 type Account = PublishRequest['account'];
 
-const away = (reason: string): MetricsAnswer => ({ kind: 'unavailable', reason });
+type Refusal = Exclude<MetricsAnswer, { kind: 'told' | 'removed' }>;
+
+const away = (reason: string): Refusal => ({ kind: 'unavailable', reason });
+
+/** Its days are those of UTC; what it tells of an account is of the one before. */
+const dayBefore = (now: Date): string => new Date(now.getTime() - dayMs).toISOString().slice(0, 10);
 
 /** Faults of reading, in the order in which they are met. */
-const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => MetricsAnswer>>> = {
+const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> = {
   token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
   metrics_token_death: () => ({ kind: 'reauth_required', reason: 'The access token is no longer valid' }),
   metrics_rate_limit: ({ durationMs }) => ({
@@ -25,6 +36,8 @@ const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => MetricsAnsw
 export class SandboxMetrics implements MetricsSource {
   readonly metricsVersion = 'sandbox/1';
   readonly leastIntervalMs = 0;
+  /** Its clock may be moved. */
+  readonly mostAheadMs = null;
   readonly #network: Network;
 
   constructor(network: Network) {
@@ -71,6 +84,7 @@ export class SandboxMetrics implements MetricsSource {
     const observedAt = now.toISOString();
     const removed = { kind: 'removed', raw: null, observedAt } as const;
     if (known === undefined || (known.removedAt !== null && known.removedAt <= now)) return removed;
+    if (post.use === 'story' && known.ageMs >= dayMs) return removed;
     // A text that cost the account its token when it was published does not do so again.
     const scripted = faultsOf(known.content, null).filter(({ name }) => name !== 'token_death');
     const met = `metrics/${post.targetId}`;
@@ -83,7 +97,7 @@ export class SandboxMetrics implements MetricsSource {
     return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt };
   }
 
-  async fetchAccountMetrics(platform: Platform, account: Account, signal: AbortSignal): Promise<MetricsAnswer> {
+  async fetchAccountMetrics(platform: Platform, account: Account, signal: AbortSignal): Promise<AccountMetricsAnswer> {
     signal.throwIfAborted();
     try {
       const own = faultsOf('', account.username);
@@ -94,7 +108,8 @@ export class SandboxMetrics implements MetricsSource {
       signal.throwIfAborted();
       const raw = accountAnswer(platform, account.externalId, now.getTime());
       const nonsense = await this.#strikes(met, own, 'metrics_nonsense');
-      return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt: now.toISOString() };
+      const figuresOf = dayBefore(now);
+      return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt: now.toISOString(), figuresOf };
     } catch (error) {
       if (error instanceof NetworkAway) return away(error.message);
       throw error;
@@ -106,8 +121,8 @@ export class SandboxMetrics implements MetricsSource {
     return fault !== undefined && (await this.#network.fires(met, fault)) ? fault : null;
   }
 
-  async #refusal(met: string, faults: readonly Fault[]): Promise<MetricsAnswer | null> {
-    for (const [name, answer] of Object.entries(refusals) as [FaultName, (fault: Fault) => MetricsAnswer][]) {
+  async #refusal(met: string, faults: readonly Fault[]): Promise<Refusal | null> {
+    for (const [name, answer] of Object.entries(refusals) as [FaultName, (fault: Fault) => Refusal][]) {
       const fault = await this.#strikes(met, faults, name);
       if (fault !== null) return answer(fault);
     }

@@ -2,7 +2,6 @@ import type { AccountEvent } from '#schemas/account.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import type { Platform, Role } from '#schemas/common.ts';
 import type { accountPublic } from '#schemas/http/webhook-events/account.ts';
-import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { clientPublic } from '#schemas/http/webhook-events/client.ts';
 import type { teamPublic } from '#schemas/http/webhook-events/team.ts';
 import type { webhookPublic } from '#schemas/http/webhook-events/webhook.ts';
@@ -10,7 +9,7 @@ import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import type { Publisher } from './rule.ts';
 
-/** The agency itself: its clients, their accounts, its members, its figures, its webhook endpoints. */
+/** The agency itself: its clients, their accounts, its members, its webhook endpoints. */
 
 type Shown = Omit<ClientFields, 'rules' | 'brandVoice'>;
 
@@ -101,9 +100,7 @@ interface Team {
   readonly ended: Role;
 }
 
-type WorkspacePublic = typeof teamPublic & Pick<typeof analyticsPublic, 'analytics.refreshed'>;
-
-export const workspace: Publisher<WorkspacePublic, WorkspaceEvent, Team> = {
+export const workspace: Publisher<typeof teamPublic, WorkspaceEvent, Team> = {
   rules: {
     WorkspaceCreated: 'nobody can have registered an endpoint yet',
     WorkspaceProfileChanged: 'name and zone of the agency are its own; GET /agency shows them',
@@ -130,24 +127,10 @@ export const workspace: Publisher<WorkspacePublic, WorkspaceEvent, Team> = {
         ofStream: ({ data }, { ended }) => ({ memberId: data.memberId, clientId: null, role: ended }),
       },
     ],
-    AnalyticsRefreshRequested: 'the caller has the answer; what comes of it is published when it is there',
-    AnalyticsRefreshed: [
-      {
-        type: 'analytics.refreshed',
-        ofEvent: ({ data, occurredAt }) => ({
-          refreshId: data.refreshId,
-          clientId: null,
-          asOf: occurredAt,
-          accounts: data.accountIds.length + data.failedAccountIds.length,
-          failedAccounts: data.failedAccountIds.length,
-        }),
-      },
-    ],
   },
   evolve: (subject, event) => {
     if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };
     if (subject === null || event.type === 'WorkspaceProfileChanged') return subject;
-    if (event.type === 'AnalyticsRefreshRequested' || event.type === 'AnalyticsRefreshed') return subject;
     const { memberId } = event.data;
     const { [memberId]: before = subject.ended, ...others } = subject.roles;
     if (event.type === 'MemberRemoved') return { roles: others, ended: before };

@@ -2,7 +2,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { Report } from '#schemas/http/report.ts';
 import { operation } from '../operation.ts';
 import { exampleReport } from '../reports/examples.ts';
-import { readReport, showReport } from '../reports/show.ts';
+import { keptUntil, readReport, showReport } from '../reports/show.ts';
 
 export const getReport = operation({
   id: 'getReport',
@@ -20,6 +20,6 @@ export const getReport = operation({
   example: { data: exampleReport },
   handle: async (call) => {
     const row = await readReport(call);
-    return { data: showReport(row), revision: row.revision };
+    return { data: showReport(row, await keptUntil(call, row.runs)), revision: row.revision };
   },
 });

@@ -1,9 +1,11 @@
 import { ExportParams, ExportQuery, ReportExport } from '#schemas/http/report.ts';
+import { exportDays } from '#schemas/report.ts';
 import { away } from '../media/blobs.ts';
 import { operation } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { exampleExport } from '../reports/examples.ts';
-import { readReport } from '../reports/show.ts';
+import { fileNameOf } from '../reports/file-name.ts';
+import { keptUntil, readReport, readRun } from '../reports/show.ts';
 
 const readableMs = 15 * 60_000;
 
@@ -13,6 +15,7 @@ export const getReportExport = operation({
   path: '/reports/{id}/exports/{runId}',
   tag: 'report',
   summary: 'Where to download what a completed run made',
+  description: `Also of a run that GET /reports/{id} does not show any more. The files are kept for ${exportDays} days after the run was completed, and until the client that it is about is erased; then this is a 404.`,
   scope: 'reports.read',
   idempotent: 'none',
   cost: 1,
@@ -24,19 +27,22 @@ export const getReportExport = operation({
   handle: async (call) => {
     const { deps, params, query, now } = call;
     const row = await readReport(call);
-    const run = row.runs.find(({ runId }) => runId === params.runId);
-    if (run === undefined) throw notFound('run of this report');
+    const run = await readRun(call, row, params.runId);
+    if (run === null) throw notFound('run of this report');
     if (run.status !== 'completed') {
       const words = run.status === 'failed' ? 'The run has failed: it has no export.' : 'The run is not complete yet.';
       throw new Refusal('run_not_completed', words, { extra: { runStatus: run.status } });
     }
+    const exportsUntil = (await keptUntil(call, [run]))(run);
+    if (exportsUntil === null) throw new Refusal('not_found', 'The exports of this run are deleted.');
     const wanted = query.format ?? run.formats[0];
     const file = run.exports.find(({ format }) => format === wanted);
     if (file === undefined) throw notFound('export of this run');
     const { format, key, contentType, bytes, sha256 } = file;
     const expiresAt = new Date(Date.parse(now) + readableMs);
-    const fileName = `${row.name} ${run.from} ${run.to}.${format}`;
-    const url = await away(() => deps.blobs.presignGet(key, { contentType, expiresAt, fileName }));
+    const url = await away(() =>
+      deps.blobs.presignGet(key, { contentType, expiresAt, fileName: fileNameOf(run, format) }),
+    );
     return {
       data: {
         object: 'report_export',
@@ -45,6 +51,7 @@ export const getReportExport = operation({
         format,
         url,
         expiresAt: expiresAt.toISOString(),
+        exportsUntil,
         contentType,
         bytes,
         sha256,

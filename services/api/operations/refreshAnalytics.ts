@@ -1,22 +1,14 @@
 import { account } from '#domain/account.ts';
-import { workspace } from '#domain/workspace.ts';
+import { refresh } from '#domain/refresh.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
+import { asFacts, uuidv7 } from '#runtime/domain-store.ts';
+import { birth } from '#runtime/idempotency.ts';
 import { AnalyticsRefresh, AnalyticsRefreshing, mostRefreshed } from '#schemas/http/analytics-refresh.ts';
+import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
-interface Decided {
-  readonly refreshId: string;
-  readonly accountIds: readonly string[];
-}
-
-/**
- * Accepted with its accounts and its id. If we die before the workspace's append the repeat makes it; after it the
- * decider knows the id, also when the refresh is complete by then.
- */
+/** A refresh is a stream of its own, born with its request: whoever repeats the call under its key finds it there. */
 export const refreshAnalytics = operation({
   id: 'refreshAnalytics',
   method: 'POST',
@@ -31,27 +23,24 @@ export const refreshAnalytics = operation({
   bodyOptional: true,
   body: AnalyticsRefresh,
   answer: AnalyticsRefreshing,
-  codes: ['first_party_only', 'too_many_refreshes'],
+  codes: ['first_party_only'],
   example: { body: {}, data: { requested: 8, refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e' } },
   handle: async (call) => {
-    const { deps, workspaceId, positions, principal } = call;
+    const { deps, context, positions, principal } = call;
     if (principal.kind !== 'session') {
       throw new Refusal('first_party_only', 'Figures are fetched on demand from the console only.');
     }
-    const { result, replayed } = await viaRequest<Decided, { readonly requested: number; readonly refreshId: string }>({
+    const { id, events, replayed } = await birth({
       store: deps.store,
+      decider: refresh,
       operation: 'refreshAnalytics',
-      key: call.key,
-      fingerprint: call.fingerprint,
-      context: call.context,
-      accept: async () => ({ refreshId: uuidv7(), accountIds: await accountsOf(call, call.body.accountIds) }),
-      effects: async ({ refreshId, accountIds }, context) => {
-        const command = { type: 'RequestRefresh', refreshId, accountIds } as const;
-        await execute(deps.store, workspace, workspaceId, command, context, { positions });
-        return { requested: accountIds.length, refreshId };
-      },
+      key: call.key ?? uuidv7(),
+      context,
+      positions,
+      command: async () => ({ type: 'Request', accountIds: await accountsOf(call, call.body.accountIds) }),
     });
-    return { data: result, replayed };
+    const [requested] = asFacts<RefreshEvent>(events);
+    return { data: { requested: requested?.event.data.accountIds.length ?? 0, refreshId: id }, replayed };
   },
 });
 

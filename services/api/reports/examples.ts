@@ -31,6 +31,7 @@ export const exampleReport = {
   runs: [
     {
       runId: ids.run,
+      name: 'Monthly figures',
       status: 'completed',
       by: 'schedule',
       from: '2026-02-01',
@@ -40,6 +41,7 @@ export const exampleReport = {
       bytes: file.bytes,
       sha256: file.sha256,
       exports: [{ format: 'pdf', ...file }],
+      exportsUntil: '2027-04-05T05:00:02.000Z',
       startedAt: asked,
       completedAt: '2026-03-01T05:00:02.000Z',
       failure: null,
@@ -54,5 +56,6 @@ export const exampleExport = {
   format: 'pdf',
   url: 'https://files.example/report.pdf?signature=<signature>',
   expiresAt: '2026-03-01T08:15:00.000Z',
+  exportsUntil: '2027-04-05T05:00:02.000Z',
   ...file,
 };

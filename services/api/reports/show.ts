@@ -1,4 +1,6 @@
-import { getReport, type ReportRow, type RunRow } from '#projections/reports.ts';
+import { exportsEndAt } from '#domain/report.ts';
+import { getClient } from '#projections/clients.ts';
+import { getReport, mostRuns, type ReportRow, type RunRow, runOf } from '#projections/reports.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';
@@ -10,7 +12,7 @@ export const readReport = async (
   call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
 ): Promise<ReportRow> => {
   const { deps, workspaceId } = call;
-  const row = await readRow(call, 'report', ['reports'], (id) => getReport(deps.knex, workspaceId, id));
+  const row = await readRow(call, 'report', ['reports', 'workspace'], (id) => getReport(deps.knex, workspaceId, id));
   if (row.removed_at !== null) throw notFound('report');
   return row;
 };
@@ -29,19 +31,49 @@ export const showSummary = (row: ReportRow) => ({
   revision: row.revision,
 });
 
+/** One of its runs; those that the row has not any more are in the stream. Null: it has no such run. */
+export const readRun = async ({ deps }: Pick<Call, 'deps'>, row: ReportRow, runId: string): Promise<RunRow | null> => {
+  const shown = row.runs.find((run) => run.runId === runId);
+  if (shown !== undefined || row.runs.length < mostRuns) return shown ?? null;
+  return runOf(await deps.store.readStream(`report-${row.id}`), runId);
+};
+
+/** Of a run: when its exports are deleted, ISO 8601. Null: it has none, or none any more. */
+export type KeptUntil = (run: RunRow) => string | null;
+
+/** Of runs of one workspace: what follows from their age and their clients, whether or not the files are deleted yet. */
+export const keptUntil = async (
+  { deps, workspaceId, now }: Pick<Call, 'deps' | 'workspaceId' | 'now'>,
+  runs: readonly RunRow[],
+): Promise<KeptUntil> => {
+  const clientIds = [...new Set(runs.flatMap(({ filters: { clientId } }) => clientId ?? []))];
+  const clients = await Promise.all(clientIds.map((id) => getClient(deps.knex, workspaceId, id)));
+  const erased = new Set(clients.flatMap((client) => (client?.erased ? [client.id] : [])));
+  return ({ completedAt, filters: { clientId } }) => {
+    if (completedAt === null || (clientId !== null && erased.has(clientId))) return null;
+    const until = exportsEndAt(completedAt);
+    return Date.parse(until) > Date.parse(now) ? until : null;
+  };
+};
+
 /** Never where an export lies. */
-const showRun = ({ runId, status, by, from, to, asOf, formats, exports, ...run }: RunRow) => {
+const showRun = ({ runId, name, status, by, from, to, asOf, formats, ...run }: RunRow, exportsUntil: string | null) => {
+  const exports = exportsUntil === null ? [] : run.exports;
   const [first] = exports;
   return {
-    ...{ runId, status, by, from, to, asOf },
+    ...{ runId, name, status, by, from, to, asOf },
     format: first?.format ?? formats[0],
     bytes: first?.bytes ?? null,
     sha256: first?.sha256 ?? null,
     exports: exports.map(({ format, contentType, bytes, sha256 }) => ({ format, contentType, bytes, sha256 })),
+    exportsUntil,
     startedAt: run.startedAt,
     completedAt: run.completedAt,
     failure: run.failure,
   };
 };
 
-export const showReport = (row: ReportRow) => ({ ...showSummary(row), runs: row.runs.map(showRun) });
+export const showReport = (row: ReportRow, until: KeptUntil) => ({
+  ...showSummary(row),
+  runs: row.runs.map((run) => showRun(run, until(run))),
+});

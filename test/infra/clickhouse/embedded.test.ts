@@ -1,11 +1,51 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { type EmbeddedAnalyticsOptions, noteOf, startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
+import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { embeddedClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { serverFolder } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+
+/** One with options of its own, in a folder that goes with this file. */
+const started = async (options: Partial<EmbeddedAnalyticsOptions> = {}) => {
+  const { dataDir: dir, drop } = serverFolder();
+  const troubles: string[] = [];
+  const embedded = await startEmbeddedAnalytics({ dir, onTrouble: (reason) => troubles.push(reason), ...options });
+  afterFile(async () => {
+    await embedded.stop();
+    await drop();
+  });
+  return { embedded, dir, troubles };
+};
+
+const connected = async (url: string): Promise<Socket> => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').resume();
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+};
+
+/** Closed or reset. */
+const closed = (socket: Socket): Promise<void> =>
+  new Promise((done) => {
+    if (socket.closed) done();
+    else socket.once('close', () => done());
+  });
+
+const one = async (url: string, query = 'select 1 as n'): Promise<unknown> => {
+  const client = openAnalytics({ url });
+  try {
+    return await (await client.query({ query, format: 'JSONCompactEachRow' })).json();
+  } finally {
+    await client.close();
+  }
+};
 
 suite('the analytics store as its client sees it', (t) => {
   t('binds parameters and does not take them for SQL', async () => {
@@ -154,7 +194,6 @@ suite('the embedded engine', (t) => {
   });
 
   t('a folder that it cannot have is told, and refuses connections without hanging', async () => {
-    const { startEmbeddedAnalytics } = await import('#infra/clickhouse/embedded.ts');
     const troubles: string[] = [];
     const embedded = await startEmbeddedAnalytics({ dir: '/dev/null/x', onTrouble: (reason) => troubles.push(reason) });
     afterFile(embedded.stop);
@@ -162,10 +201,151 @@ suite('the embedded engine', (t) => {
     await assert.rejects(client.query({ query: 'select 1' }));
     const socket = connect(Number(new URL(embedded.url).port), '127.0.0.1');
     socket.resume();
-    await once(socket, 'close');
+    await closed(socket);
     assert.match(troubles[0] ?? '', /cannot be written/);
     assert.match(troubles[1] ?? '', /does not start/);
     await client.close();
     await embedded.stop();
+  });
+
+  for (const [what, execPath] of [
+    ['there is no such program', '/nowhere/node'],
+    ['the system refuses', '/dev/null/node'],
+  ] as const) {
+    t(`a child that cannot be started (${what}) is told, drops who waits, and is started later`, async () => {
+      const { embedded, troubles } = await started();
+      const own = process.execPath;
+      process.execPath = execPath;
+      try {
+        const socket = await connected(embedded.url);
+        await closed(socket);
+      } finally {
+        process.execPath = own;
+      }
+      assert.match(troubles[0] ?? '', /does not start: spawn/);
+      assert.equal(embedded.pid(), null);
+      assert.deepEqual(await until('an answer', () => one(embedded.url).catch(() => null)), [[1]]);
+      await embedded.stop();
+    });
+  }
+
+  t('a child that is not ready in time is killed, and the next one serves', async () => {
+    const { embedded, troubles } = await started({ limits: { readyMs: 3_000 } });
+    const socket = await connected(embedded.url);
+    const pid = await until('a child', async () => embedded.pid());
+    process.kill(pid, 'SIGSTOP');
+    await closed(socket);
+    assert.match(troubles[0] ?? '', /not ready within 3000 ms/);
+    assert.deepEqual(await until('an answer', () => one(embedded.url).catch(() => null)), [[1]]);
+    await embedded.stop();
+  });
+
+  t('a connection without the credentials is closed, one with them is not while it works', async () => {
+    const { embedded } = await started({ limits: { silentMs: 1_000 } });
+    await one(embedded.url);
+    const working = one(embedded.url, 'select sleepEachRow(1) from numbers(3) settings max_block_size = 1');
+    await closed(await connected(embedded.url));
+    // Neither half a request nor one refused after the other keeps it.
+    for (const said of ['GET / HTTP/1.1\r\nhost: x\r\n', 'GET / HTTP/1.1\r\nhost: x\r\n\r\n']) {
+      const socket = await connected(embedded.url);
+      socket.write(said);
+      socket.on('data', () => socket.write(said));
+      await closed(socket);
+    }
+    assert.deepEqual(await working, [[0], [0], [0]]);
+    await embedded.stop();
+  });
+
+  t('an idle engine ends, and the next connection has it again with its data', async () => {
+    const { embedded, troubles } = await started({ limits: { idleMs: 500 } });
+    await one(embedded.url, 'select sleepEachRow(1) from numbers(2) settings max_block_size = 1');
+    const client = openAnalytics({ url: embedded.url });
+    await client.command({ query: 'create table t (k UInt8) engine = MergeTree order by k' });
+    await client.insert({ table: 't', columns: ['k'], values: [[7]], format: 'JSONCompactEachRow' });
+    await client.close();
+    await until('it ended', async () => embedded.pid() === null);
+    assert.deepEqual(await one(embedded.url, 'select k from t'), [[7]]);
+    assert.deepEqual(troubles, []);
+    await embedded.stop();
+  });
+
+  t('whoever comes while an idle engine ends is served by the next', async () => {
+    const { embedded, troubles } = await started({ limits: { idleMs: 1 } });
+    const pids = new Set<number | null>();
+    for (let n = 0; n < 10; n += 1) {
+      assert.deepEqual(await one(embedded.url), [[1]]);
+      pids.add(embedded.pid());
+    }
+    assert.ok(pids.size > 1);
+    assert.deepEqual(troubles, []);
+    await embedded.stop();
+  });
+
+  t('what waits for its turn is not run when its caller is gone', async () => {
+    const { embedded } = await started();
+    await one(embedded.url);
+    const { port, username, password, pathname } = new URL(embedded.url);
+    const ask = (query: string) => {
+      const path = `/?database=${pathname.slice(1)}`;
+      const asked = request({ port, host: '127.0.0.1', path, method: 'POST', auth: `${username}:${password}` });
+      asked.on('error', () => undefined);
+      asked.end(query);
+      return asked;
+    };
+    // Handed over after all that were sent before: they have their lanes by then, or wait for one.
+    const handed = () => assert.rejects(one(embedded.url.replace(password, 'wrong')), ClickHouseError);
+    const busy = Array.from({ length: 4 }, () => ask('select sleep(2)'));
+    const answered = busy.map((asked) => once(asked, 'response'));
+    await Promise.all(busy.map((asked) => once(asked, 'finish')));
+    await handed();
+    const asked = ask('create table unwanted (k UInt8) engine = MergeTree order by k');
+    await once(asked, 'finish');
+    await handed();
+    asked.destroy();
+    await Promise.all(answered);
+    assert.deepEqual(await one(embedded.url, 'exists table unwanted'), [[0]]);
+    await embedded.stop();
+  });
+});
+
+suite('joining the engine of a folder', (t) => {
+  t('the one that runs is joined and left alone; its note is not taken by another that ends', async () => {
+    const { embedded, dir } = await started();
+    const joined = await joinAnalytics(dir);
+    assert.equal(joined.url, embedded.url);
+    await joined.stop();
+    assert.deepEqual(await one(embedded.url), [[1]]);
+    // One that was there before, of the same folder.
+    writeFileSync(noteOf(dir), 'http://postline:older@127.0.0.1:1/postline');
+    await embedded.stop();
+    assert.match(readFileSync(noteOf(dir), 'utf8'), /older/);
+  });
+
+  t('a stranger on the port of one that died is not told the password', async () => {
+    const { dataDir: dir, drop } = serverFolder();
+    afterFile(drop);
+    const heard: string[] = [];
+    const stranger = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (data) => {
+        heard.push(data.toString());
+        socket.end('HTTP/1.1 200 OK\r\ncontent-length: 64\r\n\r\n'.padEnd(128, 'a'));
+      });
+    });
+    stranger.listen(0, '127.0.0.1');
+    await once(stranger, 'listening');
+    const { port } = stranger.address() as AddressInfo;
+    const noted = `http://postline:s3cret@127.0.0.1:${port}/postline`;
+    for (const note of [noted, '', 'nothing']) {
+      writeFileSync(noteOf(dir), note);
+      const joined = await joinAnalytics(dir);
+      assert.notEqual(joined.url, noted);
+      assert.deepEqual(await one(joined.url), [[1]]);
+      await joined.stop();
+    }
+    assert.ok(heard.length > 0);
+    const secrets = ['s3cret', Buffer.from('postline:s3cret').toString('base64')];
+    assert.ok(heard.every((said) => secrets.every((secret) => !said.includes(secret))));
+    stranger.close();
   });
 });

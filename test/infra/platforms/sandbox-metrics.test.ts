@@ -243,6 +243,14 @@ suite('sandbox network and its figures', (t) => {
     deepEqual(kinds(await ask('facebook', by, gone)), ['removed']);
   });
 
+  t('a story is gone when its day is over', async () => {
+    const by = account('instagram');
+    const story = { ...(await sandbox.publish('instagram', by, 'Today only')), use: 'story' as const };
+    deepEqual(kinds(await ask('instagram', by, story)), ['told']);
+    await sandbox.network.advance(day);
+    deepEqual(kinds(await ask('instagram', by, story)), ['removed']);
+  });
+
   t('one that was taken away stays away, and only on its network', async () => {
     const by = account('bluesky');
     const post = await sandbox.publish('bluesky', by);

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { Pool } from 'pg';
+import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { analyticsStore, dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
 import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
@@ -8,8 +13,9 @@ import { columnOf, createStatements, type TableName, tableOf } from '#projection
 import { daysOf, noTotals } from '#projections/analytics/totals.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { type Counter, counters } from '#schemas/metrics.ts';
-import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
-import { suite } from '#test/support/suite.ts';
+import { embeddedClickHouse, type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
 
 const workspace = randomUUID();
 const other = randomUUID();
@@ -143,20 +149,34 @@ suite('queries of the analytics', (t) => {
         ...row,
         day,
         follower_count: (figures as { followerCount?: number }).followerCount ?? null,
-        figures: JSON.stringify(figures),
         demographics,
         observed_at: at(day, '09:30:00.125'),
         version,
       });
-      await write('account_figures_days', own('2026-05-01', 1, { followerCount: 1, profileViews: 90 }, ''));
+      await write('account_figures_days', own('2026-05-01', 1, { followerCount: 1 }, ''));
       await write(
         'account_figures_days',
-        own('2026-05-01', 2, { followerCount: 100, profileViews: 9, videoViews: null, contentPlays: 0 }, ''),
-        own('2026-05-03', 3, { followerCount: 104, profileViews: 4, videoViews: null }, ''),
-        own('2026-05-05', 4, { followerCount: null, profileViews: null }, ''),
-        own('2026-04-20', 5, { followerCount: 50, profileViews: 5_000 }, '{"country":{"DE":60,"FR":40}}'),
+        own('2026-05-01', 2, { followerCount: 100 }, ''),
+        own('2026-05-03', 3, { followerCount: 104 }, ''),
+        own('2026-05-05', 4, { followerCount: null }, ''),
+        own('2026-04-20', 5, { followerCount: 50 }, '{"country":{"DE":60,"FR":40}}'),
         own('2026-05-09', 6, { followerCount: 900 }, '{"country":{"DE":1}}'),
         { ...own('2026-05-04', 7, { followerCount: 7 }, 'null'), workspace_id: other },
+      );
+      // Each told the day after.
+      const ofDay = (day: string, version: number, figures: object) => {
+        const observed_at = `2026-05-${String(Number(day.slice(8)) + 1).padStart(2, '0')} 09:30:00.000`;
+        return { ...row, day, figures: JSON.stringify(figures), observed_at, version };
+      };
+      await write('account_audience_days', ofDay('2026-05-01', 1, { profileViews: 90 }));
+      await write(
+        'account_audience_days',
+        ofDay('2026-05-01', 2, { followerCount: 100, profileViews: 9, videoViews: null, contentPlays: 0 }),
+        ofDay('2026-05-03', 3, { followerCount: 104, profileViews: 4, videoViews: null }),
+        ofDay('2026-05-05', 4, { profileViews: null }),
+        ofDay('2026-04-30', 5, { profileViews: 5_000 }),
+        ofDay('2026-05-08', 6, { profileViews: 7_000 }),
+        { ...ofDay('2026-05-04', 7, { profileViews: 70 }), workspace_id: other },
       );
       const found = await reader.account(workspace, account, week);
       assert.equal(found.asOf, '2026-05-05T09:30:00.125Z');
@@ -260,6 +280,7 @@ suite('queries of the analytics', (t) => {
     );
     const since = '2026-05-01T00:00:00.000Z';
     const wanted = {
+      postId: first,
       accountId: account,
       platform: 'threads',
       publishedAt: '2026-05-01T06:15:00.000Z',
@@ -300,5 +321,82 @@ suite('queries of the analytics', (t) => {
     await assert.rejects(nowhere.overview(workspace, week, {}), Unavailable);
     const year = daysOf({ from: '2026-01-01', to: '2026-12-31' });
     assert.deepEqual([year.length, year[58], year[59]], [365, '2026-02-28', '2026-03-01']);
+  });
+
+  t(
+    'a store that hangs is given up, also where the tables must be made first, or in the middle of its answer',
+    async () => {
+      const { embedded, remove } = await embeddedClickHouse();
+      const client = openAnalytics({ url: embedded.url });
+      const half = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n["2026'));
+      });
+      half.listen(0, '127.0.0.1');
+      await once(half, 'listening');
+      const { port } = half.address() as AddressInfo;
+      const halfway = openAnalytics({ url: `http://postline:x@127.0.0.1:${port}/postline` });
+      afterFile(async () => {
+        await Promise.all([client.close(), halfway.close()]);
+        half.close();
+        await remove();
+      });
+      await ensureTables(client, 1);
+      const pid = embedded.pid();
+      assert.ok(pid !== null);
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const began = performance.now();
+        const asked = [
+          ensureTables(client, 2),
+          analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {}),
+          analyticsReader({ client, version: () => ensureTables(client, 3).then(() => 3) }).overview(
+            workspace,
+            week,
+            {},
+          ),
+          analyticsReader({ client, version: () => new Promise(() => undefined) }).overview(workspace, week, {}),
+          analyticsReader({ client: halfway, version: async () => 1 }).overview(workspace, week, {}),
+        ];
+        await Promise.all(asked.map((one) => assert.rejects(one, Unavailable)));
+        assert.ok(performance.now() - began < 20_000);
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      const again = await analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {});
+      assert.deepEqual(again.totals, noTotals);
+    },
+  );
+
+  t('a reader that remembers a version that was switched and dropped asks once more', async () => {
+    const [{ client }, { url }] = await Promise.all([testClickHouse(), testDatabase()]);
+    const pool = new Pool({ connectionString: url, max: 2 });
+    pool.on('error', () => undefined);
+    afterFile(() => pool.end());
+    await migrateAnalytics(pool);
+    const live = analyticsReader(analyticsStore(client, pool));
+    const likesOf = async () => (await live.overview(workspace, week, {})).totals.likes;
+    await ensureTables(client, 2);
+    await client.insert({
+      table: tableOf('workspace_days', 2),
+      values: [
+        {
+          workspace_id: workspace,
+          day: '2026-05-01',
+          platform: 'x',
+          targets: 1,
+          observed_at: at('2026-05-01'),
+          version: 1,
+          likes: 3,
+        },
+      ],
+      format: 'JSONEachRow',
+    });
+    assert.equal(await likesOf(), null);
+    await pool.query('update ops.analytics_versions set live = 2, newest = 2');
+    await dropTables(client, 1);
+    assert.deepEqual(await Promise.all([1, 2, 3, 4].map(likesOf)), [3, 3, 3, 3]);
+    await client.command({ query: `drop table ${tableOf('workspace_days', 2)}` });
+    await assert.rejects(likesOf(), Unavailable);
   });
 });

@@ -107,6 +107,50 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(postDay, { fetched: raw?.fetched, impressions: '0', likes: null, more: raw?.more });
   });
 
+  t('a workspace whose days cannot be counted is named and rests; those of the others are counted', async () => {
+    const [sick, well] = [ids(), ids()];
+    await apply(
+      await eventsOf([
+        { ...sick, ...on('2026-02-01'), figures: { likes: 1 } },
+        { ...well, ...on('2026-02-01'), figures: { likes: 2 } },
+      ]),
+    );
+    const own = new Recounter(clickhouse.client, pool, 1);
+    const damaged = 'workspace_id = $1 and day = $2';
+    await pool.query('insert into ops.analytics_dirty values (1, $1, $2, 0)', [sick.workspaceId, 'infinity']);
+    await assert.rejects(own.round(), /no id or day/);
+    await assert.rejects(own.round(), /no id or day/);
+    while ((await own.round()) > 0);
+    assert.deepEqual(await day(well, 'likes'), { '2026-02-01': 2 });
+    assert.match(own.trouble() ?? '', new RegExp(sick.workspaceId));
+    await pool.query(`delete from ops.analytics_dirty where ${damaged}`, [sick.workspaceId, 'infinity']);
+    await recounter.all();
+    assert.deepEqual(await day(sick, 'likes'), { '2026-02-01': 1 });
+  });
+
+  t('a version is higher than any before, also when the sequence has gone back', async () => {
+    const post = ids();
+    await given({ ...post, ...on('2026-02-01'), figures: { likes: 10 } });
+    await pool.query(`select setval('ops.analytics_recounts', 1)`);
+    await given({ ...post, ...on('2026-02-01', '04'), figures: { likes: 12 } });
+    assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 12 });
+  });
+
+  t('rows that are long go in several inserts', async () => {
+    const post = ids();
+    const long = 'a'.repeat(100_000);
+    const days = Array.from({ length: 28 }, (_, n) => `2026-02-${String(n + 1).padStart(2, '0')}`);
+    const seen = days.flatMap((one) =>
+      Array.from({ length: 10 }, () => ({ ...post, ...on(one), figures: { likes: 1 } })),
+    );
+    const all = (await eventsOf(seen)).map((event) => ({ ...event, data: { ...event.data, raw: { long } } }));
+    await apply(all);
+    const [count] = await rows(`select count() as n, sum(length(raw)) as bytes from observations_v1
+      where workspace_id = '${post.workspaceId}'`);
+    assert.equal(Number(count?.n), all.length);
+    assert.ok(Number(count?.bytes) > 28_000_000);
+  });
+
   t('a counter that one day does not tell is gained on the next that tells it, once', async () => {
     const post = ids();
     await given(
@@ -122,6 +166,81 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       '2026-02-04': 2,
     });
   });
+
+  t('what a look did not fetch is shown as it was fetched last, and gains nothing on its day', async () => {
+    const post = ids();
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { likes: 10, clicks: 4, saves: 1 } },
+      { ...post, ...on('2026-02-02', '02'), figures: { likes: 20, clicks: 7 } },
+      { ...post, ...on('2026-02-02', '15'), figures: { likes: 25 } },
+      { ...post, ...on('2026-02-03'), figures: { likes: 26, saves: null } },
+      { ...post, ...on('2026-02-04'), figures: { likes: 27, clicks: 9 } },
+    );
+    const bits = ['likes', 'clicks', 'saves'].map((name) => 2 ** counters.indexOf(name as 'likes'));
+    const shown =
+      await rows(`select fetched, likes, clicks, saves, gain_likes, gain_clicks, gain_saves from post_days_v1
+      where workspace_id = '${post.workspaceId}' order by day`);
+    assert.deepEqual(
+      shown.map(({ fetched, ...cells }) => [
+        fetched,
+        ...Object.values(cells).map((one) => (one === null ? null : Number(one))),
+      ]),
+      [
+        [10, 4, 1, 10, 4, 1],
+        [25, 7, 1, 15, 3, null],
+        [26, 7, null, 1, null, null],
+        [27, 9, null, 1, 2, null],
+      ].map((cells) => [bits.reduce((sum, bit) => sum + bit, 0), ...cells]),
+    );
+    assert.deepEqual(await day(post, 'clicks'), {
+      '2026-02-01': 4,
+      '2026-02-02': 3,
+      '2026-02-03': null,
+      '2026-02-04': 2,
+    });
+  });
+
+  t(
+    'daily figures of an account are of the day that its network says, followers of the day they were told',
+    async () => {
+      const { workspaceId, accountId, clientId } = ids();
+      const told = async (observedAt: string, on: string, figuresDay: string | null, figures: object) => {
+        const about = { accountId, clientId, platform: 'instagram', source: 'test/1', raw: {} };
+        const data = { ...about, observedAt, day: on, figures, figuresDay };
+        const given = { stream: `accountmetrics-${accountId}`, type: 'AccountMetricsObserved', data };
+        position += 1n;
+        const event = await stored(codec, given, { revision: 0, position, workspaceId });
+        await apply([await codec.decode(event)]);
+        await recounter.all();
+      };
+      // In New York: a night, somebody’s refresh of the evening, when its network’s next day has begun, and the next night.
+      await told('2026-02-02T07:00:00.000Z', '2026-02-02', '2026-02-01', { followerCount: 10, profileViews: 5 });
+      await told('2026-02-03T01:30:00.000Z', '2026-02-02', '2026-02-02', { followerCount: 11, profileViews: 7 });
+      await told('2026-02-03T07:00:00.000Z', '2026-02-03', '2026-02-02', { followerCount: 12, profileViews: 8 });
+      await told('2026-02-04T07:00:00.000Z', '2026-02-04', null, { followerCount: 13 });
+      const newest = (table: string, columns: string) =>
+        rows(
+          `select day, ${columns} from ${table} where workspace_id = '${workspaceId}' order by day, version desc limit 1 by day`,
+        );
+      const audience = await newest('account_audience_days_v1', 'figures');
+      assert.deepEqual(
+        audience.map((row) => [row.day, JSON.parse(String(row.figures)).profileViews]),
+        [
+          ['2026-02-01', 5],
+          ['2026-02-02', 8],
+        ],
+      );
+      const own = await newest('account_figures_days_v1', 'follower_count');
+      assert.deepEqual(
+        own.map((row) => [row.day, Number(row.follower_count)]),
+        [
+          ['2026-02-02', 11],
+          ['2026-02-03', 12],
+          ['2026-02-04', 13],
+        ],
+      );
+    },
+  );
 
   t('an observation that comes late changes its own day and the gain of the next', async () => {
     const post = ids();
@@ -185,7 +304,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       day: one,
     }));
     const before = await shownGrain(clickhouse.client, 'account_days');
-    await recounter.count(marks, '4000000', 5);
+    await recounter.count(marks, '4000000', { slices: 5 });
     assert.deepEqual(await shownGrain(clickhouse.client, 'account_days'), before);
     const [newest] = await rows(`select max(version) as v, count() as n from account_days_v1 where version = 4000000`);
     assert.ok(Number(newest?.n) > 0);

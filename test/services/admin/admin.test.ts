@@ -327,6 +327,9 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const after = await pool.query('select * from read.workspaces order by id');
     assert.deepEqual(after.rows, before.rows);
     assert.ok(projections.running);
+    const none = await admin('rebuild analytics');
+    assert.equal(none.code, 2);
+    assert.match(none.output, /set CLICKHOUSE_URL/);
   });
 
   t('settles a target whose outcome is unknown, and no other', async () => {

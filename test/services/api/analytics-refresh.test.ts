@@ -51,10 +51,11 @@ suite('a refresh over HTTP', (t) => {
     const made = await console.post(path, body);
     assert.equal(made.status, 200, made.text);
     assert.equal(made.data.requested, 2);
-    const events = await world.store.readStream(`workspace-${world.workspaceId}`);
-    const last = events.at(-1);
+    const [last, ...more] = await world.store.readStream(`refresh-${made.data.refreshId}`);
     assert.equal(last?.type, 'AnalyticsRefreshRequested');
-    assert.deepEqual(last?.data, { refreshId: made.data.refreshId, accountIds: [one.id, two.id] });
+    assert.deepEqual(last?.data, { accountIds: [one.id, two.id] });
+    assert.equal(last?.metadata.workspaceId, world.workspaceId);
+    assert.equal(more.length, 0);
     assert.ok((last?.position ?? 0n) > position);
   });
 
@@ -64,10 +65,16 @@ suite('a refresh over HTTP', (t) => {
     await world.settled();
     const made = await console.post(path, {});
     assert.equal(made.status, 200, made.text);
-    const events = await world.store.readStream(`workspace-${world.workspaceId}`);
+    const events = await world.store.readStream(`refresh-${made.data.refreshId}`);
     const { accountIds = [] } = (events.at(-1)?.data ?? {}) as { accountIds?: readonly string[] };
     assert.equal(made.data.requested, accountIds.length);
     assert.ok(accountIds.includes(other.id));
+  });
+
+  t('leaves the stream of the workspace as it is', async () => {
+    const before = await world.store.readStream(`workspace-${world.workspaceId}`);
+    await console.post(path, {});
+    assert.equal((await world.store.readStream(`workspace-${world.workspaceId}`)).length, before.length);
   });
 
   t('of a workspace without accounts it is complete at once', async () => {
@@ -75,8 +82,8 @@ suite('a refresh over HTTP', (t) => {
     const caller = await session(own.workspaceId, own.memberId);
     const made = await caller.post(path, {});
     assert.equal(made.data.requested, 0);
-    const types = (await world.store.readStream(`workspace-${own.workspaceId}`)).map(({ type }) => type);
-    assert.deepEqual(types.slice(-2), ['AnalyticsRefreshRequested', 'AnalyticsRefreshed']);
+    const types = (await world.store.readStream(`refresh-${made.data.refreshId}`)).map(({ type }) => type);
+    assert.deepEqual(types, ['AnalyticsRefreshRequested', 'AnalyticsRefreshed']);
   });
 
   t('a repeat under its key answers the same and requests nothing', async () => {

@@ -105,7 +105,10 @@ suite('analytics over HTTP', (t) => {
     await write('account_days', { ...row, account_id: acme.accounts.x, likes: 10, shares: -1 });
     await write('account_figures_days', {
       ...{ ...row, account_id: acme.accounts.x, follower_count: 77 },
-      ...{ figures: '{"followerCount":77,"profileViews":null,"videoViews":0}', demographics: '{"city":{"Bonn":3}}' },
+      demographics: '{"city":{"Bonn":3}}',
+    });
+    await write('account_audience_days', {
+      ...{ ...row, account_id: acme.accounts.x, figures: '{"followerCount":77,"profileViews":null,"videoViews":0}' },
     });
     const asOf = '2026-05-02T03:00:00.500Z';
     const overview = await caller.get(`/analytics/overview?${window}`);

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type ReportCommand, report } from '#domain/report.ts';
+import { client } from '#domain/client.ts';
+import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
+import { mostRuns } from '#projections/reports.ts';
 import { execute } from '#runtime/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
-import type { ReportDefinition } from '#schemas/report.ts';
+import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -30,6 +32,11 @@ suite('reports over HTTP', (t) => {
       positions: world.operator.positions,
     });
     await world.settled();
+  };
+  const tell = async (id: string, command: ReportCommand, at = Date.now()): Promise<void> => {
+    const operator = { ...world.operator, clock: () => at };
+    const { positions } = operator;
+    await execute(world.store, report, id, command, contextOf(operator, world.workspaceId), { positions });
   };
   const define = async (over: Partial<ReportDefinition> = {}, workspaceId?: string): Promise<string> => {
     const id = randomUUID();
@@ -97,7 +104,7 @@ suite('reports over HTTP', (t) => {
     assert.deepEqual(runs[2], {
       ...{ runId: done, status: 'completed', ...days, asOf, bytes: 4, sha256: 'a'.repeat(64), startedAt, completedAt },
       exports: exports.map(({ key: _, ...shown }) => shown),
-      failure: null,
+      ...{ name: 'Monthly', exportsUntil: exportsEndAt(String(completedAt)), failure: null },
     });
     assert.notEqual(completedAt, null);
     assert.deepEqual([runs[1]?.failure, runs[1]?.bytes, runs[0]?.asOf], [failure, null, null]);
@@ -120,13 +127,21 @@ suite('reports over HTTP', (t) => {
       await world.deps.blobs.put(key, bytes, { contentType, bytes: bytes.length });
     }
     await command(id, { type: 'Complete', runId, asOf: null, exports });
+    const { runs } = (await world.owner.get(`/reports/${id}`)).data as unknown as {
+      readonly runs: readonly { readonly exportsUntil: string }[];
+    };
+    const until = runs[0]?.exportsUntil;
     for (const [query, format] of [
       ['', 'pdf'],
       ['?format=pdf', 'pdf'],
       ['?format=csv', 'csv'],
     ] as const) {
       const { data } = await world.owner.get(`${path}${query}`);
-      const { url, expiresAt, ...shown } = data as unknown as { url: string; expiresAt: string };
+      const { url, expiresAt, exportsUntil, ...shown } = data as unknown as Record<string, string> & {
+        readonly url: string;
+        readonly expiresAt: string;
+      };
+      assert.equal(exportsUntil, until);
       const told = exports.find((one) => one.format === format);
       const { key: _, ...own } = told ?? assert.fail();
       assert.deepEqual(shown, { object: 'report_export', reportId: id, runId, ...own });
@@ -147,6 +162,94 @@ suite('reports over HTTP', (t) => {
     assert.deepEqual([refused.status, refused.body.code, refused.body.runStatus], [409, 'run_not_completed', 'failed']);
     await command(id, { type: 'Remove' });
     assert.equal((await world.owner.get(path)).status, 404);
+  });
+
+  t('a run that is not shown any more is found, and says what it said', async () => {
+    const id = await define();
+    const old = await request(id);
+    const exports = [file(old, 'pdf', 'application/pdf', Buffer.from('%PDF'))];
+    await command(id, { type: 'Complete', runId: old, asOf: null, exports });
+    await command(id, { type: 'Define', definition: { ...definition, name: 'Renamed' } });
+    const at = '2026-03-03T12:00:00.000Z';
+    const broken = randomUUID();
+    for (let run = 0; run <= mostRuns; run += 1) {
+      const runId = run === 0 ? broken : randomUUID();
+      await tell(id, { type: 'RequestRun', runId, at, timezone: 'UTC', by: 'request', formats: null });
+      if (run === 0) await tell(id, { type: 'Fail', runId, code: 'report_failed', message: 'No.' });
+    }
+    await world.settled();
+    const { runs } = (await world.owner.get(`/reports/${id}`)).data as unknown as {
+      readonly runs: readonly { readonly runId: string }[];
+    };
+    assert.equal(runs.length, mostRuns);
+    assert.ok(!runs.some(({ runId }) => runId === old || runId === broken));
+    const { status, data } = await world.owner.get(`/reports/${id}/exports/${old}`);
+    assert.deepEqual([status, data.runId, data.sha256], [200, old, 'a'.repeat(64)]);
+    assert.match(decodeURIComponent(String(data.url)), /Monthly/);
+    assert.equal((await world.owner.get(`/reports/${id}/exports/${broken}`)).body.code, 'run_not_completed');
+    assert.equal((await world.owner.get(`/reports/${id}/exports/${randomUUID()}`)).status, 404);
+  });
+
+  t('exports that are too old, or of an erased client, are not there any more', async () => {
+    const clientId = randomUUID();
+    const fields = {
+      ...({ name: `Erased ${clientId}`, type: 'brand', defaultPostMode: 'now', timezone: null } as const),
+      ...{ approvalRequired: false, rules: {}, brandVoice: {} },
+    };
+    const { positions } = world.operator;
+    const context = contextOf(world.operator, world.workspaceId);
+    await execute(world.store, client, clientId, { type: 'Create', fields }, context, { positions });
+    const id = await define();
+    const runsOf = async () =>
+      (await world.owner.get(`/reports/${id}`)).data.runs as readonly Record<string, unknown>[];
+    const completed = async (at?: number): Promise<string> => {
+      const runId = await request(id);
+      const exports = [file(runId, 'pdf', 'application/pdf', Buffer.from('%PDF'))];
+      await tell(id, { type: 'Complete', runId, asOf: null, exports }, at);
+      await world.settled();
+      return runId;
+    };
+    const old = await completed(Date.now() - exportDays * 86_400_000 - 1_000);
+    const young = await completed();
+    const its = { clientId, socialAccountId: null, platform: null };
+    await command(id, { type: 'Define', definition: { ...definition, kind: 'client', filters: its } });
+    const ofClient = await completed();
+    const answers = async () =>
+      Promise.all(
+        [old, young, ofClient].map(async (runId) => (await world.owner.get(`/reports/${id}/exports/${runId}`)).status),
+      );
+    assert.deepEqual(await answers(), [404, 200, 200]);
+    await execute(world.store, client, clientId, { type: 'Erase' }, context, { positions });
+    await world.settled();
+    assert.deepEqual(await answers(), [404, 200, 404]);
+    assert.deepEqual(
+      (await runsOf()).map((run) => [
+        run.status,
+        (run.exports as unknown[]).length,
+        run.exportsUntil === null,
+        run.bytes,
+      ]),
+      [
+        ['completed', 0, true, null],
+        ['completed', 1, false, 4],
+        ['completed', 0, true, null],
+      ],
+    );
+  });
+
+  t('a file keeps its days and its ending, however long the report’s name is', async () => {
+    for (const name of ['N'.repeat(200), `${'N'.repeat(149)}${'🙂'.repeat(20)}`, '報'.repeat(200)]) {
+      const id = await define({ name });
+      const runId = await request(id);
+      const exported = file(runId, 'pdf', 'application/pdf', Buffer.from('%PDF'));
+      const { key, contentType, bytes } = exported;
+      await world.deps.blobs.put(key, Buffer.from('%PDF'), { contentType, bytes });
+      await command(id, { type: 'Complete', runId, asOf: null, exports: [exported] });
+      const { data } = await world.owner.get(`/reports/${id}/exports/${runId}`);
+      const said = (await fetch(String(data.url))).headers.get('content-disposition') ?? '';
+      assert.match(said, /filename="[^"]* 2026-02-01 2026-03-02\.pdf"/);
+      assert.ok(!said.includes('%EF%BF%BD'), said);
+    }
   });
 
   t('another tenant’s, and the other mode’s, are unknown; the scope is asked for', async () => {

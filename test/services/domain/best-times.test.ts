@@ -24,7 +24,7 @@ const madeOf = (
   liftOf: (slot: number) => number,
   hours: readonly number[] = usualHours,
 ): ObservedPost[] =>
-  Array.from({ length: posts }, () => {
+  Array.from({ length: posts }, (_, post) => {
     const slot = from.int(0, 6) * 24 + from.pick(hours);
     const accountId = from.pick(['a', 'b']);
     const impressions = from.int(2_000, 20_000);
@@ -32,6 +32,7 @@ const madeOf = (
     // Some networks tell no impressions.
     const told = accountId === 'a';
     return {
+      postId: `post ${post}`,
       accountId,
       platform: told ? 'instagram' : 'bluesky',
       publishedAt: at(slot, from.int(0, 11), from.int(0, 59)),
@@ -62,7 +63,12 @@ const reference = (posts: readonly ObservedPost[], { platforms: asked }: typeof 
       Math.min(Math.log(4), Math.max(-Math.log(4), logOf(one) - usual)) - priorOf(one.platform, dayOf(one), hourOf(one))
     );
   };
-  const values = known.map((one) => ({ day: dayOf(one), hour: hourOf(one), beyond: beyond(one) }));
+  const values: { postId: string; day: number; hour: number; beyond: number }[] = [];
+  for (const { postId, ...when } of known.map((one) => ({ postId: one.postId, day: dayOf(one), hour: hourOf(one) }))) {
+    const same = known.filter((one) => one.postId === postId && dayOf(one) === when.day && hourOf(one) === when.hour);
+    if (values.some((one) => one.postId === postId && one.day === when.day && one.hour === when.hour)) continue;
+    values.push({ postId, ...when, beyond: same.reduce((sum, one) => sum + beyond(one), 0) / same.length });
+  }
   type Value = (typeof values)[number];
   const believed = (some: readonly number[], halfAt: number) =>
     some.length === 0
@@ -113,7 +119,10 @@ suite('best times', (t) => {
     const from = seeded('reference');
     for (let one = 0; one < 20; one += 1) {
       const posts = madeOf(from, from.int(0, 120), (slot) => 1 + (slot % 5) / 5);
-      const silent = posts.map((post) => (from.next() < 0.1 ? { ...post, interactions: null } : post));
+      const silent = posts
+        // Some went out on several accounts, or on one at several times.
+        .map((post) => (from.next() < 0.2 ? { ...post, postId: `fan ${from.int(0, 2)}` } : post))
+        .map((post) => (from.next() < 0.1 ? { ...post, interactions: null } : post));
       const found = bestTimes(silent, utc);
       assert.equal(found.length, 168);
       const byPlace = new Map(found.map((slot) => [`${slot.weekday} ${slot.hour}`, slot]));
@@ -136,6 +145,7 @@ suite('best times', (t) => {
       const ordinary = [...madeOf(from, 80, () => 1, others), ...madeOf(from, 20, () => 2.5, [proven])];
       const luck = (hour: number): ObservedPost[] =>
         [0, 1, 2].map((week) => ({
+          postId: `lucky ${week}`,
           accountId: 'a',
           platform: 'instagram',
           publishedAt: at(24 + hour, week),
@@ -148,6 +158,40 @@ suite('best times', (t) => {
       const [top] = bestTimes([...flat, ...luck(5)], utc);
       assert.notEqual(top?.hour, 5, `seed ${seed + one}`);
     }
+  });
+
+  t('a post that went out on fifty accounts at once is one post, however lucky', () => {
+    const from = seeded('fan-out');
+    const accounts = Array.from({ length: 50 }, (_, place) => `account ${place}`);
+    const on = (accountId: string, postId: string, publishedAt: string, interactions: number): ObservedPost => ({
+      ...{ postId, accountId, platform: 'instagram', publishedAt, interactions, impressions: 10_000 },
+    });
+    const ordinary = accounts.flatMap((account) =>
+      Array.from({ length: 20 }, (_, post) =>
+        on(
+          account,
+          `${account} ${post}`,
+          at(from.int(0, 6) * 24 + from.pick(usualHours), post % 12),
+          from.int(80, 120),
+        ),
+      ),
+    );
+    const lucky = accounts.map((account) => on(account, 'lucky', at(3, 0), 900));
+    const slots = bestTimes([...ordinary, ...lucky], { timezone: 'UTC', platforms: ['instagram'] });
+    const place = slots.findIndex(({ weekday, hour }) => weekday === 1 && hour === 3);
+    assert.ok(place > 84, `place ${place}`);
+    assert.equal(slots[place]?.sampleSize, 1);
+    assert.equal(
+      slots.reduce((sum, { sampleSize }) => sum + sampleSize, 0),
+      1_001,
+    );
+    // Its targets at two times are a sample of each.
+    const later = accounts.slice(25).map((account) => on(account, 'lucky', at(4, 0), 900));
+    const twice = bestTimes([...lucky.slice(0, 25), ...later], { timezone: 'UTC', platforms: ['instagram'] });
+    assert.deepEqual(twice.flatMap(({ hour, sampleSize }) => (sampleSize === 0 ? [] : [[hour, sampleSize]])).sort(), [
+      [3, 1],
+      [4, 1],
+    ]);
   });
 
   t('a slot of the week that has many posts stands out by itself', () => {
@@ -188,6 +232,7 @@ suite('best times', (t) => {
   t('hours are those of the zone, also across a change of the clocks', () => {
     // Berlin puts its clocks back on 25 October 2026: 06:30 UTC is 08:30 before and 07:30 after.
     const post = (publishedAt: string): ObservedPost => ({
+      postId: publishedAt,
       accountId: 'a',
       platform: 'x',
       publishedAt,
@@ -213,6 +258,7 @@ suite('best times', (t) => {
   t('any history gives all slots in order, with finite numbers', () => {
     const history = fc.array(
       fc.record({
+        postId: fc.constantFrom('p', 'q', 'r'),
         accountId: fc.constantFrom('a', 'b'),
         platform: fc.constantFrom(...platforms),
         publishedAt: fc.integer({ min: 0, max: 10_000 }).map((hours) => at(hours, 0)),

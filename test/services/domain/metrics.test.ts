@@ -74,8 +74,17 @@ suite('target metrics', (t) => {
   });
 
   t('fold to the newest observation', () => {
-    deepEqual(state([]), { last: null });
-    deepEqual(state([told(ofPost(at(1), 3)), told(ofPost(at(2), 4))]), { last: ofPost(at(2), 4) });
+    deepEqual(state([]), { last: null, figures: {} });
+    deepEqual(state([told(ofPost(at(1), 3)), told(ofPost(at(2), 4))]), {
+      last: ofPost(at(2), 4),
+      figures: { likes: 4 },
+    });
+  });
+
+  t('keep each figure as it was fetched last: null is fetched, absent is not', () => {
+    const of = (hour: number, figures: TargetObservation['figures']) => told({ ...ofPost(at(hour), 0), figures });
+    const all = [of(1, { likes: 1, clicks: 5, saves: 2 }), of(2, { likes: 2, saves: null }), of(3, { likes: 3 })];
+    deepEqual(state(all).figures, { likes: 3, clicks: 5, saves: null });
   });
 });
 
@@ -83,6 +92,7 @@ type AccountObservation = Extract<AccountMetricsEvent, { type: 'AccountMetricsOb
 const ofAccount = (observedAt: string, followerCount: number): AccountObservation => ({
   ...about(observedAt),
   figures: { followerCount },
+  figuresDay: null,
   demographics: null,
 });
 const heard = (observation: AccountObservation): AccountMetricsEvent => ({

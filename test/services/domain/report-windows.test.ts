@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
-import { dayOf, nextInstant, windowOf } from '#domain/report-windows.ts';
+import { dayOf, lastInstant, nextInstant, windowOf } from '#domain/report-windows.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -19,6 +19,19 @@ const following = (schedule: Parameters<typeof nextInstant>[0], zone: string, af
 };
 
 suite('windows of reports', (t) => {
+  t('the last instant is the one before the next, from the first on', () => {
+    for (const schedule of [daily(2), weekly(7, 23), monthly(31, 0)]) {
+      const begin = '2025-12-31T22:30:00.000Z';
+      const all = following(schedule, berlin, begin, 20);
+      for (const [at, instant] of all.entries()) {
+        const before = new Date(Date.parse(instant) - 1).toISOString();
+        equal(lastInstant(schedule, berlin, begin, instant), instant);
+        equal(lastInstant(schedule, berlin, begin, before), all[at - 1] ?? null);
+        equal(lastInstant(schedule, berlin, instant, instant), null);
+      }
+    }
+  });
+
   t('end with the day before the run, or with the week or month before it', () => {
     const day = '2026-03-03';
     deepEqual(windowOf('last_7_days', day), { from: '2026-02-24', to: '2026-03-02' });

@@ -67,6 +67,8 @@ suite('report', (t) => {
       ['/filters/clientId', { kind: 'client' }],
       ['/filters/socialAccountId', { kind: 'account', filters: { ...everything, clientId } }],
       ['/filters/platform', { kind: 'account', filters: { ...everything, socialAccountId, platform: 'x' } }],
+      ['/filters/clientId', { filters: { ...everything, socialAccountId } }],
+      ['/filters/clientId', { kind: 'account', filters: { ...everything, socialAccountId } }],
       ['/schedule/weekday', { schedule: { ...at, every: 'week' } }],
       ['/schedule/weekday', { schedule: { ...at, every: 'day', weekday: 1 } }],
       ['/schedule/dayOfMonth', { schedule: { ...at, every: 'month' } }],
@@ -116,6 +118,29 @@ suite('report', (t) => {
     const again: ReportEvent = { ...completed, data: { ...completed.data, asOf: null, exports: [] } };
     const before = state([defined, requested, completed]);
     deepEqual(state([defined, requested, completed, again, failed, requested]), before);
+  });
+
+  t('a run is about what the report was when it was asked for', () => {
+    const other = { ...definition, name: 'Other', kind: 'client', filters: { ...everything, clientId } } as const;
+    const redefined: ReportEvent = { type: 'ReportDefined', data: { definition: other } };
+    const next: ReportEvent = { ...requested, data: { ...requested.data, runId: otherRun } };
+    const after = state([defined, requested, redefined, next, completed]);
+    const about = (id: string) => (after.status === 'live' ? after.runs.get(id)?.about : undefined);
+    deepEqual(about(runId), { name: 'Monthly', kind: 'workspace', filters: everything });
+    deepEqual(about(otherRun), { name: 'Other', kind: 'client', filters: other.filters });
+  });
+
+  t('its schedule ends with its client, and not with another one', () => {
+    const schedule = { every: 'day', weekday: null, dayOfMonth: null, hour: 6 } as const;
+    const planned = { ...definition, filters: { ...everything, clientId }, schedule };
+    const before: ReportEvent = { type: 'ReportDefined', data: { definition: planned } };
+    const end = { type: 'EndSchedule', clientId } as const;
+    const ended: ReportEvent = { type: 'ReportDefined', data: { definition: { ...planned, schedule: null } } };
+    given([before]).when(end).then([ended]);
+    given([before])
+      .when({ ...end, clientId: 'other' })
+      .then([]);
+    for (const events of [[], [defined], [before, ended], [before, removed]]) given(events).when(end).then([]);
   });
 
   t('is removed once', () => {

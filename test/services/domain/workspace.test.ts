@@ -100,60 +100,6 @@ suite('workspace', (t) => {
     given([]).when({ type: 'RemoveMember', memberId: 'bob' }).refused('not_found');
   });
 
-  const request = { type: 'RequestRefresh', refreshId: 'r1', accountIds: ['a', 'b'] } as const;
-  const requested = (refreshId: string): WorkspaceEvent => ({
-    type: 'AnalyticsRefreshRequested',
-    data: { refreshId, accountIds: ['a', 'b'] },
-  });
-  const complete = { type: 'CompleteRefresh', refreshId: 'r1', accountIds: ['a'], failedAccountIds: ['b'] } as const;
-  const refreshed = (refreshId: string): WorkspaceEvent => ({
-    type: 'AnalyticsRefreshed',
-    data: { refreshId, accountIds: ['a'], failedAccountIds: ['b'] },
-  });
-
-  t('a refresh is requested once, also when it is complete by then', () => {
-    given([created, ann])
-      .when(request)
-      .then([requested('r1')]);
-    given([created, ann, requested('r1'), refreshed('r1')])
-      .when(request)
-      .then([]);
-    given([twin])
-      .when(request)
-      .then([requested('r1')]);
-    given([]).when(request).refused('not_found');
-  });
-
-  t('a refresh is completed once, and only one that is open', () => {
-    given([created, ann, requested('r1')])
-      .when(complete)
-      .then([refreshed('r1')]);
-    given([created, ann]).when(complete).then([]);
-    given([created, ann, requested('r2')])
-      .when(complete)
-      .then([]);
-    given([]).when(complete).refused('not_found');
-  });
-
-  t('a refresh of no account is complete with its request', () =>
-    given([created, ann])
-      .when({ ...request, accountIds: [] })
-      .then([
-        { type: 'AnalyticsRefreshRequested', data: { refreshId: 'r1', accountIds: [] } },
-        { type: 'AnalyticsRefreshed', data: { refreshId: 'r1', accountIds: [], failedAccountIds: [] } },
-      ]),
-  );
-
-  t('keeps at most 1,000 refreshes open', () => {
-    const open = Array.from({ length: 1_000 }, (_, at) => requested(`open ${at}`));
-    given([created, ann, ...open])
-      .when(request)
-      .refused('too_many_refreshes');
-    given([created, ann, ...open, refreshed('open 7')])
-      .when(request)
-      .then([requested('r1')]);
-  });
-
   t('folds every event, and passes over one that does not fit', () => {
     const profile: WorkspaceEvent = { type: 'WorkspaceProfileChanged', data: { name: 'South', timezone: 'UTC' } };
     deepEqual(state([created, ann, bob, bobOwns, profile, { type: 'MemberRemoved', data: { memberId: 'ann' } }]), {
@@ -163,7 +109,6 @@ suite('workspace', (t) => {
       mode: 'live',
       twinOf: null,
       members: { bob: { name: 'Bob', role: 'owner' } },
-      refreshes: { open: [], done: [] },
     });
     deepEqual(state([ann, profile]), workspace.initial);
     deepEqual(state([created, bobOwns]), state([created]));

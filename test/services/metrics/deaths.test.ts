@@ -39,8 +39,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.tried(...ids, one.id);
     for (const id of ids) assert.equal((await world.observed(id)).length, 1);
     assert.equal((await world.observedOf(one.id)).length, 1);
-    const left = 'select 1 from ops.metrics_refreshes where refresh_id = $1';
-    await eventually('its rows are gone', async () => (await world.posts.pool.query(left, [refreshId])).rowCount === 0);
+    await world.forgotten(refreshId);
     await last.stop();
   });
 
@@ -66,6 +65,28 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     assert.equal(story.filter((type) => type === 'TargetRemovedOnPlatform').length, 1);
     await last.stop();
   });
+
+  t(
+    'a post that somebody wants fresh is found gone, and whoever found it dies: the refresh is complete all the same',
+    async () => {
+      const one = await world.account('x');
+      const [id = ''] = await world.published([one], '[[sandbox:removed]]');
+      const first = world.start();
+      await world.heard([id, one.id]);
+      // It is the post alone that is waited for.
+      await world.due(id);
+      await eventually('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
+      await first.stop();
+      await world.posts.sandbox.advance(2 * hour);
+      const refreshId = await world.refresh([one.id]);
+      await mortals.died(await mortals.child('metrics:after-gone'));
+      // Nobody asks until what happened is heard of.
+      const last = world.start({ pollMs: 400 });
+      const [said] = await world.refreshed(refreshId);
+      assert.deepEqual(said?.data, { accountIds: [one.id], failedAccountIds: [] });
+      await last.stop();
+    },
+  );
 
   t('asleep past its lease with an answer in its hand: what it wakes up to do changes nothing', async () => {
     const one = await world.account('x');

@@ -1,10 +1,10 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
+import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/execute.ts';
 import type { SourceOf } from '#services/metrics/deps.ts';
-import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';
 
@@ -28,7 +28,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const refreshId = await world.refresh([one.id, two.id]);
     const [said, ...more] = await world.refreshed(refreshId);
     equal(more.length, 0);
-    deepEqual(said?.data, { refreshId, accountIds: [one.id, two.id].sort(), failedAccountIds: [] });
+    deepEqual(said?.data, { accountIds: [one.id, two.id].sort(), failedAccountIds: [] });
     for (const id of ids) {
       const [event] = await world.posts.store.readStream(`targetmetrics-${id}`);
       equal(
@@ -38,10 +38,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
       );
     }
     for (const { id } of [one, two]) equal((await world.observedOf(id)).length, 1);
-    const { rows } = await world.posts.pool.query('select * from ops.metrics_refreshes where refresh_id = $1', [
-      refreshId,
-    ]);
-    equal(rows.length, 0);
+    await world.forgotten(refreshId);
   });
 
   t('of accounts that cannot be asked is complete at once, and names them', async () => {
@@ -54,7 +51,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     await execute(store, account, gone.id, { type: 'Disconnect', reason: 'left' }, world.posts.context());
     const refreshId = await world.refresh([gone.id, dead.id, well.id]);
     const [said] = await world.refreshed(refreshId);
-    deepEqual(said?.data, { refreshId, accountIds: [well.id], failedAccountIds: [gone.id, dead.id].sort() });
+    deepEqual(said?.data, { accountIds: [well.id], failedAccountIds: [gone.id, dead.id].sort() });
   });
 
   t('tries each once: who does not answer, refuses or tells nonsense has failed', async () => {
@@ -63,7 +60,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const ids = accounts.map(({ id }) => id).sort();
     const refreshId = await world.refresh(ids);
     const [said] = await world.refreshed(refreshId);
-    deepEqual(said?.data, { refreshId, accountIds: [], failedAccountIds: ids });
+    deepEqual(said?.data, { accountIds: [], failedAccountIds: ids });
   });
 
   t('finds an account that nobody has heard of yet in its stream, and no account of somebody else', async () => {
@@ -74,15 +71,14 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const create = { type: 'CreateTwin', name: 'Other', timezone: 'UTC', twinOf: randomUUID() } as const;
     await execute(world.posts.store, workspace, workspaceId, create, context);
     const refreshId = randomUUID();
-    const command = { type: 'RequestRefresh', refreshId, accountIds: [theirs.id] } as const;
-    await execute(world.posts.store, workspace, workspaceId, command, context);
+    const command = { type: 'Request', accountIds: [theirs.id] } as const;
+    await execute(world.posts.store, refresh, refreshId, command, context);
     const own = await world.refresh([mine.id]);
     await world.refreshed(own);
     equal((await world.observedOf(mine.id)).length, 1);
-    const said = async () => (await world.posts.story(`workspace-${workspaceId}`)).includes('AnalyticsRefreshed');
-    await eventually('the other refresh', said);
-    const events = await world.posts.store.readStream(`workspace-${workspaceId}`);
-    deepEqual(events.at(-1)?.data, { refreshId, accountIds: [], failedAccountIds: [theirs.id] });
+    const [said] = await world.refreshed(refreshId);
+    deepEqual(said?.data, { accountIds: [], failedAccountIds: [theirs.id] });
+    equal(said?.metadata.workspaceId, workspaceId);
     equal((await world.observedOf(theirs.id)).length, 0);
   });
 
@@ -92,6 +88,7 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const patient: SourceOf = () => ({
       metricsVersion: sandbox.metricsVersion,
       leastIntervalMs: 60_000,
+      mostAheadMs: null,
       fetchPostMetrics: (...asked) => sandbox.fetchPostMetrics(...asked),
       fetchAccountMetrics: (...asked) => sandbox.fetchAccountMetrics(...asked),
     });

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import type { Log } from '#contracts/ports/log.ts';
+import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/execute.ts';
 import { createLogger, Readiness } from '#runtime/telemetry.ts';
@@ -146,20 +147,24 @@ export class MetricsWorld {
 
   async refresh(accountIds: readonly string[]): Promise<string> {
     const refreshId = randomUUID();
-    const { store, workspaceId } = this.posts;
-    const command = { type: 'RequestRefresh', refreshId, accountIds } as const;
-    await execute(store, workspace, workspaceId, command, this.posts.context());
+    const command = { type: 'Request', accountIds } as const;
+    await execute(this.posts.store, refresh, refreshId, command, this.posts.context());
     return refreshId;
   }
 
   /** What was said when all of it was tried, once. */
   async refreshed(refreshId: string, ms?: number) {
     const said = async () =>
-      (await this.posts.store.readStream(`workspace-${this.posts.workspaceId}`)).filter(
-        ({ type, data }) => type === 'AnalyticsRefreshed' && data.refreshId === refreshId,
-      );
+      (await this.posts.store.readStream(`refresh-${refreshId}`)).filter(({ type }) => type === 'AnalyticsRefreshed');
     await eventually(`the refresh ${refreshId}`, async () => (await said()).length > 0, ms);
     return said();
+  }
+
+  /** No row of it is left. */
+  async forgotten(refreshId: string): Promise<void> {
+    const sql = `select 1 from ops.metrics_refreshes where refresh_id = $1
+      union all select 1 from ops.metrics_refresh_accounts where refresh_id = $1`;
+    await eventually('no row of it', async () => (await this.posts.pool.query(sql, [refreshId])).rowCount === 0);
   }
 
   async parked(accountId: string): Promise<readonly { target_id: string | null; reason: string; raw: string }[]> {

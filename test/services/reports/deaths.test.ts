@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { client } from '#domain/client.ts';
+import { execute } from '#runtime/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -83,17 +85,10 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('who dies after a schedule asked for its run asks for the same one again', async () => {
-    const at = { every: 'day', weekday: null, dayOfMonth: null, hour: 6 } as const;
-    const id = await world.define({ formats: ['json'], schedule: at });
-    const first = world.start();
-    const plan = 'select due_at, after from ops.report_schedules where report_id = $1';
-    await eventually('it is planned', async () => (await world.posts.pool.query(plan, [id])).rows[0]?.due_at != null);
-    await first.stop();
-    // Its day has come.
-    await world.posts.pool.query(
-      `update ops.report_schedules set after = after - interval '2 days', due_at = due_at - interval '2 days' where report_id = $1`,
-      [id],
-    );
+    // It comes again in half a day.
+    const hour = (new Date().getUTCHours() + 12) % 24;
+    const at = { every: 'day', weekday: null, dayOfMonth: null, hour } as const;
+    const id = await world.define({ formats: ['json'], schedule: at }, undefined, 2);
     await mortals.died(await mortals.child('reports:after-request'));
     await mortals.died(await mortals.child('reports:after-request'));
     const last = world.start();
@@ -108,4 +103,36 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportRunRequested', 'ReportRunCompleted']);
     await last.stop();
   });
+
+  t(
+    'who dies before an erasure is heard of, or with a run of the client in its hand, leaves no file of it',
+    async () => {
+      const clientId = await world.posts.client();
+      const filters = { clientId, socialAccountId: null, platform: null };
+      const hour = (new Date().getUTCHours() + 12) % 24;
+      const schedule = { every: 'day', weekday: null, dayOfMonth: null, hour } as const;
+      const id = await world.define({ formats: ['json'], filters, schedule });
+      const first = world.start();
+      const done = await world.request(id);
+      await world.ended(id, done, 'completed');
+      await first.stop();
+      const open = await world.request(id);
+      await mortals.died(await mortals.child('reports:after-put'));
+      assert.equal((await world.keys(open)).length, 1);
+      const late = await world.request(id);
+      await mortals.died(await mortals.child('reports:after-outcome'));
+      await execute(world.posts.store, client, clientId, { type: 'Erase' }, world.posts.context());
+      await mortals.died(await mortals.child('consume:before-commit'));
+      const last = world.start();
+      await eventually('no file is there', async () => {
+        const left = await Promise.all([done, open, late].map((run) => world.keys(run)));
+        return left.flat().length === 0;
+      });
+      await eventually('it is planned no more', async () => !(await world.plannedFor(id)));
+      for (const run of [id, done, open, late])
+        await eventually('nothing is left to do', async () => (await world.job(run)) === null);
+      assert.equal((await world.story(id)).filter((type) => type === 'ReportDefined').length, 2);
+      await last.stop();
+    },
+  );
 });

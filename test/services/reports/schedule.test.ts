@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
+import { client } from '#domain/client.ts';
 import { report } from '#domain/report.ts';
-import { nextInstant } from '#domain/report-windows.ts';
+import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/execute.ts';
 import { runIdOf } from '#services/reports/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
-import { ReportsWorld } from './world.ts';
+import { definition, ReportsWorld } from './world.ts';
 
 const daily = { every: 'day', weekday: null, dayOfMonth: null, hour: 6 } as const;
 
@@ -29,34 +30,83 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await eventually('it is planned', async () => (await row(id))?.due != null);
     return (await row(id)) as { due: string; after: string };
   };
-  /** As if so many days had gone by. */
-  const age = async (id: string, days: number): Promise<void> => {
-    await world.posts.pool.query(
-      `update ops.report_schedules set after = after - $2 * interval '1 day', due_at = due_at - $2 * interval '1 day'
-       where report_id = $1`,
-      [id, days],
-    );
-  };
-
-  t('a due one runs once under the id of its instant, days missed are not made up for', async () => {
-    const id = await world.define({ formats: ['json'], schedule: daily });
+  t('a due one runs once under the id of the last of its instants: days missed are not made up for', async () => {
+    const hour = (new Date().getUTCHours() + 12) % 24;
+    const schedule = { ...daily, hour };
+    const last = lastInstant(schedule, 'UTC', new Date(0).toISOString(), new Date().toISOString()) ?? '';
+    const id = await world.define({ formats: ['json'], schedule }, undefined, 5);
     const workers = [world.start(), world.start()];
-    const { due, after } = await planned(id);
-    assert.equal(due, nextInstant(daily, 'UTC', after));
-    await Promise.all(workers.map((one) => one.stop()));
-    await age(id, 5);
-    const aged = await row(id);
-    const next = [world.start(), world.start()];
-    const runId = runIdOf(id, aged?.due ?? '');
-    const run = await world.ended(id, runId, 'completed');
+    const run = await world.ended(id, runIdOf(id, last), 'completed');
     assert.equal(run.by, 'schedule');
-    assert.equal(run.to, new Date(Date.parse(aged?.due ?? '') - 86_400_000).toISOString().slice(0, 10));
+    assert.equal(run.to, new Date(Date.parse(last) - 86_400_000).toISOString().slice(0, 10));
     await eventually(
       'it is planned for a day to come',
       async () => Date.parse((await row(id))?.due ?? '') > Date.now(),
     );
+    const planned = (await row(id))?.due;
+    assert.equal(planned, nextInstant(schedule, 'UTC', new Date().toISOString()));
     assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportRunRequested', 'ReportRunCompleted']);
-    await Promise.all(next.map((one) => one.stop()));
+    await Promise.all(workers.map((one) => one.stop()));
+  });
+
+  t('a missed instant stays due when its report is defined anew, and not when its schedule is', async () => {
+    const hour = (new Date().getUTCHours() + 12) % 24;
+    const schedule = { ...daily, hour };
+    const [renamed, replanned] = [
+      await world.define({ formats: ['json'], schedule }, undefined, 2),
+      await world.define({ formats: ['json'], schedule }, undefined, 2),
+    ];
+    await world.command(renamed, {
+      type: 'Define',
+      definition: { ...definition, formats: ['json'], schedule, name: 'New' },
+    });
+    const other = { ...schedule, hour: (hour + 1) % 24 };
+    await world.command(replanned, {
+      type: 'Define',
+      definition: { ...definition, formats: ['json'], schedule: other },
+    });
+    const worker = world.start();
+    for (const id of [renamed, replanned])
+      await eventually('it is planned', async () => Date.parse((await row(id))?.due ?? '') > Date.now());
+    const requests = async (id: string) => (await world.story(id)).filter((type) => type === 'ReportRunRequested');
+    assert.deepEqual([(await requests(renamed)).length, (await requests(replanned)).length], [1, 0]);
+    await worker.stop();
+  });
+
+  t('one of a client, or of an account of it, ends with the client; one of the workspace goes on', async () => {
+    const { posts } = world;
+    const [archived, erased, live] = [await posts.client(), await posts.client(), await posts.client()];
+    const account = await posts.connect(archived, 'x');
+    const filters = { clientId: null, socialAccountId: null, platform: null };
+    const of = (clientId: string) => world.define({ schedule: daily, filters: { ...filters, clientId } });
+    const ending = [
+      await of(archived),
+      await of(erased),
+      await world.define({
+        ...{ kind: 'account', schedule: daily },
+        filters: { ...filters, clientId: archived, socialAccountId: account.id },
+      }),
+    ];
+    const staying = [await of(live), await world.define({ schedule: daily })];
+    const worker = world.start();
+    for (const id of [...ending, ...staying]) await planned(id);
+    await posts.archive(archived);
+    await execute(posts.store, client, erased, { type: 'Erase' }, posts.context());
+    // Defined when its client has ended already: it is found out too.
+    const late = await of(archived);
+    for (const id of [...ending, late]) {
+      await eventually('it says that it has no schedule', async () => {
+        const { state } = await posts.store.load(report, id);
+        return state.status === 'live' && state.definition.schedule === null;
+      });
+      await eventually('it is planned no more', async () => (await row(id)) === null);
+      assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportDefined']);
+    }
+    for (const id of staying) {
+      await planned(id);
+      assert.deepEqual(await world.story(id), ['ReportDefined']);
+    }
+    await worker.stop();
   });
 
   t('another zone, another schedule, none, removed', async () => {
@@ -70,16 +120,16 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await eventually('the hour is that of the zone', async () => (await row(id))?.due === there);
     const { state } = await store.load(report, id);
     if (state.status !== 'live') throw new Error('it is not live');
-    const { definition } = state;
+    const { definition: own } = state;
     const weekly = { every: 'week', weekday: 3, dayOfMonth: null, hour: 9 } as const;
-    await world.command(id, { type: 'Define', definition: { ...definition, schedule: weekly } });
+    await world.command(id, { type: 'Define', definition: { ...own, schedule: weekly } });
     await eventually('it is weekly', async () => {
       const now = await row(id);
       return now !== null && now.due === nextInstant(weekly, 'Asia/Tokyo', now.after);
     });
-    await world.command(id, { type: 'Define', definition: { ...definition, schedule: null } });
+    await world.command(id, { type: 'Define', definition: { ...own, schedule: null } });
     await eventually('it is planned no more', async () => (await row(id)) === null);
-    await world.command(id, { type: 'Define', definition: { ...definition, schedule: daily } });
+    await world.command(id, { type: 'Define', definition: { ...own, schedule: daily } });
     await planned(id);
     await world.command(id, { type: 'Remove' });
     await eventually('it is gone', async () => (await row(id)) === null);

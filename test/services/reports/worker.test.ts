@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { BlobError, type BlobStore } from '#contracts/ports/blob-store.ts';
+import { client } from '#domain/client.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
 import { counters } from '#schemas/metrics.ts';
+import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { ReportJson } from '#services/reports/exports/json.ts';
 import { type Account, eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { definition, ReportsWorld } from './world.ts';
+
+const bound = (blobs: BlobStore, name: string | symbol): unknown => {
+  const member: unknown = Reflect.get(blobs, name);
+  return typeof member === 'function' ? member.bind(blobs) : member;
+};
 
 suite('reports worker', { timeoutMs: 180_000 }, (t) => {
   let world: ReportsWorld;
@@ -165,6 +173,119 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await world.keys(open), []);
     assert.deepEqual(await world.story(other), ['ReportDefined', 'ReportRunRequested', 'ReportRemoved']);
     await next.stop();
+  });
+
+  t('a run says what its report was about when it was asked for, whatever it is about by now', async () => {
+    const other = await world.posts.client();
+    const its = {
+      name: 'His',
+      kind: 'client',
+      filters: { ...definition.filters, clientId },
+      formats: ['json'],
+    } as const;
+    const id = await world.define({ ...its, formats: ['json'] });
+    const runId = await world.request(id);
+    const filters = { ...definition.filters, clientId: other };
+    const theirs: ReportDefinition = { ...definition, name: 'Theirs', kind: 'client', filters, formats: ['json'] };
+    await world.command(id, { type: 'Define', definition: theirs });
+    const worker = world.start();
+    const { exports } = await world.ended(id, runId, 'completed');
+    const json = await jsonOf(exports[0]?.key ?? '');
+    assert.deepEqual([json.name, json.client, json.totals.impressions], ['His', `client ${clientId}`, 90]);
+    await worker.stop();
+  });
+
+  t('an erased client’s exports are deleted and none is made; other runs and the workspace’s stay', async () => {
+    const { posts } = world;
+    const [gone, other] = [await posts.client(), await posts.client()];
+    const one = await posts.connect(gone, 'x');
+    const of = (id: string, over: Partial<ReportDefinition> = {}) =>
+      ({
+        ...{ ...definition, formats: ['json'], filters: { ...definition.filters, clientId: id } },
+        ...over,
+      }) as ReportDefinition;
+    const worker = world.start();
+    const ofAccount = of(gone, {
+      ...{ kind: 'account', filters: { clientId: gone, socialAccountId: one.id, platform: null } },
+    });
+    const [its, accounts, whole, archived] = [
+      await world.define(of(gone)),
+      await world.define(ofAccount),
+      await world.define({ formats: ['json'] }),
+      await world.define(of(other)),
+    ];
+    const ran = async (id: string): Promise<string> => {
+      const runId = await world.request(id);
+      await world.ended(id, runId, 'completed');
+      return runId;
+    };
+    const theirs = [await ran(its), await ran(accounts)];
+    const kept = [await ran(whole), await ran(archived)];
+    // One report, about another client by now: each of its runs is about whom it was about.
+    await world.command(its, { type: 'Define', definition: of(other) });
+    kept.push(await ran(its));
+    await posts.archive(other);
+    await execute(posts.store, client, gone, { type: 'Erase' }, posts.context());
+    await eventually('they are gone', async () => {
+      const left = await Promise.all(theirs.map((runId) => world.keys(runId)));
+      return left.flat().length === 0;
+    });
+    for (const id of [its, accounts]) await eventually('it is done', async () => (await world.job(id)) === null);
+    for (const runId of kept) assert.equal((await world.keys(runId)).length, 1);
+    const refused = await world.request(accounts);
+    assert.equal((await world.ended(accounts, refused, 'failed')).code, 'client_erased');
+    assert.deepEqual(await world.keys(refused), []);
+    // Figures of an archived client are still those of the agency.
+    await ran(archived);
+    await worker.stop();
+  });
+
+  t('a client that is erased while a run about it is made leaves no export behind', async () => {
+    const gone = await world.posts.client();
+    const filters = { ...definition.filters, clientId: gone };
+    const id = await world.define({ formats: ['json'], filters });
+    const { blobs: own, store, pool } = world.posts;
+    // Erased when it is written; heard of, and looked for by another worker, before the run is complete.
+    const others: ReturnType<typeof world.start>[] = [];
+    const put: BlobStore['put'] = async (key, body, options) => {
+      const info = await own.put(key, body, options);
+      await execute(store, client, gone, { type: 'Erase' }, world.posts.context());
+      const head = async () => {
+        const { rows } = await pool.query(
+          `select (select max(position) from es.events where topic = 'workspace') <=
+             (select max(position) from ops.consumer_positions where consumer_group = 'reports') as there`,
+        );
+        return rows[0].there === true;
+      };
+      others.push(world.start());
+      await eventually('it is heard of', head);
+      await eventually('its exports were looked for', async () => (await world.job(id)) === null);
+      return info;
+    };
+    const worker = world.start({
+      blobs: new Proxy(own, { get: (of, name) => (name === 'put' ? put : bound(of, name)) }),
+    });
+    const runId = await world.request(id);
+    await world.ended(id, runId, 'completed');
+    await eventually('it is gone', async () => (await world.keys(runId)).length === 0);
+    await Promise.all([worker, ...others].map((one) => one.stop()));
+  });
+
+  t('exports are deleted when they were kept for 400 days, and no others', async () => {
+    const id = await world.define({ formats: ['json'] });
+    const daysAgo = (days: number) => () => Date.now() - days * 86_400_000;
+    const past = world.start({ now: daysAgo(exportDays - 1) });
+    const young = await world.request(id);
+    await world.ended(id, young, 'completed');
+    await past.stop();
+    const longPast = world.start({ now: daysAgo(exportDays + 1) });
+    const old = await world.request(id);
+    await eventually('it is made', async () => (await world.run(id, old))?.status === 'completed');
+    await eventually('its files are gone', async () => (await world.keys(old)).length === 0);
+    await eventually('nothing is left to do', async () => (await world.job(old)) === null);
+    assert.equal((await world.keys(young)).length, 1);
+    assert.deepEqual((await world.story(id)).filter((type) => type === 'ReportRunCompleted').length, 2);
+    await longPast.stop();
   });
 
   t('what is around it being away is waited for, and not counted', async () => {

@@ -112,13 +112,20 @@ export class ReportsWorld {
     await execute(this.posts.store, workspace, id, command, { ...this.posts.context(), workspaceId: id });
   }
 
-  async command(id: string, command: ReportCommand, workspaceId: string = this.posts.workspaceId): Promise<void> {
-    await execute(this.posts.store, report, id, command, { ...this.posts.context(), workspaceId });
+  /** @param daysAgo when it was said, as it were */
+  async command(
+    id: string,
+    command: ReportCommand,
+    workspaceId: string = this.posts.workspaceId,
+    daysAgo = 0,
+  ): Promise<void> {
+    const now = new Date(Date.now() - daysAgo * 86_400_000).toISOString();
+    await execute(this.posts.store, report, id, command, { ...this.posts.context(), workspaceId, now });
   }
 
-  async define(over: Partial<ReportDefinition> = {}, workspaceId?: string): Promise<string> {
+  async define(over: Partial<ReportDefinition> = {}, workspaceId?: string, daysAgo?: number): Promise<string> {
     const id = randomUUID();
-    await this.command(id, { type: 'Define', definition: { ...definition, ...over } }, workspaceId);
+    await this.command(id, { type: 'Define', definition: { ...definition, ...over } }, workspaceId, daysAgo);
     return id;
   }
 
@@ -160,6 +167,11 @@ export class ReportsWorld {
 
   story(id: string): Promise<readonly string[]> {
     return this.posts.story(`report-${id}`);
+  }
+
+  async plannedFor(id: string): Promise<boolean> {
+    const sql = 'select from ops.report_schedules where report_id = $1';
+    return (await this.posts.pool.query(sql, [id])).rows.length > 0;
   }
 
   async job(id: string): Promise<{ attempts: number; written: string[] } | null> {

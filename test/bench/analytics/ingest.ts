@@ -1,7 +1,6 @@
 /**
  * Observations from the log into ClickHouse, beside a bare client that inserts the same rows: from the embedded log, and
  * from Kafka beside bare kafkajs and the bare client composed. Recounts go on meanwhile, as they do in the process.
- * Run alone: `node test/bench/analytics-ingest.ts` (QUICK=1 for the short form).
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,8 +28,8 @@ import { kafkaBroker } from '#test/support/kafka.ts';
 import { observed, type Seen } from '#test/support/observations.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { stored, TestKeys } from '#test/support/projecting.ts';
-import { environment } from './environment.ts';
-import { type BenchRow, printRows, spread } from './row.ts';
+import { environment } from '../environment.ts';
+import { type BenchRow, spread } from '../row.ts';
 
 const codec = new EventCodec(new TestKeys());
 const logger = createLogger('bench', 'warn');
@@ -153,9 +152,9 @@ const ours = async ({ pool, client }: World, log: Log, version: number, events: 
   return { rate: ((events - from) * 1_000) / (ended - begun), mb, settledMs };
 };
 
-export const run = async ({ quick }: { readonly quick: boolean }): Promise<readonly BenchRow[]> => {
-  const events = days * (quick ? 2_000 : 8_000);
-  const rounds = quick ? 2 : 5;
+export const ingestion = async (quick: boolean): Promise<readonly BenchRow[]> => {
+  const events = days * (quick ? 1_000 : 8_000);
+  const rounds = quick ? 3 : 5;
   const server = await sharedServer();
   const name = `bench_${randomUUID().slice(0, 8)}`;
   const admin = openPool({ url: server.url, max: 1 });
@@ -300,5 +299,3 @@ const bareKafka = async (
   await consumer.disconnect();
   return rate;
 };
-
-if (import.meta.main) printRows(await run({ quick: process.env.QUICK === '1' }));

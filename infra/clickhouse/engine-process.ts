@@ -1,0 +1,102 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
+import path from 'node:path';
+import type { FromChild, ToChild } from './chdb/messages.ts';
+
+/** One life of the child that holds the engine: connections wait until it is ready, and are dropped when it dies. */
+
+export interface Told {
+  /** It never became ready. */
+  failed(reason: string): void;
+  /** There is no process any more, or there never was one. @param how null: it was meant to end */
+  ended(how: string | null): void;
+}
+
+const stopMs = 5_000;
+
+export class EngineProcess {
+  /** When there is no process any more, or there never was one. */
+  readonly ended: Promise<void>;
+  readonly #process: ChildProcess;
+  #state: 'starting' | 'ready' | 'leaving' | 'ended' = 'starting';
+  #waiting: Socket[] = [];
+  #given = 0;
+
+  /** @throws where the machine has no memory for a process */
+  constructor(start: ToChild & { readonly readyMs: number }, told: Told) {
+    const { readyMs, ...message } = start;
+    const child = fork(path.join(import.meta.dirname, 'chdb/child.ts'), {
+      // Nothing of our environment, which holds secrets.
+      env: { PATH: '/usr/bin:/bin', TZ: 'UTC' },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      execArgv: [],
+    });
+    this.#process = child;
+    const late = setTimeout(() => {
+      told.failed(`not ready within ${readyMs} ms`);
+      child.kill('SIGKILL');
+    }, readyMs);
+    child.on('message', (from: FromChild) => {
+      if (from.type === 'ready') {
+        clearTimeout(late);
+        this.#begin();
+      } else if (from.type === 'failed') {
+        told.failed(from.reason);
+      } else if (from.taken === this.#given) {
+        void this.stop();
+      }
+    });
+    this.ended = new Promise((resolve) => {
+      const end = (how: string): void => {
+        const meant = this.#state === 'leaving';
+        if (this.#state === 'ended') return;
+        this.#state = 'ended';
+        clearTimeout(late);
+        for (const socket of this.#waiting.splice(0)) socket.destroy();
+        told.ended(meant ? null : how);
+        resolve();
+      };
+      child.once('exit', (code, signal) => end(String(signal ?? code)));
+      child.on('error', (error) => {
+        // Without a process there is no exit.
+        if (child.pid !== undefined) return;
+        told.failed(error.message);
+        end(error.message);
+      });
+    });
+    if (child.connected) child.send(message, () => undefined);
+  }
+
+  get pid(): number | null {
+    return this.#process.pid ?? null;
+  }
+
+  /** It takes no more connections; the folder is its own until it has ended. */
+  get isLeaving(): boolean {
+    return this.#state === 'leaving';
+  }
+
+  give(socket: Socket): void {
+    if (this.#state === 'starting') this.#waiting.push(socket);
+    else if (!this.#process.connected) socket.destroy();
+    else {
+      this.#given += 1;
+      this.#process.send({ type: 'connection' }, socket, (error) => error && socket.destroy());
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#state === 'ready' && this.#process.connected) this.#process.send({ type: 'stop' }, () => undefined);
+    else if (this.#state === 'starting') this.#process.kill('SIGKILL');
+    if (this.#state !== 'ended') this.#state = 'leaving';
+    const timer = setTimeout(() => this.#process.kill('SIGKILL'), stopMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  #begin(): void {
+    if (this.#state !== 'starting') return;
+    this.#state = 'ready';
+    for (const socket of this.#waiting.splice(0)) this.give(socket);
+  }
+}

@@ -1,0 +1,26 @@
+import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts';
+import type { RefreshEvent } from '#schemas/refresh.ts';
+import type { Publisher } from './rule.ts';
+
+/** A refresh of figures. */
+
+type Told = Pick<typeof analyticsPublic, 'analytics.refreshed'>;
+
+export const refresh: Publisher<Told, RefreshEvent, null> = {
+  rules: {
+    AnalyticsRefreshRequested: 'the caller has the answer; what comes of it is published when it is there',
+    AnalyticsRefreshed: [
+      {
+        type: 'analytics.refreshed',
+        ofEvent: ({ id, data, occurredAt }) => ({
+          refreshId: id,
+          clientId: null,
+          asOf: occurredAt,
+          accounts: data.accountIds.length + data.failedAccountIds.length,
+          failedAccounts: data.failedAccountIds.length,
+        }),
+      },
+    ],
+  },
+  evolve: () => null,
+};

@@ -1,0 +1,29 @@
+import type { PoolClient } from 'pg';
+
+/**
+ * Of these accounts, whose rows the caller has locked, whatever was wanted and tried is done with for the requests that
+ * wait for it. An account's row of a request is done once, in the transaction that counts it off.
+ */
+export const settle = async (tx: PoolClient, accountIds: readonly string[], failed: boolean): Promise<void> => {
+  const { rows } = await tx.query<{ id: string; count: number }>(
+    `with ended as (
+       update ops.metrics_refresh_accounts r set failed = failed or $2,
+         done = not exists (select 1 from ops.metrics_jobs j where j.account_id = r.account_id and j.wanted)
+       where account_id = any($1::uuid[]) and not done returning refresh_id, done
+     )
+     select refresh_id as id, count(*)::int as count from ended where done group by 1`,
+    [accountIds, failed],
+  );
+  if (rows.length === 0) return;
+  const ids = rows.map(({ id }) => id);
+  // In the order of their ids, so that two of them never wait for each other.
+  await tx.query(
+    'select 1 from ops.metrics_refreshes where refresh_id = any($1::uuid[]) order by refresh_id for update',
+    [ids],
+  );
+  await tx.query(
+    `update ops.metrics_refreshes r set waiting = r.waiting - t.count
+     from unnest($1::uuid[], $2::int[]) as t (id, count) where r.refresh_id = t.id`,
+    [ids, rows.map(({ count }) => count)],
+  );
+};

@@ -1,0 +1,18 @@
+import { client } from '#domain/client.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+
+/**
+ * What became of the client that a report is about. Null: nothing that a report has to heed; so too of a client of another
+ * workspace, which finds neither names nor figures.
+ */
+export const endOf = async (
+  store: DomainStore,
+  workspaceId: string,
+  clientId: string | null,
+): Promise<'archived' | 'erased' | null> => {
+  if (clientId === null) return null;
+  const { state, events } = await store.load(client, clientId);
+  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
+  if (state.erased) return 'erased';
+  return state.status === 'archived' ? 'archived' : null;
+};

@@ -1,0 +1,272 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import { client } from '#domain/client.ts';
+import { execute } from '#runtime/execute.ts';
+import { eventually } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+import { MetricsWorld } from './world.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+type OfPosts = (externalIds: readonly string[]) => readonly MetricsAnswer[] | Promise<readonly MetricsAnswer[]>;
+
+/** Networks that answer otherwise than the sandbox does, an account each. */
+suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
+  let world: MetricsWorld;
+  const posts = new Map<string, OfPosts>();
+  const accounts = new Map<string, () => AccountMetricsAnswer>();
+  const asked = new Map<string, number>();
+
+  t.before(async () => {
+    world = await MetricsWorld.open('America/New_York');
+    const { sandbox } = world.posts;
+    const source: MetricsSource = {
+      metricsVersion: 'other/1',
+      leastIntervalMs: 0,
+      mostAheadMs: hour,
+      fetchPostMetrics: async (platform, account, all, signal) => {
+        asked.set(account.id, (asked.get(account.id) ?? 0) + 1);
+        const told = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));
+        return told ?? (await sandbox.fetchPostMetrics(platform, account, all, signal));
+      },
+      fetchAccountMetrics: async (platform, account, signal) =>
+        accounts.get(account.id)?.() ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
+    };
+    world.start({ sourceOf: () => source });
+  });
+  t.after(() => world.close());
+
+  const told = (likes: number, observedAt = new Date().toISOString()): MetricsAnswer => ({
+    kind: 'told',
+    raw: { data: { public_metrics: { like_count: likes } } },
+    observedAt,
+  });
+  const externalIdOf = async (id: string): Promise<string> => {
+    const state = await world.posts.target(id);
+    return state.status === 'published' ? state.externalId : '';
+  };
+  const restOf = async (accountId: string) => {
+    const sql = 'select not_before as at, limits from ops.metrics_accounts where account_id = $1';
+    const { rows } = await world.posts.pool.query<{ at: Date | null; limits: number }>(sql, [accountId]);
+    return rows[0] ?? { at: null, limits: 0 };
+  };
+
+  t('a story whose day is over has ended: nobody took it away', async () => {
+    const one = await world.account('instagram');
+    const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
+    await world.heard([story, post]);
+    posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
+    const sql = `update ops.metrics_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
+      published_at = now() - interval '25 hours' where id = any($2::uuid[])`;
+    await world.posts.pool.query(sql, [story, [story, post]]);
+    await world.due(story, post);
+    await eventually('it has ended', async () => (await world.job(story)) === null);
+    equal((await world.observed(story)).length, 0);
+    ok(!(await world.posts.story(`target-${story}`)).includes('TargetRemovedOnPlatform'));
+    ok((await world.job(post))?.goneAt instanceof Date, 'what is no story seems gone');
+  });
+
+  t('a story that went before its time was taken away', async () => {
+    const one = await world.account('instagram');
+    const [story = ''] = await world.published([one]);
+    await world.heard([story]);
+    posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
+    const sql = `update ops.metrics_jobs set use = 'story', has_video = false, published_at = now() - interval '26 hours',
+      gone_at = now() - interval '20 hours' where id = $1`;
+    await world.posts.pool.query(sql, [story]);
+    await world.due(story);
+    await eventually('it is over', async () => (await world.job(story)) === null);
+    ok((await world.posts.story(`target-${story}`)).includes('TargetRemovedOnPlatform'));
+  });
+
+  t('one post for which the token does not do leaves its account connected', async () => {
+    const one = await world.account('x');
+    const [well = '', ill = ''] = [...(await world.published([one])), ...(await world.published([one]))];
+    await world.heard([well, ill]);
+    const external = await externalIdOf(ill);
+    posts.set(one.id, (all) =>
+      all.map((id) => (id === external ? { kind: 'reauth_required', reason: 'no' } : told(1))),
+    );
+    await world.due(well, ill);
+    await world.tried(well, ill);
+    deepEqual(await world.posts.story(`account-${one.id}`), ['AccountConnected']);
+    equal((await world.observed(well)).length, 1);
+    equal((await world.job(ill))?.failures, 1);
+    posts.set(one.id, (all) => all.map(() => ({ kind: 'reauth_required', reason: 'dead' })));
+    await world.due(well, ill);
+    const story = async () => (await world.posts.story(`account-${one.id}`)).includes('AccountReauthRequired');
+    await eventually('nothing is told: the token is dead', story);
+  });
+
+  t('a limit that names no time to come rests the account a minute, and twice as long with each in a row', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id]);
+    for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
+      posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
+      await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
+      await world.due(id);
+      await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
+      const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
+      ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
+      equal(asked.get(one.id), limits + 1);
+    }
+    posts.delete(one.id);
+    await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
+    await world.tried(id);
+    equal((await restOf(one.id)).limits, 0);
+  });
+
+  t('a clock that is far ahead, or before the publication, tells nothing, and silences nothing', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id]);
+    for (const [at, reason] of [
+      ['2099-01-01T00:00:00.000Z', /ahead/],
+      ['1999-01-01T00:00:00.000Z', /before/],
+    ] as const) {
+      posts.set(one.id, (all) => all.map(() => told(1, at)));
+      await world.due(id);
+      await eventually('it is set aside', async () => reason.test((await world.parked(one.id))[0]?.reason ?? ''));
+      equal((await world.observed(id)).length, 0);
+    }
+    posts.set(one.id, (all) => all.map(() => told(2)));
+    await world.due(id);
+    await world.tried(id);
+    deepEqual(
+      (await world.observed(id)).map(({ figures }) => figures.likes),
+      [2],
+    );
+  });
+
+  t(
+    'figures of a day of the network’s own are of that day, whenever it is asked; of no day they are nonsense',
+    async () => {
+      const one = await world.account('x');
+      await world.heard([one.id]);
+      const raw = { data: { public_metrics: { followers_count: 7 } } };
+      const now = new Date().toISOString();
+      const yesterday = new Date(Date.now() - 24 * hour).toISOString().slice(0, 10);
+      accounts.set(one.id, () => ({ kind: 'told', raw, observedAt: now, figuresOf: yesterday }));
+      await world.due(one.id);
+      await world.tried(one.id);
+      deepEqual(
+        (await world.observedOf(one.id)).map(({ figuresDay }) => figuresDay),
+        [yesterday],
+      );
+      for (const figuresOf of ['2026-02-30', 'today', '2099-01-01', '0001-01-01']) {
+        accounts.set(one.id, () => ({ kind: 'told', raw, observedAt: new Date().toISOString(), figuresOf }));
+        await world.posts.pool.query('delete from ops.metrics_parked where account_id = $1', [one.id]);
+        await world.due(one.id);
+        await eventually(`${figuresOf} is set aside`, async () => (await world.parked(one.id)).length === 1);
+      }
+      equal((await world.observedOf(one.id)).length, 1);
+    },
+  );
+
+  t(
+    'what was asked for and is not told is null; what is not asked for is absent, and its last value is final',
+    async () => {
+      const one = await world.account('x');
+      const [id = ''] = await world.published([one]);
+      await world.heard([id]);
+      const whole = { public_metrics: { like_count: 3 }, non_public_metrics: { url_link_clicks: 9, engagements: 12 } };
+      const seen: unknown[] = [];
+      for (const [at, raw] of [
+        { data: whole },
+        { data: { public_metrics: { like_count: 4 } } },
+        { data: { public_metrics: {}, non_public_metrics: { engagements: 13 } } },
+      ].entries()) {
+        const fields = (['likes', 'clicks'] as const).slice(0, at);
+        posts.set(one.id, (all) =>
+          all.map(() => ({ kind: 'told', raw, observedAt: new Date().toISOString(), ...(at === 0 ? {} : { fields }) })),
+        );
+        await world.due(id);
+        await world.tried(id);
+        const { likes, clicks, totalInteractions } = (await world.observed(id)).at(-1)?.figures ?? {};
+        seen.push({ likes, clicks, totalInteractions });
+      }
+      deepEqual(seen, [
+        { likes: 3, clicks: 9, totalInteractions: 12 },
+        { likes: 4, clicks: undefined, totalInteractions: undefined },
+        { likes: null, clicks: null, totalInteractions: 13 },
+      ]);
+      posts.set(one.id, (all) => all.map(() => told(5)));
+      await world.due(id);
+      await world.tried(id);
+      const ahead = new Date(Date.now() + minute).toISOString();
+      posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: ahead })));
+      await world.posts.pool.query(`update ops.metrics_jobs set gone_at = now() - interval '2 hours' where id = $1`, [
+        id,
+      ]);
+      await world.due(id);
+      await eventually('it is over', async () => (await world.job(id)) === null);
+      const { likes, clicks, totalInteractions } = (await world.observed(id)).at(-1)?.figures ?? {};
+      deepEqual({ likes, clicks, totalInteractions }, { likes: 5, clicks: null, totalInteractions: 13 });
+    },
+  );
+
+  t('a look reads of the stream no more than it has not seen', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id]);
+    const seen = async () => {
+      const sql = 'select seen_revision as seen from ops.metrics_jobs where id = $1';
+      return (await world.posts.pool.query<{ seen: number | null }>(sql, [id])).rows[0]?.seen;
+    };
+    for (let look = 0; look < 3; look += 1) {
+      posts.set(one.id, (all) => all.map(() => told(look)));
+      await world.due(id);
+      await world.tried(id);
+      equal(await seen(), look);
+    }
+    // A row that is ahead of a stream which was put back to an earlier day.
+    await world.posts.pool.query('update ops.metrics_jobs set seen_revision = 90 where id = $1', [id]);
+    await world.due(id);
+    await world.tried(id);
+    equal((await world.observed(id)).length, 4);
+    equal(await seen(), 3);
+  });
+
+  t('nothing more is asked of an archived client; what was observed stays', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id, one.id]);
+    await world.due(id, one.id);
+    await world.tried(id, one.id);
+    const before = asked.get(one.id);
+    await execute(world.posts.store, client, one.clientId, { type: 'Archive' }, world.posts.context());
+    await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+    equal(await world.job(one.id), null);
+    equal((await world.observed(id)).length, 1);
+    const [said] = await world.refreshed(await world.refresh([one.id]));
+    deepEqual(said?.data, { accountIds: [], failedAccountIds: [one.id] });
+    equal(asked.get(one.id), before);
+  });
+
+  t(
+    'nothing more is asked of an erased client, what is told meanwhile is not kept, and what was set aside is gone',
+    async () => {
+      const one = await world.account('x');
+      const [id = ''] = await world.published([one]);
+      await world.heard([id, one.id]);
+      posts.set(one.id, (all) => all.map(() => ({ kind: 'told', raw: { data: -1 }, observedAt: randomUUID() })));
+      await world.due(id);
+      await eventually('it is set aside', async () => (await world.parked(one.id)).length === 1);
+      const { store } = world.posts;
+      const erase = () => execute(store, client, one.clientId, { type: 'Erase' }, world.posts.context());
+      // Between the question and the answer.
+      posts.set(one.id, async (all) => {
+        await erase();
+        return all.map(() => told(1));
+      });
+      await world.due(id);
+      await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+      equal((await world.observed(id)).length, 0);
+      await eventually('nothing is set aside', async () => (await world.parked(one.id)).length === 0);
+      equal(await world.job(one.id), null);
+    },
+  );
+});

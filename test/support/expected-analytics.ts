@@ -1,0 +1,134 @@
+/** What reads of the analytics must tell, counted from observations alone, in the plainest way there is. */
+import type {
+  AccountRollup,
+  Followers,
+  PostFiguresRow,
+  Rollup,
+  Totals,
+  Window,
+} from '#projections/analytics/rollup.ts';
+import { columnOf } from '#projections/analytics/tables.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type AccountFigures, counters, type Demographics } from '#schemas/metrics.ts';
+import { bruteForce, foldedFigures, type Seen, type Sums } from './observations.ts';
+
+/** What a network told of an account. */
+export interface SeenAccount {
+  readonly workspaceId: string;
+  readonly accountId: string;
+  readonly day: string;
+  /** ISO 8601 */
+  readonly observedAt: string;
+  readonly figures: AccountFigures;
+  /** The network's own day that its daily figures are of; null: it tells none. */
+  readonly figuresDay: string | null;
+  /** Absent: it was not asked for. */
+  readonly demographics?: Demographics | null;
+}
+
+/** The last observation of each day of each of these. */
+export const lastOfDays = <One extends { readonly day: string; readonly observedAt: string }>(
+  all: readonly One[],
+  keyOf: (one: One) => string,
+): readonly One[] => {
+  const last = new Map<string, One>();
+  for (const one of all) {
+    const key = `${keyOf(one)} ${one.day}`;
+    const before = last.get(key);
+    if (before === undefined || before.observedAt < one.observedAt) last.set(key, one);
+  }
+  return [...last.values()];
+};
+
+const latestOf = (all: readonly { readonly observedAt: string }[]): string | null =>
+  all
+    .map(({ observedAt }) => observedAt)
+    .sort()
+    .at(-1) ?? null;
+
+const totalsOf = (sums: Sums = {}): Totals => {
+  const { rated_interactions: interactions = null, rated_impressions: impressions = null } = sums;
+  const rate = interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
+  const known = Object.fromEntries(counters.map((one) => [one, sums[columnOf(one)] ?? null]));
+  return { ...known, engagementRate: rate } as Totals;
+};
+
+const daysOf = ({ from, to }: Window): readonly string[] => {
+  const days: string[] = [];
+  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
+    days.push(new Date(at).toISOString().slice(0, 10));
+  return days;
+};
+
+/** @param isOf whether the last observation of a day is of what is asked about */
+export const expectedRollup = (all: readonly Seen[], isOf: (seen: Seen) => boolean, window: Window): Rollup => {
+  const shown = (seen: Seen): boolean => seen.day >= window.from && seen.day <= window.to && isOf(seen);
+  const sumsBy = (keyOf: (seen: Seen) => string) => bruteForce(all, (seen) => (shown(seen) ? keyOf(seen) : ''));
+  const days = sumsBy(({ day }) => day);
+  const networks = sumsBy(({ platform }) => platform);
+  return {
+    asOf: latestOf(lastOfDays(all, ({ targetId }) => targetId).filter(shown)),
+    totals: totalsOf(sumsBy(() => 'all').get('all')),
+    byPlatform: [...networks.keys()]
+      .filter((platform) => platform !== '')
+      .sort()
+      .map((platform) => ({ platform: platform as Platform, ...totalsOf(networks.get(platform)) })),
+    series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)) })),
+  };
+};
+
+export const expectedAccount = (
+  all: readonly Seen[],
+  own: readonly SeenAccount[],
+  accountId: string,
+  window: Window,
+): AccountRollup => {
+  const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window);
+  const days = lastOfDays(
+    own.filter((one) => one.accountId === accountId && one.day <= window.to),
+    () => '',
+  ).toSorted((a, b) => (a.day < b.day ? -1 : 1));
+  const inWindow = days.filter(({ day }) => day >= window.from);
+  const followersOf = (day: string): Followers['followerCount'] =>
+    inWindow.find((one) => one.day === day)?.figures.followerCount ?? null;
+  const told = own.filter(({ figuresDay: day }) => day !== null && day >= window.from && day <= window.to);
+  const daily = lastOfDays(
+    told.filter((one) => one.accountId === accountId).map((one) => ({ ...one, day: one.figuresDay ?? '' })),
+    () => '',
+  );
+  const audience: Record<string, number | null> = {};
+  for (const { figures } of daily) {
+    for (const [name, value] of Object.entries(figures)) {
+      if (name === 'followerCount') continue;
+      if (value !== null) audience[name] = (audience[name] ?? 0) + value;
+      else audience[name] ??= null;
+    }
+  }
+  const counts = inWindow.map(({ figures }) => figures.followerCount ?? null).filter((count) => count !== null);
+  return {
+    asOf: latestOf([...(posts.asOf === null ? [] : [{ observedAt: posts.asOf }]), ...inWindow]) ?? latestOf(daily),
+    totals: { ...posts.totals, followerCount: counts.at(-1) ?? null },
+    series: posts.series.map((day) => ({ ...day, followerCount: followersOf(day.day) })),
+    audience,
+    demographics: days.findLast(({ demographics }) => demographics !== undefined)?.demographics,
+  };
+};
+
+const isCounter = (name: string): boolean => counters.some((one) => one === name);
+
+/** By target: its counters each as it was fetched last, the rest as it was told last. */
+export const expectedPosts = (
+  all: readonly Seen[],
+): ReadonlyMap<string, Pick<PostFiguresRow, 'postId' | 'platform' | 'figures' | 'fetchedAt' | 'day'>> =>
+  new Map(
+    [...Map.groupBy(all, ({ targetId }) => targetId)].flatMap(([id, seen]) => {
+      const last = seen.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).at(-1);
+      if (last === undefined) return [];
+      const known = Object.entries(foldedFigures(seen)).filter(([name]) => isCounter(name));
+      const more = Object.entries(last.figures).filter(([name]) => !isCounter(name));
+      const platformRemovedAt = seen.findLast(({ removedAt }) => removedAt !== undefined)?.removedAt ?? null;
+      const figures: PostFiguresRow['figures'] = { ...Object.fromEntries([...known, ...more]), platformRemovedAt };
+      const { postId, platform, observedAt: fetchedAt, day } = last;
+      return [[id, { postId, platform, figures, fetchedAt, day }]];
+    }),
+  );
