@@ -1,22 +1,23 @@
 /**
- * `make test`: types, lint, then every test file in a process of its own, two at once, over one shared Postgres.
- * The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is 1 when
- * anything failed.
+ * `make test`: types, lint, then every test file in a process of its own, two at once, over one shared Postgres and one
+ * ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is
+ * 1 when anything failed.
  */
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { sharedClickHouse } from './support/clickhouse.ts';
 import { sharedServer } from './support/postgres.ts';
 import { checkJob, fileJob, isSerial, type Job, type Outcome, stopAll } from './support/runner.ts';
 
 const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
 
   --only <text>    run only what has this text in its path ("types" and "lint" are paths too)
-  --dir <folder>   run the files of this folder alone: no types, no lint, no shared database
+  --dir <folder>   run the files of this folder alone: no types, no lint, no shared servers
   --help           print this
 
-Environment: CI=true makes a skipped test a failure. DATABASE_URL, KAFKA_BROKERS, EVENTSTORE_URL give real servers.
-SEED=<n> plays a random test again.`;
+Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, EVENTSTORE_URL give
+real servers. SEED=<n> plays a random test again.`;
 
 const AT_ONCE = 2;
 const SLOWEST = 5;
@@ -35,15 +36,15 @@ async function main(): Promise<void> {
   const { parallel, serial } = plan(values.dir, values.only ?? '');
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
-  const needsServer = values.dir === undefined && [...parallel, ...serial].some((job) => job.file !== undefined);
-  const server = needsServer ? await startServer() : undefined;
-  if (server) env.TEST_DATABASE_URL = server.url;
+  const needsServers = values.dir === undefined && [...parallel, ...serial].some((job) => job.file !== undefined);
+  const servers = needsServers ? await startServers() : undefined;
+  Object.assign(env, servers?.env);
 
   const outcomes: Outcome[] = [];
   let unsteady: readonly string[] = [];
   const leave = (signal: NodeJS.Signals) => {
     console.log(`\n${signal}: stopping`);
-    void Promise.allSettled([stopAll(), server?.stop()]).then(() => process.exit(130));
+    void Promise.allSettled([stopAll(), servers?.stop()]).then(() => process.exit(130));
   };
   process.on('SIGINT', leave).on('SIGTERM', leave).on('SIGHUP', leave);
   try {
@@ -60,7 +61,7 @@ async function main(): Promise<void> {
     }
     unsteady = await again([...parallel, ...serial], outcomes, env);
   } finally {
-    await server?.stop();
+    await servers?.stop();
     process.off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave);
   }
   process.exitCode = conclude(outcomes, unsteady, started) ? 0 : 1;
@@ -116,10 +117,20 @@ function plan(dir: string | undefined, only: string): { parallel: Job[]; serial:
   };
 }
 
-async function startServer(): Promise<Awaited<ReturnType<typeof sharedServer>>> {
-  const server = await sharedServer();
-  console.log(`postgres: ${server.source}`);
-  return server;
+/** Both of the run; an embedded ClickHouse takes no memory until a file asks it something. */
+async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
+  const postgres = await sharedServer();
+  const clickhouse = await sharedClickHouse().catch(async (error: unknown) => {
+    await postgres.stop();
+    throw error;
+  });
+  console.log(`postgres: ${postgres.source}, clickhouse: ${clickhouse.source}`);
+  return {
+    env: { TEST_DATABASE_URL: postgres.url, TEST_CLICKHOUSE_URL: clickhouse.url },
+    stop: async () => {
+      await Promise.all([postgres.stop(), clickhouse.stop()]);
+    },
+  };
 }
 
 function show({ name, passed, failed, skipped, ms, output, why }: Outcome): void {

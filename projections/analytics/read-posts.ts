@@ -15,7 +15,8 @@ import { rateOf } from './totals.ts';
  */
 const newestDay = (columns: string, table: string, where: string): string => `
   select ${columns} from ${table}
-  where ${where} and (target_id, day) in (select target_id, max(day) from ${table} where ${where} group by target_id)
+  where ${where} and (target_id, day) in (
+    select target_id, argMax(day, observed_at) from ${table} where ${where} group by target_id)
   order by post_id, target_id, version desc limit 1 by post_id, target_id`;
 
 const lifetime = (name: (table: TableName) => string): string =>

@@ -23,6 +23,8 @@ const statementSeconds = 240;
 const statementMs = (statementSeconds + 5) * 1_000;
 
 const sizes = {
+  // Of rows that are long, what is gathered before it is written.
+  min_insert_block_size_bytes: '67108864',
   max_execution_time: statementSeconds,
   // The days are in the text of the statement.
   max_query_size: '4194304',

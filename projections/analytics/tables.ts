@@ -8,6 +8,8 @@ import { type Counter, counters } from '#schemas/metrics.ts';
 
 /** Figures are kept so many months after their day. */
 export const retentionMonths = 25;
+/** What was observed before the first day that is kept is what its gains begin from: posts are looked at for 90 days. */
+const rawMonths = retentionMonths + 4;
 
 /** `watchTimeMinutes` → `watch_time_minutes`. */
 export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -15,9 +17,11 @@ export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (
 const columns = (type: string, prefix = ''): string =>
   counters.map((one: Counter) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
 
+/** The position in Postgres is on the disk when it moves, and so must be what it stands for. */
+const durable = 'settings fsync_after_insert = 1, fsync_part_directory = 1';
 const grain = (order: string): string =>
   `engine = ReplacingMergeTree(version) partition by toYYYYMM(day) order by (${order})
-  ttl day + interval ${retentionMonths} month`;
+  ttl day + interval ${retentionMonths} month ${durable}`;
 
 /** Sums of the gains of many posts on a day. Null: of none of them the network tells it. */
 const sums = `
@@ -56,7 +60,7 @@ export const createStatements = (v: number): readonly string[] => [
   more String codec(ZSTD(3)),
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, target_id, observed_at, event_id)
-  ttl day + interval ${retentionMonths} month`,
+  ttl day + interval ${rawMonths} month ${durable}`,
   `create table if not exists ${tableOf('account_observations', v)} (
   workspace_id UUID, day Date, account_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,
   client_id UUID, platform LowCardinality(String),
@@ -66,7 +70,7 @@ export const createStatements = (v: number): readonly string[] => [
   figures String codec(ZSTD(3)), demographics String codec(ZSTD(3)),
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
-  ttl day + interval ${retentionMonths} month`,
+  ttl day + interval ${rawMonths} month ${durable}`,
   // In the order in which posts are listed: a page of them lies together.
   // Lifetime figures of a post's target at the end of a day on which it was observed, each as it was fetched last, and
   // what was gained since the last such day.
@@ -77,6 +81,7 @@ export const createStatements = (v: number): readonly string[] => [
   fetched UInt32,
   ${columns('Nullable(Int64)')},
   ${columns('Nullable(Int64)', 'gain_')},
+  gain_rated_interactions Nullable(Int64), gain_rated_impressions Nullable(Int64),
   more String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, published_at, post_id, target_id, day')}`,

@@ -132,27 +132,30 @@ export const bruteForce = (all: readonly Seen[], keyOf: (seen: Seen) => string):
   for (const seen of byTarget.values()) {
     const byDay = Map.groupBy(seen, (one) => one.day);
     const known: Partial<Record<Counter, number>> = {};
-    for (const day of [...byDay.keys()].sort()) {
-      const last = (byDay.get(day) ?? []).toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).at(-1) as Seen;
+    const rated = { interactions: 0, impressions: 0 };
+    let folded: readonly Seen[] = [];
+    const newest = (day: string): Seen =>
+      (byDay.get(day) ?? []).toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).at(-1) as Seen;
+    for (const day of [...byDay.keys()].sort((a, b) => (newest(a).observedAt < newest(b).observedAt ? -1 : 1))) {
+      const last = newest(day);
+      folded = seen.filter(({ observedAt }) => observedAt <= last.observedAt);
       const key = keyOf(last);
       const sums = grains.get(key) ?? { targets: 0, rated_interactions: null, rated_impressions: null };
       grains.set(key, sums);
       sums.targets = (sums.targets ?? 0) + 1;
       const figures = foldedFigures(byDay.get(day) ?? []);
-      const gains = Object.fromEntries(
-        counters.map((one) => {
-          const value = figures[one] ?? null;
-          const gain = value === null ? null : value - (known[one] ?? 0);
-          if (value !== null) known[one] = value;
-          add(sums, columnOf(one), gain);
-          return [one, gain];
-        }),
-      );
-      const interactions = interactionsOf(gains as PostFigures);
-      const impressions = gains.impressions ?? null;
+      for (const one of counters) {
+        const value = figures[one] ?? null;
+        add(sums, columnOf(one), value === null ? null : value - (known[one] ?? 0));
+        if (value !== null) known[one] = value;
+      }
+      const lifetime = foldedFigures(folded);
+      const interactions = interactionsOf(lifetime);
+      const impressions = lifetime.impressions ?? null;
       if (interactions !== null && impressions !== null) {
-        add(sums, 'rated_interactions', interactions);
-        add(sums, 'rated_impressions', impressions);
+        add(sums, 'rated_interactions', interactions - rated.interactions);
+        add(sums, 'rated_impressions', impressions - rated.impressions);
+        Object.assign(rated, { interactions, impressions });
       }
     }
   }

@@ -107,6 +107,26 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(postDay, { fetched: raw?.fetched, impressions: '0', likes: null, more: raw?.more });
   });
 
+  t('a workspace that moved west lives a day again: what was observed last counts last, and is shown', async () => {
+    const post = ids();
+    await given(
+      { ...post, day: '2026-02-10', observedAt: '2026-02-09T13:30:00.000Z', figures: { likes: 100 } },
+      { ...post, day: '2026-02-09', observedAt: '2026-02-09T15:30:00.000Z', figures: { likes: 150 } },
+    );
+    assert.deepEqual(await day(post, 'likes'), { '2026-02-09': 50, '2026-02-10': 100 });
+  });
+
+  t('interactions are not counted twice where a network tells its own total on some days only', async () => {
+    const post = ids();
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { impressions: 100, likes: 10, totalInteractions: null } },
+      { ...post, ...on('2026-02-02'), figures: { impressions: 120, likes: 11, totalInteractions: 12 } },
+      { ...post, ...on('2026-02-03'), figures: { impressions: 200 } },
+    );
+    assert.deepEqual(await day(post, 'rated_interactions'), { '2026-02-01': 10, '2026-02-02': 2, '2026-02-03': 0 });
+    assert.deepEqual(await day(post, 'rated_impressions'), { '2026-02-01': 100, '2026-02-02': 20, '2026-02-03': 80 });
+  });
+
   t('a workspace whose days cannot be counted is named and rests; those of the others are counted', async () => {
     const [sick, well] = [ids(), ids()];
     await apply(
@@ -304,9 +324,11 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       day: one,
     }));
     const before = await shownGrain(clickhouse.client, 'account_days');
-    await recounter.count(marks, '4000000', { slices: 5 });
+    await recounter.count(marks, '4000000000000000000', { slices: 5 });
     assert.deepEqual(await shownGrain(clickhouse.client, 'account_days'), before);
-    const [newest] = await rows(`select max(version) as v, count() as n from account_days_v1 where version = 4000000`);
+    const [newest] = await rows(
+      `select max(version) as v, count() as n from account_days_v1 where version = 4000000000000000000`,
+    );
     assert.ok(Number(newest?.n) > 0);
   });
 });

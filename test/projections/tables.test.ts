@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { migrate } from '#projections/tables.ts';
+import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('tables of read models', (t) => {
+  let world: ProjectionWorld;
+  t.before(async () => {
+    world = await projectionWorld();
+  });
+  t.after(() => world?.close());
+
+  const indexes = async (): Promise<readonly { indexname: string; indexdef: string }[]> =>
+    (await world.pool.query(`select indexname, indexdef from pg_indexes where schemaname = 'read' order by 1`)).rows;
+  const drop = async (name: string) => world.pool.query(`drop index read.${name}`);
+  const shape = (value: number) =>
+    world.pool.query(`update ops.projections set shape = $1 where name = 'posts'`, [value]);
+
+  t('a live table gets the indexes that it was made without, whoever of three starts first', async () => {
+    const before = await indexes();
+    for (const name of ['posts_v1_6', 'post_targets_v1_1', 'clients_v1_1']) await drop(name);
+    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
+    assert.deepEqual(await indexes(), before);
+  });
+
+  t('a table of another shape is left to its rebuild', async () => {
+    await drop('posts_v1_6');
+    await shape(99);
+    await migrate(world.pool);
+    assert.ok((await indexes()).every(({ indexname }) => indexname !== 'posts_v1_6'));
+    await shape(1);
+    await migrate(world.pool);
+    assert.ok((await indexes()).some(({ indexname }) => indexname === 'posts_v1_6'));
+  });
+
+  t(
+    'where nothing is missing it waits for nobody who writes, and where something is, nobody who reads waits',
+    async () => {
+      const writer = await world.pool.connect();
+      try {
+        await writer.query('begin');
+        await writer.query('lock table read.posts_v1, read.post_targets_v1 in row exclusive mode');
+        await migrate(world.pool);
+        await writer.query('drop index read.posts_v1_6');
+        await writer.query('commit');
+        await writer.query('begin');
+        await writer.query('select count(*) from read.posts');
+        await migrate(world.pool);
+        await writer.query('commit');
+      } finally {
+        writer.release();
+      }
+    },
+  );
+});
