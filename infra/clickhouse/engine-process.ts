@@ -21,6 +21,8 @@ export class EngineProcess {
   #state: 'starting' | 'ready' | 'leaving' | 'ended' = 'starting';
   #waiting: Socket[] = [];
   #given = 0;
+  /** On their way to it, by number: a child that dies leaves them with us, and who waits for an answer must not wait on. */
+  readonly #handed = new Map<number, Socket>();
 
   /** @throws where the machine has no memory for a process */
   constructor(start: ToChild & { readonly readyMs: number }, told: Told) {
@@ -42,6 +44,10 @@ export class EngineProcess {
         this.#begin();
       } else if (from.type === 'failed') {
         told.failed(from.reason);
+      } else if (from.type === 'took') {
+        // Ours is a second handle on the connection: the child's stays open.
+        this.#handed.get(from.number)?.destroy();
+        this.#handed.delete(from.number);
       } else if (from.taken === this.#given) {
         void this.stop();
       }
@@ -52,7 +58,8 @@ export class EngineProcess {
         if (this.#state === 'ended') return;
         this.#state = 'ended';
         clearTimeout(late);
-        for (const socket of this.#waiting.splice(0)) socket.destroy();
+        for (const socket of [...this.#waiting.splice(0), ...this.#handed.values()]) socket.destroy();
+        this.#handed.clear();
         told.ended(meant ? null : how);
         resolve();
       };
@@ -80,8 +87,14 @@ export class EngineProcess {
     if (this.#state === 'starting') this.#waiting.push(socket);
     else if (!this.#process.connected) socket.destroy();
     else {
-      this.#given += 1;
-      this.#process.send({ type: 'connection' }, socket, (error) => error && socket.destroy());
+      const number = ++this.#given;
+      this.#handed.set(number, socket);
+      // Kept open here until the child says that it has it: Node forgets those that are queued when a child dies.
+      this.#process.send({ type: 'connection', number }, socket, { keepOpen: true }, (error) => {
+        if (error === null) return;
+        this.#handed.delete(number);
+        socket.destroy();
+      });
     }
   }
 

@@ -46,8 +46,9 @@ const serve = async (start: ToChild & Credentials): Promise<void> => {
   const connections = new Connections({ silentMs, idleMs, onIdle: (taken) => tell({ type: 'idle', taken }) });
   const server = createServer(front(engine, { user, password }, (socket) => connections.allow(socket)));
   server.keepAliveTimeout = 10_000;
-  process.on('message', (message: { type: string }, socket?: Socket) => {
+  process.on('message', (message: { type: string; number: number }, socket?: Socket) => {
     if (message.type === 'connection') {
+      tell({ type: 'took', number: message.number });
       connections.take(socket);
       if (socket === undefined) return;
       server.emit('connection', socket);

@@ -13,5 +13,6 @@ export interface ToChild {
 export type FromChild =
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly reason: string }
+  | { readonly type: 'took'; readonly number: number }
   /** @property taken of all connections that were handed over: when there are more by now, it is not idle after all. */
   | { readonly type: 'idle'; readonly taken: number };

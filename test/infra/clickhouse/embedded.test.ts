@@ -145,6 +145,25 @@ suite('the analytics store as its client sees it', (t) => {
 });
 
 suite('the embedded engine', (t) => {
+  t('connections on their way to a child that dies are closed, not forgotten', async () => {
+    const { embedded, remove } = await embeddedClickHouse();
+    afterFile(remove);
+    const client = openAnalytics({ url: embedded.url });
+    await client.query({ query: 'select 1' });
+    const port = Number(new URL(embedded.url).port);
+    const pid = embedded.pid();
+    assert.ok(pid !== null);
+    // Stopped, it takes none of them.
+    process.kill(pid, 'SIGSTOP');
+    const sockets = Array.from({ length: 30 }, () => connect(port, '127.0.0.1').resume());
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    const closed = sockets.map((socket) => once(socket, 'close'));
+    process.kill(pid, 'SIGKILL');
+    await Promise.all(closed);
+    await client.close();
+    await remove();
+  });
+
   t('starts with the first connection, not before', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
