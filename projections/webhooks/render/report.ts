@@ -4,9 +4,23 @@ import type { Publisher } from './rule.ts';
 
 /** A saved report. Never where an export lies: who hears of a run asks the api for its address. */
 
-interface Report {
+interface Run {
+  readonly runId: string;
   readonly clientId: string | null;
 }
+
+interface Report {
+  readonly clientId: string | null;
+  /** The newest that were asked for, each with the client that the report was about then. */
+  readonly runs: readonly Run[];
+}
+
+const mostRuns = 20;
+
+const clientOf = ({ clientId, runs }: Report, runId: string): string | null => {
+  const run = runs.findLast((one) => one.runId === runId);
+  return run === undefined ? clientId : run.clientId;
+};
 
 type Told = Pick<typeof analyticsPublic, 'report.run.completed' | 'report.run.failed'>;
 
@@ -17,7 +31,8 @@ export const report: Publisher<Told, ReportEvent, Report> = {
     ReportRunCompleted: [
       {
         type: 'report.run.completed',
-        ofStream: ({ id, data: { runId, asOf, exports } }, { clientId }) => {
+        ofStream: ({ id, data: { runId, asOf, exports } }, about) => {
+          const clientId = clientOf(about, runId);
           // The one that is fetched when no format is asked for; the schema has at least one.
           const [file] = exports as [(typeof exports)[number]];
           return { reportId: id, runId, clientId, asOf, format: file.format, bytes: file.bytes, sha256: file.sha256 };
@@ -27,16 +42,22 @@ export const report: Publisher<Told, ReportEvent, Report> = {
     ReportRunFailed: [
       {
         type: 'report.run.failed',
-        ofStream: ({ id, data: { runId, code, message } }, { clientId }) => ({
+        ofStream: ({ id, data: { runId, code, message } }, about) => ({
           reportId: id,
           runId,
-          clientId,
+          clientId: clientOf(about, runId),
           failure: { code, message },
         }),
       },
     ],
     ReportRemoved: 'the caller has the answer',
   },
-  evolve: (subject, event) =>
-    event.type === 'ReportDefined' ? { clientId: event.data.definition.filters.clientId } : subject,
+  evolve: (subject, event) => {
+    if (event.type === 'ReportDefined') {
+      return { runs: subject?.runs ?? [], clientId: event.data.definition.filters.clientId };
+    }
+    if (event.type !== 'ReportRunRequested' || subject === null) return subject;
+    const { clientId, runs } = subject;
+    return { clientId, runs: [...runs, { runId: event.data.runId, clientId }].slice(-mostRuns) };
+  },
 };

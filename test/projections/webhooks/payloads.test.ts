@@ -418,6 +418,13 @@ suite('published: reports', (t) => {
       .gives({ 'report.run.failed': { ...told, failure } });
   });
 
+  t('a run is about the client that the report was about when it was asked for', async () => {
+    const failure = { code: 'report_failed', message: 'The report could not be made.' };
+    await given(defined({ clientId }), requested, defined({}))
+      .when(report('ReportRunFailed', { runId, ...failure }))
+      .gives({ 'report.run.failed': { reportId, runId, clientId, failure } });
+  });
+
   t('that it is set up, asked for and removed is not told', async () => {
     await given().when(defined({})).gives({});
     await given(defined({})).when(requested).gives({});
