@@ -48,6 +48,7 @@ export const codesOf = ({
   ifMatch,
   method,
   role,
+  firstParty,
 }: Operation): readonly ErrorCode[] => {
   const paged = list === true && query !== undefined;
   const all: readonly ErrorCode[] = [
@@ -62,6 +63,7 @@ export const codesOf = ({
     'token_revoked',
     'insufficient_scope',
     ...(scope === null && role === undefined ? [] : (['role_required'] as const)),
+    ...(firstParty === true ? (['first_party_only'] as const) : []),
     ...(params === undefined ? [] : (['not_found'] as const)),
     'not_found',
     'not_acceptable',

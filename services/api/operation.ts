@@ -88,6 +88,8 @@ interface Promised {
   readonly scope: Scope | null;
   /** A rule on top of the scope. */
   readonly role?: Role;
+  /** For the console: a session of a member, no key and no OAuth token. */
+  readonly firstParty?: true;
   /** `required` and `accepted` honour Idempotency-Key; `none` ignores it. */
   readonly idempotent: 'required' | 'accepted' | 'none';
   /** Requests it counts for. */

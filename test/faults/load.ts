@@ -101,7 +101,9 @@ export const insist = async <T>(ask: () => Promise<T>): Promise<T> => {
     try {
       return await ask();
     } catch (error) {
-      if (!isTransient(error) || performance.now() > until) throw error;
+      // What the sandbox says of its own database stands behind its words.
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+      if (!isTransient(cause) || performance.now() > until) throw error;
     }
   }
 };

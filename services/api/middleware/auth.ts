@@ -36,7 +36,7 @@ export const scope: Middleware = async (ctx, next) => {
 
 /** What the member behind the token may do: the ceiling of its role, then the operation's own rule. */
 export const role: Middleware = async (ctx, next) => {
-  const { scope: needed, role: only } = operationOf(ctx);
+  const { scope: needed, role: only, firstParty } = operationOf(ctx);
   const { principal } = stateOf(ctx);
   if (principal !== null && needed !== null) {
     if (!roleAllows(principal.role, needed)) {
@@ -44,6 +44,9 @@ export const role: Middleware = async (ctx, next) => {
     }
     if (only !== undefined && principal.role !== only) {
       throw new Refusal('role_required', `Only a member with the role ${only} may do this.`);
+    }
+    if (firstParty === true && principal.kind !== 'session') {
+      throw new Refusal('first_party_only', 'This is for the console: it takes a session of a member.');
     }
   }
   await next();

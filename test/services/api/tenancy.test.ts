@@ -95,11 +95,13 @@ suite('role × operation', (t) => {
   for (const role of roles) {
     t(`${role}: allowed exactly what the table says`, async () => {
       const caller = callers.get(role);
-      for (const { id, method, path, scope, role: only, example } of operations) {
+      for (const { id, method, path, scope, role: only, firstParty, example } of operations) {
         const allowed = scope === null || (roleAllows(role, scope) && (only === undefined || only === role));
         const ask = example.body === undefined ? {} : { body: example.body };
         const answer = await caller?.request(method, pathWith(path, nowhere), ask);
-        if (allowed) assert.ok(answer?.status !== 403 && answer?.status !== 401, `${id}: ${answer?.text}`);
+        if (allowed && firstParty === true)
+          assert.equal(answer?.body.code, 'first_party_only', `${id}: ${answer?.text}`);
+        else if (allowed) assert.ok(answer?.status !== 403 && answer?.status !== 401, `${id}: ${answer?.text}`);
         else assert.equal(answer?.body.code, 'role_required', `${id}: ${answer?.text}`);
       }
     });
