@@ -316,7 +316,8 @@ export class Network {
     const now = await this.now();
     const found = await this.#query<MeasuredPost & pg.QueryResultRow>(
       `select l.target_id as "targetId", l.post_id as "externalId", l.content, l.permalink, r.removed_at as "removedAt",
-         extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms as "ageMs"
+         -- \`now\` has whole milliseconds: what became visible in this one is not of the future.
+         greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
          and l.visible_at <= clock_timestamp()`,
