@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { Lane } from '#contracts/ports/log.ts';
 import { fence } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
 import { replay } from './replay.ts';
@@ -92,8 +91,6 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 const nearMs = 500;
 
-type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
-
 /** Draws the next generation and makes its tables; what rebuilds that died left behind goes. */
 const begin = async (pool: Pool, projection: Projection, live: number): Promise<number> => {
   let generation = 0;
@@ -106,23 +103,6 @@ const begin = async (pool: Pool, projection: Projection, live: number): Promise<
     await createTables(tx, projection, generation);
   });
   return generation;
-};
-
-const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
-  await pool.query(
-    `insert into ops.consumer_positions (consumer_group, lane, next_offset, position)
-     select $1, lane, next_offset, $4::int8 from unnest($2::text[], $3::int8[]) as r (lane, next_offset)
-     on conflict (consumer_group, lane) do update set next_offset = excluded.next_offset, position = excluded.position`,
-    [group, ends.map((one) => one.lane), ends.map((one) => one.nextOffset), position],
-  );
-};
-
-const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<boolean> => {
-  const { rows } = await pool.query('select lane, next_offset from ops.consumer_positions where consumer_group = $1', [
-    group,
-  ]);
-  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
-  return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
 };
 
 /** The old generation first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
@@ -142,13 +122,4 @@ const readersOf = async (pool: Pool, name: string, generation: number): Promise<
     [name, generation],
   );
   return rows[0].n;
-};
-
-/** True when it holds, false after `limitMs`. */
-const until = async (signal: AbortSignal, holds: () => Promise<boolean>, limitMs = Infinity): Promise<boolean> => {
-  for (const end = performance.now() + limitMs; performance.now() < end; ) {
-    if (await holds()) return true;
-    await delay(20, undefined, { signal });
-  }
-  return false;
 };

@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { Lane } from '#contracts/ports/log.ts';
 import { fence, inTransaction } from '#runtime/consume.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { kindOf } from '#schemas/topics.ts';
+import { hasRead, placePositions, until } from '../catch-up.ts';
 import { type Comparison, compare } from './compare.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
 import { dropTables, ensureTables, groupOf, liveVersion } from './live.ts';
@@ -139,25 +138,6 @@ const replay = async (options: IngestOptions, version: number, upTo: bigint | nu
   return applied;
 };
 
-type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
-
-const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
-  await pool.query(
-    `insert into ops.consumer_positions (consumer_group, lane, next_offset, position)
-     select $1, lane, next_offset, $4::int8 from unnest($2::text[], $3::int8[]) as r (lane, next_offset)
-     on conflict (consumer_group, lane) do update set next_offset = excluded.next_offset, position = excluded.position`,
-    [group, ends.map((one) => one.lane), ends.map((one) => one.nextOffset), position],
-  );
-};
-
-const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<boolean> => {
-  const { rows } = await pool.query('select lane, next_offset from ops.consumer_positions where consumer_group = $1', [
-    group,
-  ]);
-  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
-  return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
-};
-
 /** The old version first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
 const switchTo = async (tx: PoolClient, old: number, version: number): Promise<void> => {
   await fence(tx, groupOf(old));
@@ -170,13 +150,4 @@ const readersOf = async (pool: Pool, version: number): Promise<number> => {
     [version],
   );
   return rows[0].n;
-};
-
-/** True when it holds, false after `limitMs`. */
-const until = async (signal: AbortSignal, holds: () => Promise<boolean>, limitMs = Infinity): Promise<boolean> => {
-  for (const end = performance.now() + limitMs; performance.now() < end; ) {
-    if (await holds()) return true;
-    await delay(20, undefined, { signal });
-  }
-  return false;
 };

@@ -1,6 +1,6 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { isTransient } from '#runtime/consume.ts';
+import { isTransient, withConnection } from '#runtime/consume.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { asking } from './away.ts';
@@ -35,6 +35,41 @@ const sizes = {
   max_bytes_before_external_sort: '400000000',
   max_bytes_before_external_group_by: '400000000',
 } as const;
+
+const slicesOf = async (client: ClickHouseClient, days: Days, abort_signal: AbortSignal): Promise<number> => {
+  const query = observationsStatement(days);
+  const answer = await asking(() =>
+    client.query({ query, format: 'JSONEachRow', clickhouse_settings: sizes, abort_signal }),
+  );
+  const [found] = await answer.json<{ n: string }>();
+  return Math.max(1, Math.ceil(Number(found?.n ?? 0) / sliceRows));
+};
+
+const tell = async (client: ClickHouseClient, query: string, abort_signal: AbortSignal): Promise<void> => {
+  await asking(() => client.command({ query, clickhouse_settings: sizes, abort_signal }));
+};
+
+/**
+ * Counts days anew, whoever marked them.
+ * @param drawn the version of the rows: higher than that of any earlier count of these days
+ * @param options.slices default: as many as their observations need
+ */
+export const countDays = async (
+  client: ClickHouseClient,
+  version: number,
+  marks: readonly Pick<Mark, 'workspaceId' | 'day'>[],
+  drawn: string,
+  { slices, signal }: { readonly slices?: number; readonly signal?: AbortSignal } = {},
+): Promise<void> => {
+  const days: Days = { version, drawn, marks };
+  const ends = (): AbortSignal => {
+    const late = AbortSignal.timeout(statementMs);
+    return signal === undefined ? late : AbortSignal.any([signal, late]);
+  };
+  const parts = slices ?? (await slicesOf(client, days, ends()));
+  for (let slice = 0; slice < parts; slice += 1) await tell(client, postDaysStatement(days, slice, parts), ends());
+  for (const query of grainStatements(days)) await tell(client, query, ends());
+};
 
 /** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
 const leastRestMs = 5_000;
@@ -104,7 +139,8 @@ export class Recounter {
     // Read under the lock, before anything is counted: what is marked from now on keeps its mark.
     const marks = workspaces.length === 0 ? [] : await marksOf(this.#pool, this.#version, workspaces, mostDays);
     if (marks.length === 0) return 0;
-    await this.count(marks, await this.#draw(), signal === undefined ? {} : { signal });
+    const drawn = await this.#draw();
+    await countDays(this.#client, this.#version, marks, drawn, signal === undefined ? {} : { signal });
     faultPoint('analytics:after-recount');
     await clearMarks(this.#pool, this.#version, marks);
     return marks.length;
@@ -143,58 +179,20 @@ export class Recounter {
     return days;
   }
 
-  /**
-   * @param drawn the version of the rows: higher than that of any earlier count of these days
-   * @param options.slices default: as many as their observations need
-   */
-  async count(
-    marks: readonly Pick<Mark, 'workspaceId' | 'day'>[],
-    drawn: string,
-    { slices, signal }: { readonly slices?: number; readonly signal?: AbortSignal } = {},
-  ): Promise<void> {
-    const days: Days = { version: this.#version, drawn, marks };
-    const ends = (): AbortSignal => {
-      const late = AbortSignal.timeout(statementMs);
-      return signal === undefined ? late : AbortSignal.any([signal, late]);
-    };
-    const parts = slices ?? (await this.#slices(days, ends()));
-    for (let slice = 0; slice < parts; slice += 1) await this.#tell(postDaysStatement(days, slice, parts), ends());
-    for (const query of grainStatements(days)) await this.#tell(query, ends());
-  }
-
-  async #slices(days: Days, abort_signal: AbortSignal): Promise<number> {
-    const query = observationsStatement(days);
-    const answer = await asking(() =>
-      this.#client.query({ query, format: 'JSONEachRow', clickhouse_settings: sizes, abort_signal }),
-    );
-    const [found] = await answer.json<{ n: string }>();
-    return Math.max(1, Math.ceil(Number(found?.n ?? 0) / sliceRows));
-  }
-
-  async #tell(query: string, abort_signal: AbortSignal): Promise<void> {
-    await asking(() => this.#client.command({ query, clickhouse_settings: sizes, abort_signal }));
-  }
-
   /** With those of the workspaces that nobody else counts. No transaction is open meanwhile: it would hold back vacuum. */
   async #locked<T>(workspaces: readonly string[], work: (ours: readonly string[]) => Promise<T>): Promise<T> {
-    const session = await this.#pool.connect();
-    let broken: Error | undefined;
-    const died = (error: Error): void => {
-      broken = error;
-    };
-    session.on('error', died);
-    try {
-      const { rows } = await session.query<{ id: string }>({
-        name: 'analytics-lock',
-        text: `select id from unnest($2::text[]) as w (id)
-               where pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0))`,
-        values: [String(this.#version), workspaces],
-      });
-      return await work(rows.map((row) => row.id));
-    } finally {
-      await session.query('select pg_advisory_unlock_all()').catch(died);
-      session.off('error', died);
-      session.release(broken);
-    }
+    return withConnection(this.#pool, async (session, died) => {
+      try {
+        const { rows } = await session.query<{ id: string }>({
+          name: 'analytics-lock',
+          text: `select id from unnest($2::text[]) as w (id)
+                 where pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0))`,
+          values: [String(this.#version), workspaces],
+        });
+        return await work(rows.map((row) => row.id));
+      } finally {
+        await session.query('select pg_advisory_unlock_all()').catch(died);
+      }
+    });
   }
 }

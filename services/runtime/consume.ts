@@ -187,33 +187,45 @@ export const isTransient = (error: unknown): boolean => {
 const byKey = 'begin; set local enable_seqscan = off';
 
 /**
- * Runs the effects of events in a transaction of its own and commits when `work` says so. The connection may die at any
- * moment, also between two statements: without a listener that would end the process.
+ * One connection for `work`, which may die at any moment, also between two statements: without a listener that would end
+ * the process. `died`: what left it in a state that is not known.
  */
+export const withConnection = async <T>(
+  pool: Pool,
+  work: (connection: PoolClient, died: (error: Error) => void) => Promise<T>,
+): Promise<T> => {
+  const connection = await pool.connect();
+  let broken: Error | undefined;
+  const died = (error: Error): void => {
+    broken = error;
+  };
+  connection.on('error', died);
+  try {
+    return await work(connection, died);
+  } finally {
+    connection.off('error', died);
+    // A connection that is broken, or whose state is not known, is not given back.
+    connection.release(broken);
+  }
+};
+
+/** Runs the effects of events in a transaction of its own and commits when `work` says so. */
 export const inTransaction = async <T>(
   pool: Pool,
   work: (tx: PoolClient) => Promise<{ readonly commit: boolean; readonly result: T }>,
   begin = byKey,
 ): Promise<T> => {
-  const tx = await pool.connect();
-  let broken: Error | undefined;
-  const died = (error: Error): void => {
-    broken = error;
-  };
-  tx.on('error', died);
-  try {
-    await tx.query(begin);
-    const { commit, result } = await work(tx);
-    await tx.query(commit ? 'commit' : 'rollback');
-    return result;
-  } catch (error) {
-    await tx.query('rollback').catch(died);
-    throw error;
-  } finally {
-    tx.off('error', died);
-    // A connection that is broken, or whose state is not known, is not given back.
-    tx.release(broken);
-  }
+  return withConnection(pool, async (tx, died) => {
+    try {
+      await tx.query(begin);
+      const { commit, result } = await work(tx);
+      await tx.query(commit ? 'commit' : 'rollback');
+      return result;
+    } catch (error) {
+      await tx.query('rollback').catch(died);
+      throw error;
+    }
+  });
 };
 
 const asPosition = (row: { lane: string; next_offset: string | null; position: string | null }): LanePosition => ({

@@ -3,11 +3,11 @@
  * beside the best query we can write for the same answer over the same connection, alone and among ten times the rows of
  * others, and of a workspace ten times as large.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import type pg from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
-import { Recounter } from '#projections/analytics/recount.ts';
+import { countDays } from '#projections/analytics/recount.ts';
 import type { Window } from '#projections/analytics/rollup.ts';
 import { createStatements, tableOf } from '#projections/analytics/tables.ts';
 import { daysOf, summed } from '#projections/analytics/totals.ts';
@@ -94,14 +94,12 @@ const merged = async (client: ClickHouseClient): Promise<void> => {
     const answer = await client.query({ query: 'select count() from system.merges', format: 'JSONCompactEachRow' });
     const [[merges] = []] = await answer.json<[string]>();
     quiet = Number(merges) === 0 ? quiet + 1 : 0;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await delay(500);
   }
 };
 
 /** Workspaces from the n-th on, with their grains. */
 const fillOf = (client: ClickHouseClient) => {
-  // A count of given days asks Postgres nothing.
-  const recounter = new Recounter(client, null as unknown as pg.Pool, version);
   let drawn = 0;
   return async (from: number, to: number, targets: number): Promise<void> => {
     const began = performance.now();
@@ -111,7 +109,7 @@ const fillOf = (client: ClickHouseClient) => {
       drawn += 1;
       const start = performance.now();
       const marks = daysOf({ from: firstDay, to: lastDay }).map((day) => ({ workspaceId: workspaceIdOf(n), day }));
-      await recounter.count(marks, String(drawn));
+      await countDays(client, version, marks, String(drawn));
       counting += performance.now() - start;
       if ((n - from) % 10 === 9 || n === to - 1) {
         const rows = (n - from + 1) * targets * marks.length;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Ingester } from '#projections/analytics/ingest.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
-import { Recounter } from '#projections/analytics/recount.ts';
+import { countDays, Recounter } from '#projections/analytics/recount.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { inTransaction } from '#runtime/consume.ts';
@@ -324,7 +324,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       day: one,
     }));
     const before = await shownGrain(clickhouse.client, 'account_days');
-    await recounter.count(marks, '4000000000000000000', { slices: 5 });
+    await countDays(clickhouse.client, 1, marks, '4000000000000000000', { slices: 5 });
     assert.deepEqual(await shownGrain(clickhouse.client, 'account_days'), before);
     const [newest] = await rows(
       `select max(version) as v, count() as n from account_days_v1 where version = 4000000000000000000`,
