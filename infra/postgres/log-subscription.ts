@@ -41,6 +41,13 @@ type Coming = NonNullable<LaneBatch['next']>;
 
 type Failure = { readonly error: unknown } | null;
 
+/** Of the event before: those of one transaction share theirs. */
+let time = { of: new Date(0), text: '' };
+const timeOf = (of: Date): string => {
+  if (time.of !== of) time = { of, text: of.toISOString() };
+  return time.text;
+};
+
 const toRecord = (event: TailEvent, topic: string): LogRecord => ({
   topic,
   partition: event.partition ?? 0,
@@ -50,7 +57,7 @@ const toRecord = (event: TailEvent, topic: string): LogRecord => ({
   type: event.type,
   revision: event.revision,
   position: event.position,
-  time: event.created.toISOString(),
+  time: timeOf(event.created),
   value: event.data,
   metadata: event.metadata,
 });

@@ -2,11 +2,22 @@
 import pg from 'pg';
 
 const int8 = 20;
+const timestamptz = 1184;
+
+const parseInstant = pg.types.getTypeParser(timestamptz) as (text: string) => Date;
+let instant = { text: '', date: new Date(0) };
+/** Events of one transaction have one instant: it is read once, and then the same object. */
+const instantOf = (text: string): Date => {
+  if (instant.text !== text) instant = { text, date: parseInstant(text) };
+  return instant.date;
+};
+
+const parsers: Readonly<Record<number, (text: string) => unknown>> = { [int8]: BigInt, [timestamptz]: instantOf };
 
 /** Type parsers of a query whose int8 columns are BigInt. pg's global parsers stay as they are for everybody else. */
 export const bigintTypes = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === int8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+    parsers[oid] ?? pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
 export interface PoolOptions {

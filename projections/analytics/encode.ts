@@ -4,7 +4,18 @@ import { columnOf } from './tables.ts';
 
 /** Events as rows of the raw tables. */
 
-export type Row = readonly (string | number | null)[];
+/** What is kept of an event until it is inserted. */
+export interface Observation {
+  /** Its event's. */
+  readonly id: string;
+  readonly workspaceId: string;
+  /** Of a post's target; else of an account. */
+  readonly post: boolean;
+  /** Days whose grains change with it. */
+  readonly days: readonly string[];
+  /** Its row in the format TabSeparated, without the line's end. Null: no table holds its day. */
+  readonly line: string | null;
+}
 
 export const observationColumns: readonly string[] = [
   ...['workspace_id', 'day', 'target_id', 'observed_at', 'event_id', 'position'],
@@ -18,6 +29,26 @@ export const accountObservationColumns: readonly string[] = [
   ...['figures_day', 'figures', 'demographics', 'raw', 'source'],
 ];
 
+type Cell = string | number | null;
+
+const escapes: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\0': '\\0',
+};
+const escaped = /[\\\t\n\r\0]/;
+
+const cellText = (cell: Cell): string => {
+  if (cell === null) return '\\N';
+  if (typeof cell === 'number') return String(cell);
+  return escaped.test(cell) ? cell.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one) : cell;
+};
+
+/** Joined: a line that was added up would be held as a tree of its pieces until somebody reads it. */
+const lineOf = (cells: readonly Cell[]): string => cells.map(cellText).join('\t');
+
 /** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
 const at = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
 
@@ -26,7 +57,7 @@ const places: Readonly<Record<string, number>> = Object.fromEntries(counters.map
 type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
-export const observationRow = ({ id, position, metadata, data }: DecodedEvent): Row => {
+const targetLine = ({ id, position, metadata, data }: DecodedEvent): string => {
   const seen = data as Target;
   const values: (number | null)[] = counters.map(() => null);
   const more: Record<string, unknown> = {};
@@ -39,35 +70,43 @@ export const observationRow = ({ id, position, metadata, data }: DecodedEvent): 
       values[place] = value as number | null;
     }
   }
-  return [
+  return lineOf([
     ...[metadata.workspaceId, seen.day, seen.targetId, at(seen.observedAt), id, String(position)],
     ...[seen.postId, seen.clientId, seen.accountId, seen.platform, at(seen.publishedAt)],
     seen.platformRemovedAt === null ? null : at(seen.platformRemovedAt),
     fetched,
     ...values,
     ...[JSON.stringify(more), JSON.stringify(seen.raw), seen.source],
-  ];
+  ]);
 };
+
+/** What the columns can hold; a day beyond them would be stored as another one. */
+const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-06-06';
 
 const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | null =>
   figuresDay !== null && holdsDay(figuresDay) ? figuresDay : null;
 
-/** Days whose grains change with it. */
-export const daysOf = ({ type, data }: Pick<DecodedEvent, 'type' | 'data'>): readonly string[] => {
-  const day = String(data.day);
-  const other = type === 'AccountMetricsObserved' ? figuresDayOf(data as Account) : null;
-  return other === null || other === day ? [day] : [day, other];
-};
-
-export const accountObservationRow = ({ id, position, metadata, data }: DecodedEvent): Row => {
+const accountLine = ({ id, position, metadata, data }: DecodedEvent): string => {
   const seen = data as Account;
-  return [
+  return lineOf([
     ...[metadata.workspaceId, seen.day, seen.accountId, at(seen.observedAt), id, String(position)],
     ...[seen.clientId, seen.platform, figuresDayOf(seen), JSON.stringify(seen.figures)],
     seen.demographics === undefined ? '' : JSON.stringify(seen.demographics),
     ...[JSON.stringify(seen.raw), seen.source],
-  ];
+  ]);
 };
 
-/** What the columns can hold; a day beyond them would be stored as another one. */
-export const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-06-06';
+export const observationOf = (event: DecodedEvent): Observation => {
+  const { id, metadata, data, type } = event;
+  const day = String(data.day);
+  const post = type === 'TargetMetricsObserved';
+  const other = post ? null : figuresDayOf(data as Account);
+  const line = post ? targetLine : accountLine;
+  return {
+    id,
+    workspaceId: metadata.workspaceId,
+    post,
+    days: other === null || other === day ? [day] : [day, other],
+    line: holdsDay(day) ? line(event) : null,
+  };
+};

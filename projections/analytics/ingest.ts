@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool, PoolClient } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import type { EventCodec } from '#runtime/codec.ts';
 import {
   type Applied,
   type ConsumeMetrics,
@@ -15,7 +15,7 @@ import { faultPoint } from '#runtime/fault-point.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { markAndMove, markDirty } from './dirty.ts';
-import { accountObservationRow, daysOf, holdsDay, observationRow, type Row } from './encode.ts';
+import { type Observation, observationOf } from './encode.ts';
 import { Inserts } from './inserts.ts';
 import { groupOf } from './live.ts';
 
@@ -37,7 +37,7 @@ export interface IngestOptions {
   readonly onMarked?: (behind: boolean) => void;
 }
 
-/** An insert costs as much as some thousand rows of it. */
+/** An insert costs as much as some thousand rows of it: for each month it touches, a file a column and its flush. */
 const batchEvents = 5_000;
 /** A batch with so many was not waited for: there are more behind it. */
 const manyEvents = 1_000;
@@ -45,24 +45,18 @@ const manyEvents = 1_000;
 const spacingMs = 200;
 
 /** A verdict on the first event that cannot be stored, else the rows and the days they touch. */
-const encoded = (events: readonly DecodedEvent[]) => {
-  const posts: Row[] = [];
-  const accounts: Row[] = [];
-  for (const event of events) {
-    const day = String(event.data.day);
-    if (!holdsDay(day)) {
-      const verdict: Verdict = { action: 'park', eventId: event.id, reason: `no table holds the day ${day}` };
+const gathered = (observations: readonly Observation[]) => {
+  const posts: string[] = [];
+  const accounts: string[] = [];
+  for (const { id, days, post, line } of observations) {
+    if (line === null) {
+      const verdict: Verdict = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
       return { verdict };
     }
-    if (event.type === 'TargetMetricsObserved') posts.push(observationRow(event));
-    else accounts.push(accountObservationRow(event));
+    (post ? posts : accounts).push(line);
   }
-  const touched = events.flatMap((event) =>
-    daysOf(event).map((day) => ({
-      workspaceId: event.metadata.workspaceId,
-      day,
-      post: event.type === 'TargetMetricsObserved',
-    })),
+  const touched = observations.flatMap(({ workspaceId, days, post }) =>
+    days.map((day) => ({ workspaceId, day, post })),
   );
   return { verdict: null, batch: { posts, accounts }, touched };
 };
@@ -81,8 +75,8 @@ export class Ingester {
    * If we die after the insert the position has not moved: the same rows, keyed by their events, are inserted again and
    * are the same rows; the days are marked with the position, so none of them is left uncounted.
    */
-  async apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | null> {
-    const { verdict, batch, touched } = encoded(events);
+  async apply(tx: PoolClient, observations: readonly Observation[]): Promise<Verdict | null> {
+    const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return verdict;
     await this.#inserts.add(batch);
     faultPoint('analytics:after-insert');
@@ -91,8 +85,8 @@ export class Ingester {
   }
 
   /** The same without a transaction, which would be open, and hold a connection, while ClickHouse works. */
-  async applyAtOnce(pool: Pool, events: readonly DecodedEvent[], move: Move): Promise<boolean> {
-    const { verdict, batch, touched } = encoded(events);
+  async applyAtOnce(pool: Pool, observations: readonly Observation[], move: Move): Promise<boolean> {
+    const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return false;
     await this.#inserts.add(batch);
     faultPoint('analytics:after-insert');
@@ -104,7 +98,7 @@ export class Ingester {
 export const ingest = (version: number, options: IngestOptions): Consumer => {
   const { client, log, store, pool, codec, signal, logger, metrics, onMarked } = options;
   const ingester = new Ingester(client, version);
-  const told = ({ length }: readonly DecodedEvent[]): Applied => ({
+  const told = ({ length }: readonly Observation[]): Applied => ({
     committed: () => onMarked?.(length >= manyEvents),
     rolledBack: () => undefined,
   });
@@ -120,8 +114,9 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
     kinds,
     maxBatch: batchEvents,
     spacingMs,
-    atOnce: async (events, move) => ((await ingester.applyAtOnce(pool, events, move)) ? told(events) : null),
-    apply: async (tx, events) => (await ingester.apply(tx, events)) ?? told(events),
+    shape: observationOf,
+    atOnce: async (seen, move) => ((await ingester.applyAtOnce(pool, seen, move)) ? told(seen) : null),
+    apply: async (tx, seen) => (await ingester.apply(tx, seen)) ?? told(seen),
     ...(metrics === undefined ? {} : { metrics }),
   });
 };

@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { asking } from './away.ts';
-import { accountObservationColumns, observationColumns, type Row } from './encode.ts';
+import { accountObservationColumns, observationColumns } from './encode.ts';
 import { ensureTables } from './live.ts';
 import { type TableName, tableOf } from './tables.ts';
 
@@ -10,9 +11,10 @@ import { type TableName, tableOf } from './tables.ts';
  * them. One insert is under way at a time; what comes meanwhile goes with the next.
  */
 
+/** Lines of the format TabSeparated, without their ends. */
 export interface Batch {
-  readonly posts: readonly Row[];
-  readonly accounts: readonly Row[];
+  readonly posts: readonly string[];
+  readonly accounts: readonly string[];
 }
 
 /** A batch that is not full waits so long for others. Milliseconds. */
@@ -33,18 +35,17 @@ interface Waiting {
 const sizeOf = ({ posts, accounts }: Batch): number => posts.length + accounts.length;
 
 /** In their order, each no longer than an insert may be, but at least a row. */
-const portions = (rows: readonly Row[]): readonly (readonly Row[])[] => {
-  const all: Row[][] = [];
+const portions = (lines: readonly string[]): readonly (readonly string[])[] => {
+  const all: string[][] = [];
   let left = 0;
-  for (const row of rows) {
-    const characters = row.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
+  for (const line of lines) {
     const last = all.at(-1);
-    if (last === undefined || left < characters) {
-      all.push([row]);
-      left = mostCharacters - characters;
+    if (last === undefined || left < line.length) {
+      all.push([line]);
+      left = mostCharacters - line.length;
     } else {
-      last.push(row);
-      left -= characters;
+      last.push(line);
+      left -= line.length;
     }
   }
   return all;
@@ -98,18 +99,18 @@ export class Inserts {
     this.#busy = false;
   }
 
-  async #insert(table: TableName, columns: readonly string[], rows: readonly Row[]): Promise<void> {
-    for (const values of portions(rows)) await this.#insertOne(table, columns, values);
+  async #insert(table: TableName, columns: readonly string[], lines: readonly string[]): Promise<void> {
+    for (const values of portions(lines)) await this.#insertOne(table, columns, `${values.join('\n')}\n`);
   }
 
-  async #insertOne(table: TableName, columns: readonly string[], values: readonly Row[]): Promise<void> {
+  async #insertOne(table: TableName, columns: readonly string[], text: string): Promise<void> {
     await ensureTables(this.#client, this.#version);
     await asking(() =>
       this.#client.insert({
         table: tableOf(table, this.#version),
         columns: columns as [string, ...string[]],
-        values,
-        format: 'JSONCompactEachRow',
+        values: Readable.from([text], { objectMode: false }),
+        format: 'TabSeparated',
         abort_signal: AbortSignal.timeout(insertMs),
         // A batch of late days touches many months.
         clickhouse_settings: { max_partitions_per_insert_block: '0' },

@@ -4,6 +4,7 @@ import { withMigrationLock } from '#runtime/migrate.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';
 import { type Comparison, compare } from './compare.ts';
+import { observationOf } from './encode.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
 import { dropTables, ensureTables, groupOf, liveVersion } from './live.ts';
 import { Recounter } from './recount.ts';
@@ -129,7 +130,7 @@ const replay = async (options: IngestOptions, version: number, upTo: bigint | nu
     if (wanted.length === 0) continue;
     const events = await codec.decodeAll(wanted);
     await inTransaction(pool, async (tx) => {
-      const verdict = await ingester.apply(tx, events);
+      const verdict = await ingester.apply(tx, events.map(observationOf));
       if (verdict !== null) throw new Error(`replay of analytics cannot go on: ${verdict.reason}`);
       return { commit: true, result: null };
     });

@@ -51,6 +51,11 @@ export interface Move {
 export const notMoved = 'CM001';
 export class NotMoved extends Error {}
 
+/** At the least it says which event it is. */
+export interface Shaped {
+  readonly id: string;
+}
+
 export interface ConsumeMetrics {
   applied(group: string, lane: Lane, events: number, milliseconds: number): void;
   bad(group: string, lane: Lane, action: Verdict['action']): void;
@@ -64,7 +69,8 @@ export interface LaneStatus {
   readonly position: bigint | null;
 }
 
-export interface ConsumeOptions {
+/** @typeParam E what `shape` makes of an event */
+export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly log: Log;
   /** Read on from here where the log lost records. Without it such a lane stops. */
   readonly store?: EventStore;
@@ -80,14 +86,19 @@ export interface ConsumeOptions {
   /** Before each batch, outside of its transaction: makes sure that `wants` and `apply` know enough. */
   readonly prepare?: () => Promise<void>;
   readonly codec: EventCodec;
+  /**
+   * Of each event, what is kept until its batch is applied: a large batch that is decoded ahead should not be held as
+   * objects. Pure. Needed where `E` is not the event itself.
+   */
+  readonly shape?: (event: DecodedEvent) => E;
   /** Effects of these events, on `tx` alone. A verdict rolls them back. Throwing: transient = again, else stop. */
-  apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null>;
+  apply(tx: PoolClient, events: readonly E[]): Promise<Verdict | Applied | null>;
   /**
    * The same where one statement can do it, position included (`ops.consume_move`): it saves the round trips of a
    * transaction. `nothing`: there is no effect, and the position may be stored later. Null: these need a transaction, and
    * go to `apply`. Throws `NotMoved` when the position was not where it should be.
    */
-  readonly atOnce?: (events: readonly DecodedEvent[], move: Move) => Promise<Applied | 'nothing' | null>;
+  readonly atOnce?: (events: readonly E[], move: Move) => Promise<Applied | 'nothing' | null>;
   /** For an event that does not decode. Default: stop. */
   readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
   /**
@@ -252,10 +263,10 @@ const decodedAtOnce = 16;
 
 const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
 
-interface Held {
+interface Held<E> {
   readonly epoch: string;
   /** Events of the next batch that are decoded already, by id. */
-  ahead: Map<string, DecodedEvent>;
+  ahead: Map<string, E>;
   /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   position: bigint | null;
@@ -265,15 +276,15 @@ interface Held {
   reason: string | null;
 }
 
-class Member implements Consumer {
+class Member<E extends Shaped> implements Consumer {
   readonly group: string;
   readonly done: Promise<void>;
-  readonly #options: ConsumeOptions;
+  readonly #options: ConsumeOptions<E>;
   readonly #kinds: ReadonlySet<string> | null;
   readonly #types: ReadonlySet<string> | null;
-  readonly #held = new Map<Lane, Held>();
+  readonly #held = new Map<Lane, Held<E>>();
 
-  constructor(options: ConsumeOptions) {
+  constructor(options: ConsumeOptions<E>) {
     this.#options = options;
     this.group = options.group;
     this.#kinds = options.kinds === undefined ? null : new Set(options.kinds);
@@ -356,7 +367,7 @@ class Member implements Consumer {
    * that an answer of the database is never kept waiting. What fails is left to its own turn.
    */
   async #decodeAhead(
-    into: Map<string, DecodedEvent>,
+    into: Map<string, E>,
     coming: NonNullable<LaneBatch['next']>,
     turn: { readonly over: boolean },
   ): Promise<void> {
@@ -370,7 +381,7 @@ class Member implements Consumer {
       await setImmediate();
       if (turn.over) return;
       try {
-        for (const one of wanted.slice(i, i + decodedAtOnce)) into.set(one.id, await this.#options.codec.decode(one));
+        for (const one of wanted.slice(i, i + decodedAtOnce)) into.set(one.id, await this.#shaped(one));
       } catch {
         return;
       }
@@ -387,11 +398,11 @@ class Member implements Consumer {
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
   async #handle(
     lane: Lane,
-    held: Held,
+    held: Held<E>,
     all: readonly StoredBytes[],
     nextOffset: bigint | null,
     position: bigint | null,
-    ready: ReadonlyMap<string, DecodedEvent> = new Map(),
+    ready: ReadonlyMap<string, E> = new Map(),
   ): Promise<void> {
     const { prepare, replay, metrics, logger, signal } = this.#options;
     if (prepare !== undefined) await this.#insisting(held, prepare);
@@ -438,7 +449,7 @@ class Member implements Consumer {
    * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
    * passes over the same ones again. A relaxed consumer waits for no disk and stores each: readers wait for its position.
    */
-  #passOver(lane: Lane, held: Held, nextOffset: bigint | null, position: bigint | null): void {
+  #passOver(lane: Lane, held: Held<E>, nextOffset: bigint | null, position: bigint | null): void {
     held.position = newest(held.position, position);
     const next = { lane, nextOffset, position };
     if (held.passing !== null && held.passing.stored === null) {
@@ -460,7 +471,7 @@ class Member implements Consumer {
           if (held.passing === passing) held.passing = null;
         });
     };
-    const passing: NonNullable<Held['passing']> = {
+    const passing: NonNullable<Held<E>['passing']> = {
       timer: setTimeout(store, passedOverMs).unref(),
       next,
       stored: null,
@@ -469,21 +480,24 @@ class Member implements Consumer {
   }
 
   /** Nothing of what was passed over is on its way to the store any more: what comes now may not be overtaken by it. */
-  async #passed(held: Held): Promise<void> {
+  async #passed(held: Held<E>): Promise<void> {
     clearTimeout(held.passing?.timer);
     await held.passing?.stored;
     held.passing = null;
   }
 
-  async #decode(
-    records: readonly StoredBytes[],
-    ready: ReadonlyMap<string, DecodedEvent>,
-  ): Promise<DecodedEvent[] | Verdict> {
-    const { codec, invalid } = this.#options;
-    const decoded: DecodedEvent[] = [];
+  async #shaped(record: StoredBytes): Promise<E> {
+    const { codec, shape } = this.#options;
+    const event = await codec.decode(record);
+    return shape === undefined ? (event as Shaped as E) : shape(event);
+  }
+
+  async #decode(records: readonly StoredBytes[], ready: ReadonlyMap<string, E>): Promise<E[] | Verdict> {
+    const { invalid } = this.#options;
+    const decoded: E[] = [];
     for (const one of records) {
       try {
-        decoded.push(ready.get(one.id) ?? (await codec.decode(one)));
+        decoded.push(ready.get(one.id) ?? (await this.#shaped(one)));
       } catch (error) {
         if (!(error instanceof Error) || isTransient(error)) throw error;
         return { action: invalid?.(one, error) ?? 'stop', eventId: one.id, reason: error.message };
@@ -494,7 +508,7 @@ class Member implements Consumer {
 
   async #judge(
     lane: Lane,
-    held: Held,
+    held: Held<E>,
     verdict: Verdict,
     records: readonly StoredBytes[],
     left: Map<string, Verdict>,
@@ -521,9 +535,9 @@ class Member implements Consumer {
   /** Position first: it takes the row's lock, so a later owner waits for us and an earlier one is found out at once. */
   async #transaction(
     lane: Lane,
-    held: Held,
+    held: Held<E>,
     records: readonly StoredBytes[],
-    decoded: readonly DecodedEvent[],
+    decoded: readonly E[],
     left: ReadonlyMap<string, Verdict>,
     nextOffset: bigint | null,
     position: bigint | null,
@@ -568,10 +582,10 @@ class Member implements Consumer {
 
   /** False when it takes a transaction. If we die before the statement nothing is there, after it effect and position are. */
   async #atOnce(
-    atOnce: NonNullable<ConsumeOptions['atOnce']>,
+    atOnce: NonNullable<ConsumeOptions<E>['atOnce']>,
     lane: Lane,
-    held: Held,
-    events: readonly DecodedEvent[],
+    held: Held<E>,
+    events: readonly E[],
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<boolean> {
@@ -592,7 +606,7 @@ class Member implements Consumer {
   }
 
   /** The position was not moved: it is there already (a commit whose answer was lost). @throws Fenced */
-  async #requireOwn(db: Pick<PoolClient, 'query'>, lane: Lane, held: Held): Promise<void> {
+  async #requireOwn(db: Pick<PoolClient, 'query'>, lane: Lane, held: Held<E>): Promise<void> {
     const { rowCount } = await db.query(
       'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
       [this.group, lane, held.epoch],
@@ -604,7 +618,7 @@ class Member implements Consumer {
   async #move(
     tx: Pick<PoolClient, 'query'>,
     lane: Lane,
-    held: Held,
+    held: Held<E>,
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<boolean> {
@@ -621,7 +635,7 @@ class Member implements Consumer {
   /** Sets aside what was judged so, and every later event of a stream that has one set aside. Returns their ids. */
   async #park(
     tx: PoolClient,
-    held: Held,
+    held: Held<E>,
     records: readonly StoredBytes[],
     left: ReadonlyMap<string, Verdict>,
   ): Promise<ReadonlySet<string>> {
@@ -683,7 +697,7 @@ class Member implements Consumer {
   }
 
   /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
-  async #insisting<T>(held: Held | null, attempt: () => Promise<T>): Promise<T> {
+  async #insisting<T>(held: Held<E> | null, attempt: () => Promise<T>): Promise<T> {
     const { logger, signal } = this.#options;
     for (let failures = 0; ; failures += 1) {
       try {
@@ -730,4 +744,4 @@ export const stoppedLanes = (consumers: readonly Consumer[]): readonly string[] 
   );
 
 /** Starts consuming; see `ConsumeOptions`. */
-export const consume = (options: ConsumeOptions): Consumer => new Member(options);
+export const consume = <E extends Shaped = DecodedEvent>(options: ConsumeOptions<E>): Consumer => new Member(options);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { observationOf } from '#projections/analytics/encode.ts';
 import { Ingester } from '#projections/analytics/ingest.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { countDays, Recounter } from '#projections/analytics/recount.ts';
@@ -48,7 +49,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
   t.after(() => pool?.end());
 
   const apply = (events: readonly DecodedEvent[]): Promise<unknown> =>
-    inTransaction(pool, async (tx) => ({ commit: true, result: await ingester.apply(tx, events) }));
+    inTransaction(pool, async (tx) => ({ commit: true, result: await ingester.apply(tx, events.map(observationOf)) }));
   const given = async (...all: readonly Seen[]): Promise<void> => {
     await apply(await eventsOf(all));
     await recounter.all();
@@ -71,6 +72,43 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     );
     assert.deepEqual(await day(post, 'likes'), { '2026-02-01': 10, '2026-02-02': 15, '2026-02-05': -5 });
   });
+
+  t(
+    'what a network told comes out letter by letter, whatever the format of the insert makes of such letters',
+    async () => {
+      const odd = 'tab\t line\n return\r nul\0 back\\slash \\N \\t "quote" \'single\' \u2028 ünïcödé 🎉';
+      const post = ids();
+      const [event] = await eventsOf([{ ...post, ...on('2026-02-01'), figures: { likes: 1, permalink: odd } }]);
+      assert.ok(event);
+      const raw = { odd, '\\N': null, nested: [odd, { [odd]: 0 }] };
+      const source = 'api \t\\N\n v1';
+      const { figures } = event.data;
+      const account = {
+        ...event,
+        id: randomUUID(),
+        type: 'AccountMetricsObserved',
+        data: { ...event.data, figures: { followerCount: 5 }, figuresDay: null, demographics: { odd }, raw, source },
+      };
+      await apply([{ ...event, data: { ...event.data, raw, source } }, account]);
+      const where = `where workspace_id = '${post.workspaceId}'`;
+      const [told] = await rows(`select more, raw, source, likes, comments from observations_v1 ${where}`);
+      assert.deepEqual(
+        { ...told, more: JSON.parse(String(told?.more)), raw: JSON.parse(String(told?.raw)) },
+        { more: { permalink: (figures as { permalink: string }).permalink }, raw, source, likes: '1', comments: null },
+      );
+      const [own] = await rows(
+        `select figures, figures_day, demographics, raw, source from account_observations_v1 ${where}`,
+      );
+      assert.deepEqual(
+        {
+          ...own,
+          ...{ figures: JSON.parse(String(own?.figures)), demographics: JSON.parse(String(own?.demographics)) },
+          raw: JSON.parse(String(own?.raw)),
+        },
+        { figures: { followerCount: 5 }, figures_day: null, demographics: { odd }, raw, source },
+      );
+    },
+  );
 
   t('absent, null and 0 come out as they went in, and only what is known is added up', async () => {
     const post = ids();
