@@ -67,6 +67,5 @@ export const mutantNames = Object.keys(mutants) as readonly MutantName[];
 /** Environment that makes a process the broken build. */
 export const mutated = (name: MutantName): Record<string, string> => ({
   MUTANT: name,
-  NODE_DISABLE_COMPILE_CACHE: '1',
   NODE_OPTIONS: `--import=${new URL('./mutate.ts', import.meta.url).href}`,
 });

@@ -20,7 +20,7 @@ const seeded = (): number => Number(process.env.SEED ?? Math.floor(Math.random()
 /** In the order in which they were seen: a stream's observations only go onward. */
 const inOrder = (all: readonly Seen[]): Seen[] => all.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1));
 
-suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000, serial: true }, (t) => {
+suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => {
   let world: ProjectionWorld;
   t.before(async () => {
     world = await projectionWorld();
