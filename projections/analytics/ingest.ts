@@ -66,8 +66,8 @@ export class Ingester {
   readonly #inserts: Inserts;
   readonly #version: number;
 
-  constructor(client: ClickHouseClient, version: number) {
-    this.#inserts = new Inserts(client, version);
+  constructor(client: ClickHouseClient, pool: Pool, version: number) {
+    this.#inserts = new Inserts(client, pool, version);
     this.#version = version;
   }
 
@@ -97,7 +97,7 @@ export class Ingester {
 
 export const ingest = (version: number, options: IngestOptions): Consumer => {
   const { client, log, store, pool, codec, signal, logger, metrics, onMarked } = options;
-  const ingester = new Ingester(client, version);
+  const ingester = new Ingester(client, pool, version);
   const told = ({ length }: readonly Observation[]): Applied => ({
     committed: () => onMarked?.(length >= manyEvents),
     rolledBack: () => undefined,

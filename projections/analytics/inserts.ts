@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
+import type { Pool } from 'pg';
 import { asking } from './away.ts';
 import { accountObservationColumns, observationColumns } from './encode.ts';
 import { ensureTables } from './live.ts';
@@ -53,12 +54,14 @@ const portions = (lines: readonly string[]): readonly (readonly string[])[] => {
 
 export class Inserts {
   readonly #client: ClickHouseClient;
+  readonly #pool: Pool;
   readonly #version: number;
   #waiting: Waiting[] = [];
   #busy = false;
 
-  constructor(client: ClickHouseClient, version: number) {
+  constructor(client: ClickHouseClient, pool: Pool, version: number) {
     this.#client = client;
+    this.#pool = pool;
     this.#version = version;
   }
 
@@ -104,7 +107,7 @@ export class Inserts {
   }
 
   async #insertOne(table: TableName, columns: readonly string[], text: string): Promise<void> {
-    await ensureTables(this.#client, this.#version);
+    await ensureTables(this.#client, this.#version, this.#pool);
     await asking(() =>
       this.#client.insert({
         table: tableOf(table, this.#version),

@@ -1,9 +1,10 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import { Unavailable } from '#runtime/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { asking } from './away.ts';
 import type { AnalyticsStore } from './store.ts';
-import { createStatements, tableNames, tableOf } from './tables.ts';
+import { createStatements, retentionMonths, tableNames, tableOf } from './tables.ts';
 
 /** Which version of the analytics tables is live, and what Postgres keeps about them. */
 
@@ -65,15 +66,39 @@ const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
 const made = new WeakMap<ClickHouseClient, Map<number, Promise<void>>>();
 
 /**
+ * Whether observations of days that are kept were read into this version, and none is there: it is another ClickHouse than
+ * before, or its disk was lost.
+ */
+const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
+  const { rows } = await pool.query<{ had: boolean }>(
+    `select exists (select 1 from ops.analytics_days where version = $1 and day > current_date - make_interval(months => $2)) as had`,
+    [version, retentionMonths],
+  );
+  if (rows[0]?.had !== true) return false;
+  const tables = [tableOf('observations', version), tableOf('account_observations', version)];
+  const query = `select count() from system.parts
+    where active and rows > 0 and database = currentDatabase() and table in {tables:Array(String)}`;
+  const abort_signal = AbortSignal.timeout(statementMs);
+  const ask = { query, query_params: { tables }, format: 'JSONCompactEachRow', abort_signal } as const;
+  const [[parts] = ['0']] = await asking(async () => (await client.query(ask)).json<[string]>());
+  return Number(parts) === 0;
+};
+
+/**
  * The tables are made when they are first used: an embedded engine that nobody needs is not started.
+ * @param pool with it, tables that held something and are gone are not made anew in silence
  * @throws Unavailable
  */
-export const ensureTables = (client: ClickHouseClient, version: number): Promise<void> => {
+export const ensureTables = (client: ClickHouseClient, version: number, pool?: Pool): Promise<void> => {
   const known = made.get(client) ?? new Map<number, Promise<void>>();
   made.set(client, known);
   const before = known.get(version);
   if (before !== undefined) return before;
   const making = (async () => {
+    if (pool !== undefined && (await isLost(client, version, pool)))
+      throw new Unavailable(
+        'ClickHouse lost the observations it held: make them anew, npm run admin -- rebuild analytics',
+      );
     for (const query of createStatements(version)) await tell(client, query);
   })();
   known.set(version, making);
@@ -94,7 +119,7 @@ export const analyticsStore = (client: ClickHouseClient, pool: Pool): AnalyticsS
   let known: { readonly version: Promise<number>; readonly until: number } | null = null;
   const version = async (): Promise<number> => {
     const live = await liveVersion(pool);
-    await ensureTables(client, live);
+    await ensureTables(client, live, pool);
     return live;
   };
   const ask = (): Promise<number> => {

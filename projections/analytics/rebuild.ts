@@ -118,7 +118,7 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
 /** All observations of the store up to a position, and the marks of their days. */
 const replay = async (options: IngestOptions, version: number, upTo: bigint | null): Promise<number> => {
   const { client, pool, store, codec, signal } = options;
-  const ingester = new Ingester(client, version);
+  const ingester = new Ingester(client, pool, version);
   let applied = 0;
   for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
     signal.throwIfAborted();

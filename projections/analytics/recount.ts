@@ -123,7 +123,7 @@ export class Recounter {
     const waiting = await dirtyWorkspaces(this.#pool, this.#version, resting, most);
     this.#singles = Math.max(0, this.#singles - 1);
     if (waiting.length === 0) return 0;
-    await ensureTables(this.#client, this.#version);
+    await ensureTables(this.#client, this.#version, this.#pool);
     faultPoint('analytics:before-recount');
     try {
       const counted = await this.#locked(waiting, (ours) => this.#countMarked(ours, signal));

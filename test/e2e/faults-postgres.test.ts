@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { FaultWorld } from '#test/faults/world.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -15,7 +16,9 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
 
   t.before(async () => {
     server = await testServer();
-    world = await FaultWorld.open({ databaseUrl: server.url, random: seeded('faults of Postgres') });
+    const { url: analyticsUrl } = await testClickHouse();
+    const random = seeded('faults of Postgres');
+    world = await FaultWorld.open({ databaseUrl: server.url, analyticsUrl, random });
     await world.begin(names);
   });
   t.after(async () => {

@@ -4,6 +4,7 @@ import { type MutantName, mutated } from '#test/faults/mutants.ts';
 import type { Point, RoleName } from '#test/faults/points.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -14,23 +15,27 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const random = seeded('mutants');
   const worlds: FaultWorld[] = [];
 
-  const world = async (mutant: MutantName | null): Promise<FaultWorld> => {
+  const opened = async (mutant: MutantName | null): Promise<FaultWorld> => {
+    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([testDatabase(), testClickHouse()]);
     const env = mutant === null ? {} : mutated(mutant);
-    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
+    const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random, env });
     worlds.push(made);
-    await made.begin(['api', 'projections', 'outcomes']);
     return made;
+  };
+  const closed = async (one: FaultWorld): Promise<void> => {
+    await one.close();
+    worlds.splice(worlds.indexOf(one), 1);
   };
   t.after(async () => {
     for (const one of worlds) await one.close();
   });
 
   const asleep = async (mutant: MutantName | null, ...naps: readonly Nap[]): Promise<readonly Woken[]> => {
-    const its = await world(mutant);
+    const its = await opened(mutant);
+    await its.begin(['api', 'projections', 'outcomes']);
     const woken: Woken[] = [];
     for (const nap of naps) woken.push(await oversleep(its, nap));
-    await its.close();
-    worlds.splice(worlds.indexOf(its), 1);
+    await closed(its);
     return woken;
   };
   const fine: Woken = { target: '', violations: [] };
@@ -58,9 +63,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
 
   /** Clients are made while the one dispatcher dies in the middle of a batch, and a receiver is gone for a while. */
   const hooked = async (mutant: MutantName | null): Promise<string> => {
-    const env = mutant === null ? {} : mutated(mutant);
-    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
-    worlds.push(made);
+    const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
     await made.dieAtEach(made.role('webhooks-1'), [
       { name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] },
@@ -69,8 +72,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     await made.load.run('race');
     const open = await untilQuiet(made.checked, 30_000);
     const { violations } = await check(made.checked);
-    await made.close();
-    worlds.splice(worlds.indexOf(made), 1);
+    await closed(made);
     return [...open, ...violations, ...made.violations].join('\n');
   };
 
@@ -88,15 +90,12 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
 
   /** A file is uploaded while the one worker dies over its rendition. */
   const worked = async (mutant: MutantName | null): Promise<string> => {
-    const env = mutant === null ? {} : mutated(mutant);
-    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env });
-    worlds.push(made);
+    const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
     await made.dieAtEach(made.role('media'), [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
     const open = await untilQuiet(made.checked, 60_000);
     const { violations } = await check(made.checked);
-    await made.close();
-    worlds.splice(worlds.indexOf(made), 1);
+    await closed(made);
     return [...open, ...violations, ...made.violations].join('\n');
   };
 
@@ -110,14 +109,12 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
 
   /** One worker dies at one gap, to which what is done beside it leads. */
   const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
-    const made = await FaultWorld.open({ databaseUrl: (await testDatabase()).url, random, env: mutated(mutant) });
-    worlds.push(made);
+    const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
     await made.dieAtEach(made.role(at.role), [at]);
     const open = await untilQuiet(made.checked, 60_000);
     const { violations } = await check(made.checked);
-    await made.close();
-    worlds.splice(worlds.indexOf(made), 1);
+    await closed(made);
     return [...open, ...violations, ...made.violations].join('\n');
   };
 

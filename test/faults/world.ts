@@ -215,6 +215,8 @@ export interface WorldOptions {
   readonly random: Random;
   /** Default: one process for each role. */
   readonly standalone?: { readonly dataDir: string };
+  /** Of an analytics store that others use, too. Default: an engine of its own, that can be killed. */
+  readonly analyticsUrl?: string;
   /** For every process, over what it gets anyway. */
   readonly env?: Readonly<Record<string, string>>;
   /** Told of each death at a gap. */
@@ -226,8 +228,9 @@ type Engine = Awaited<ReturnType<typeof embeddedClickHouse>>;
 type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
   readonly session: () => Promise<string>;
   readonly report: Desk['make'];
-  /** Null: each start of the one process has an engine of its own. */
+  /** Null: it was given another's store, or each start of the one process has an engine of its own. */
   readonly engine: Engine | null;
+  readonly analyticsUrl: string | undefined;
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
@@ -248,6 +251,7 @@ export class FaultWorld {
   readonly #dir: string;
   readonly #dataDir: string;
   readonly #engine: Engine | null;
+  readonly #analyticsUrl: string | undefined;
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #files = 0;
@@ -259,12 +263,14 @@ export class FaultWorld {
     const hooks = await Hooks.open(random);
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
     const dataDir = standalone?.dataDir ?? path.join(dir, 'data');
-    const engine = standalone === undefined ? await embeddedClickHouse() : null;
+    const own = standalone === undefined && options.analyticsUrl === undefined;
+    const engine = own ? await embeddedClickHouse() : null;
+    const analyticsUrl = engine?.embedded.url ?? options.analyticsUrl;
     const env: Record<string, string> = {
       ...environment(databaseUrl, secretKey),
       PRIVATE_TARGETS: hooks.host,
       DATA_DIR: dataDir,
-      ...(engine === null ? {} : { CLICKHOUSE_URL: engine.embedded.url }),
+      ...(analyticsUrl === undefined ? {} : { CLICKHOUSE_URL: analyticsUrl }),
       ...more,
     };
     const secrets = new Secrets(secretKey);
@@ -293,6 +299,7 @@ export class FaultWorld {
       session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
       report: new Desk(operator, testTwinIdOf(owner.workspaceId), random).make,
       engine,
+      analyticsUrl,
       parts,
       codec,
       sandbox,
@@ -328,6 +335,7 @@ export class FaultWorld {
     this.#dir = made.dir;
     this.#dataDir = made.dataDir;
     this.#engine = made.engine;
+    this.#analyticsUrl = made.analyticsUrl;
     const tag = made.random.int(0, 2 ** 31).toString(36);
     const { token, random, clipId, session, report } = made;
     const passHours = () => this.sandbox.advance(2 * 3_600_000);
@@ -376,8 +384,7 @@ export class FaultWorld {
       sandbox: this.sandbox,
       hooks: this.hooks,
       blobRoot: path.join(this.#dataDir, 'blobs'),
-      analyticsUrl: () =>
-        this.#engine?.embedded.url ?? readFileSync(noteOf(path.join(this.#dataDir, 'analytics')), 'utf8'),
+      analyticsUrl: () => this.#analyticsUrl ?? readFileSync(noteOf(path.join(this.#dataDir, 'analytics')), 'utf8'),
     };
   }
 

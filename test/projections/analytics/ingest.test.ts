@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
 import { type RunningAnalytics, runAnalytics } from '#projections/analytics/run.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
@@ -57,6 +57,11 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
       );
     }
   };
+  /** Another ClickHouse than before: Postgres knows nothing of what the former one had read. */
+  const forget = async (): Promise<void> => {
+    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    await world.pool.query('truncate ops.analytics_days, ops.analytics_dirty');
+  };
   const observations = async (client: Client, version: number): Promise<number> => {
     const query = `select uniqExact(event_id) as n from ${tableOf('observations', version)}`;
     const [row] = await (await client.query({ query, format: 'JSONEachRow' })).json<{ n: string }>();
@@ -102,8 +107,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
     const { client } = await testClickHouse();
     const stop = new AbortController();
     const options = { ...world, client, signal: stop.signal };
-    // Another ClickHouse than before: it holds nothing of what version 1 had read.
-    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    await forget();
     const running: RunningAnalytics = runAnalytics(options);
     afterFile(() => stop.abort());
     await settled('analytics-v1');
@@ -146,7 +150,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
     const { client } = await testClickHouse();
     const stop = new AbortController();
     const options = { ...world, client, signal: stop.signal };
-    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    await forget();
     const running = runAnalytics(options);
     afterFile(() => stop.abort());
     await settled('analytics-v2');
@@ -167,21 +171,53 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
     await running.done;
   });
 
+  t(
+    'a ClickHouse that lost what it held: nobody is answered from what is left, and a rebuild brings it back',
+    async () => {
+      const first = await testClickHouse();
+      await forget();
+      const before = new AbortController();
+      const held = runAnalytics({ ...world, client: first.client, signal: before.signal });
+      await settled('analytics-v2');
+      before.abort();
+      await held.done;
+
+      const { client } = await testClickHouse();
+      const stop = new AbortController();
+      afterFile(() => stop.abort());
+      const options = { ...world, client, signal: stop.signal };
+      const running = runAnalytics(options);
+      await append(inOrder(history(randomOf(30), { targets: 1, days: 2 })));
+      await until('it says why it waits', () => /lost the observations/.test(running.reason() ?? ''));
+      await assert.rejects(analyticsStore(client, world.pool).version(), /rebuild analytics/);
+      assert.deepEqual(await (await client.query({ query: 'show tables', format: 'JSONEachRow' })).json(), []);
+
+      const made = await rebuildAnalytics(options);
+      assert.equal(made.version, 4);
+      await settled('analytics-v4');
+      await equal(client, 4, 'after the loss');
+      await until('it goes on', () => running.reason() === null);
+      assert.equal(await analyticsStore(client, world.pool).version(), 4);
+      stop.abort();
+      await running.done;
+    },
+  );
+
   t('ClickHouse killed: it says so, waits, and catches up', async () => {
     const { embedded, remove } = await embeddedClickHouse();
     afterFile(remove);
     const client = openAnalytics({ url: embedded.url });
     const stop = new AbortController();
     afterFile(() => stop.abort());
-    await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
+    await forget();
     const running = runAnalytics({ ...world, client, signal: stop.signal });
-    await settled('analytics-v2');
+    await settled('analytics-v4');
     for (let n = 0; n < 3; n += 1) {
       process.kill(embedded.pid() ?? 0, 'SIGKILL');
       await append(inOrder(history(randomOf(n), { targets: 3, days: 4 })));
-      await settled('analytics-v2');
+      await settled('analytics-v4');
     }
-    await equal(client, 2, 'after three deaths');
+    await equal(client, 4, 'after three deaths');
     await remove();
     await append(inOrder(history(randomOf(20), { targets: 1, days: 2 })));
     await until('it says why it waits', () => /ClickHouse is away/.test(running.reason() ?? ''));

@@ -43,7 +43,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     clickhouse = house;
     pool = new Pool({ connectionString: db.url, max: 4 });
     await migrateAnalytics(pool);
-    ingester = new Ingester(clickhouse.client, 1);
+    ingester = new Ingester(clickhouse.client, pool, 1);
     recounter = new Recounter(clickhouse.client, pool, 1);
   });
   t.after(() => pool?.end());
