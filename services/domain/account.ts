@@ -23,7 +23,12 @@ interface Grant {
 
 export type AccountState =
   | { readonly status: 'none' }
-  | (Identity & Grant & { readonly status: 'connected' | 'reauth_required' | 'disconnected' });
+  | (Identity &
+      Grant & {
+        readonly status: 'connected' | 'reauth_required' | 'disconnected';
+        /** Of the consent that holds; null: it was given without one. */
+        readonly inviteId: string | null;
+      });
 
 export type AccountCommand =
   | (Identity & Grant & { readonly type: 'Connect'; readonly inviteId: string | null })
@@ -49,7 +54,10 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
       if (state.status === 'none') {
         return [{ type: 'AccountConnected', data: { clientId, platform, externalId, network, ...grant, inviteId } }];
       }
-      if (state.status === 'connected' && sameGrant(state, command)) return [];
+      // A consent that is repeated is the same one. Another one is a new token, though it says the same: whoever is about
+      // to say that the former token lapsed finds out by it.
+      const repeats = state.inviteId === inviteId && sameGrant(state, command);
+      if (state.status === 'connected' && repeats) return [];
       return [{ type: 'AccountReauthorized', data: { clientId, ...grant, inviteId } }];
     }
     case 'RequireReauth':
@@ -62,13 +70,13 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
 
 const evolve = (state: AccountState, event: AccountEvent): AccountState => {
   if (event.type === 'AccountConnected') {
-    const { clientId, platform, externalId, network } = event.data;
-    return { status: 'connected', clientId, platform, externalId, network, ...grantOf(event.data) };
+    const { clientId, platform, externalId, network, inviteId } = event.data;
+    return { status: 'connected', clientId, platform, externalId, network, ...grantOf(event.data), inviteId };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
     case 'AccountReauthorized':
-      return { ...state, ...grantOf(event.data), status: 'connected' };
+      return { ...state, ...grantOf(event.data), inviteId: event.data.inviteId, status: 'connected' };
     case 'AccountReauthRequired':
       return { ...state, status: 'reauth_required' };
     case 'AccountDisconnected':

@@ -131,7 +131,7 @@ suite('connect links', (t) => {
     const stored = await world.eventsAfter(before);
     assert.deepEqual(
       stored.map(({ type }) => type),
-      ['ConnectInviteCreated', 'ConnectInviteUsed'],
+      ['ConnectInviteCreated', 'ConnectInviteUsed', 'AccountReauthorized'],
     );
   });
 

@@ -27,7 +27,8 @@ const gone: AccountEvent = { type: 'AccountDisconnected', data: { reason: 'by it
 suite('account', (t) => {
   t('is connected once', () => {
     given([]).when(connect).then([connected]);
-    given([connected])
+    given([connected]).when(connect).then([]);
+    given([connected, lapsed, reauthorized({}, 'i2')])
       .when({ ...connect, inviteId: 'i2' })
       .then([]);
   });
@@ -35,6 +36,15 @@ suite('account', (t) => {
   t('keeps its stream when it is connected anew', () => {
     for (const before of [lapsed, gone]) given([connected, before]).when(connect).then([reauthorized()]);
   });
+
+  t(
+    'takes another consent that says the same for what it is: a new token, before the lapse of the old one was said',
+    () => {
+      given([connected])
+        .when({ ...connect, inviteId: 'i2' })
+        .then([reauthorized({}, 'i2')]);
+    },
+  );
 
   t('takes what a new grant says, whichever part of it changed', () => {
     for (const over of [
@@ -70,7 +80,7 @@ suite('account', (t) => {
       type: 'AccountProfileChanged',
       data: { clientId: 'c1', username: 'new', displayName: 'New', avatarUrl: null },
     };
-    const expected = { status: 'connected', ...identity, ...grant };
+    const expected = { status: 'connected', ...identity, ...grant, inviteId: 'i1' };
     deepEqual(state([connected]), expected);
     deepEqual(state([connected, profile]), { ...expected, username: 'new', displayName: 'New' });
     deepEqual(state([connected, lapsed]), { ...expected, status: 'reauth_required' });
