@@ -107,12 +107,12 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
   });
 
-  /** One worker dies at one gap, to which what is done beside it leads. */
+  /** One worker dies at one gap, to which what is done beside it leads. What is lost may keep it from coming to rest. */
   const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
     await made.dieAtEach(made.role(at.role), [at]);
-    const open = await untilQuiet(made.checked, 60_000);
+    const open = await untilQuiet(made.checked, 20_000);
     const { violations } = await check(made.checked);
     await closed(made);
     return [...open, ...violations, ...made.violations].join('\n');

@@ -51,7 +51,7 @@ export const mutants = {
     from: 'add(batch: Batch): Promise<void> {',
     to: `add(batch: Batch): Promise<void> {
       setTimeout(() => void this.#late(batch).catch(() => undefined), 1_000);
-      return Promise.resolve();
+      return ensureTables(this.#client, this.#version);
     }
     #late(batch: Batch): Promise<void> {`,
   },
