@@ -15,6 +15,8 @@ Starts api, projections, outcomes, two publishers, two that send webhooks, media
 of its own, over one Postgres and one analytics store, under load. In rounds: kills them with -9 once at every named gap, then at random,
 the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
 was acknowledged, the network's ledger, the read models, the analytics, the reports, the streams.
+The ingester of the analytics has a run of its own: INGESTER_KILLS=100 node test/projections/analytics/ingest.test.ts
+
 Ends with "chaos: N kills, M posts, K targets, 0 violations, seed S"; exit code 1 when there is a violation.
 
   --kills <n>      begins no further round after so many kills (default 200)

@@ -15,12 +15,15 @@ import { afterFile, suite } from '#test/support/suite.ts';
 
 type Client = ReturnType<typeof openAnalytics>;
 
+/** `INGESTER_KILLS=100` makes the first test a long run. */
+const randomKills = Number(process.env.INGESTER_KILLS ?? 5);
+
 const seeded = (): number => Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** In the order in which they were seen: a stream's observations only go onward. */
 const inOrder = (all: readonly Seen[]): Seen[] => all.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1));
 
-suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => {
+suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKills * 4_000 }, (t) => {
   let world: ProjectionWorld;
   t.before(async () => {
     world = await projectionWorld();
@@ -87,7 +90,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
       await append(inOrder(history(random, { targets: 3, days: 5 })));
       await mortals.died(child);
     }
-    for (let n = 0; n < 5; n += 1) {
+    for (let n = 0; n < randomKills; n += 1) {
       const child = await mortals.child('');
       const writing = append(inOrder(history(random, { targets: 6, days: 6 })));
       await delay(random() * 600);
@@ -100,6 +103,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 }, (t) => 
     last.stdin?.end();
     assert.equal(await observations(client, 1), all.length);
     await equal(client, 1, `with SEED=${seed}`);
+    process.stdout.write(`  ${randomKills + 4} deaths, ${all.length} observations, SEED=${seed}\n`);
     await mortals.end();
   });
 
