@@ -9,7 +9,7 @@ import {
 } from '#contracts/ports/log.ts';
 import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
 import { acquireLease, type Lease } from './log-lease.ts';
-import { backoffMs, isAccessDenied } from './pool.ts';
+import { backoffMs, isAccessDenied, remembering } from './pool.ts';
 
 /** The one lane. It carries every topic, so that idle partitions cost nothing. */
 export const lane: Lane = '*';
@@ -41,12 +41,7 @@ type Coming = NonNullable<LaneBatch['next']>;
 
 type Failure = { readonly error: unknown } | null;
 
-/** Of the event before: those of one transaction share theirs. */
-let time = { of: new Date(0), text: '' };
-const timeOf = (of: Date): string => {
-  if (time.of !== of) time = { of, text: of.toISOString() };
-  return time.text;
-};
+const timeOf = remembering((created: Date) => created.toISOString());
 
 const toRecord = (event: TailEvent, topic: string): LogRecord => ({
   topic,

@@ -4,13 +4,16 @@ import pg from 'pg';
 const int8 = 20;
 const timestamptz = 1184;
 
-const parseInstant = pg.types.getTypeParser(timestamptz) as (text: string) => Date;
-let instant = { text: '', date: new Date(0) };
-/** Events of one transaction have one instant: it is read once, and then the same object. */
-const instantOf = (text: string): Date => {
-  if (instant.text !== text) instant = { text, date: parseInstant(text) };
-  return instant.date;
+/** The same answer as before where it is asked the same as before: events of one transaction have one instant. */
+export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) => {
+  let last: { readonly asked: A; readonly answer: B } | null = null;
+  return (asked) => {
+    if (last === null || last.asked !== asked) last = { asked, answer: answer(asked) };
+    return last.answer;
+  };
 };
+
+const instantOf = remembering(pg.types.getTypeParser(timestamptz) as (text: string) => Date);
 
 const parsers: Readonly<Record<number, (text: string) => unknown>> = { [int8]: BigInt, [timestamptz]: instantOf };
 

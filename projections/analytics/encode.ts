@@ -38,12 +38,11 @@ const escapes: Readonly<Record<string, string>> = {
   '\r': '\\r',
   '\0': '\\0',
 };
-const escaped = /[\\\t\n\r\0]/;
 
 const cellText = (cell: Cell): string => {
   if (cell === null) return '\\N';
   if (typeof cell === 'number') return String(cell);
-  return escaped.test(cell) ? cell.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one) : cell;
+  return cell.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one);
 };
 
 /** Joined: a line that was added up would be held as a tree of its pieces until somebody reads it. */

@@ -64,10 +64,12 @@ const gathered = (observations: readonly Observation[]) => {
 /** Into the raw tables, then the marks on `tx`. */
 export class Ingester {
   readonly #inserts: Inserts;
+  readonly #pool: Pool;
   readonly #version: number;
 
   constructor(client: ClickHouseClient, pool: Pool, version: number) {
     this.#inserts = new Inserts(client, pool, version);
+    this.#pool = pool;
     this.#version = version;
   }
 
@@ -85,12 +87,12 @@ export class Ingester {
   }
 
   /** The same without a transaction, which would be open, and hold a connection, while ClickHouse works. */
-  async applyAtOnce(pool: Pool, observations: readonly Observation[], move: Move): Promise<boolean> {
+  async applyAtOnce(observations: readonly Observation[], move: Move): Promise<boolean> {
     const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return false;
     await this.#inserts.add(batch);
     faultPoint('analytics:after-insert');
-    await markAndMove(pool, this.#version, touched, move);
+    await markAndMove(this.#pool, this.#version, touched, move);
     return true;
   }
 }
@@ -115,7 +117,7 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
     maxBatch: batchEvents,
     spacingMs,
     shape: observationOf,
-    atOnce: async (seen, move) => ((await ingester.applyAtOnce(pool, seen, move)) ? told(seen) : null),
+    atOnce: async (seen, move) => ((await ingester.applyAtOnce(seen, move)) ? told(seen) : null),
     apply: async (tx, seen) => (await ingester.apply(tx, seen)) ?? told(seen),
     ...(metrics === undefined ? {} : { metrics }),
   });

@@ -61,6 +61,14 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return output.trim();
   };
 
+  /** What the checks say when all is quiet, or when it was not within this time; ends the world. */
+  const toldOf = async (made: FaultWorld, limitMs: number): Promise<string> => {
+    const open = await untilQuiet(made.checked, limitMs);
+    const { violations } = await check(made.checked);
+    await closed(made);
+    return [...open, ...violations, ...made.violations].join('\n');
+  };
+
   /** Clients are made while the one dispatcher dies in the middle of a batch, and a receiver is gone for a while. */
   const hooked = async (mutant: MutantName | null): Promise<string> => {
     const made = await opened(mutant);
@@ -70,10 +78,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     ]);
     await made.hooks.leave(made.load);
     await made.load.run('race');
-    const open = await untilQuiet(made.checked, 30_000);
-    const { violations } = await check(made.checked);
-    await closed(made);
-    return [...open, ...violations, ...made.violations].join('\n');
+    return toldOf(made, 30_000);
   };
 
   t('a delivery that was minted is sent once for each attempt, and what was missed is caught up', async () => {
@@ -93,10 +98,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
     await made.dieAtEach(made.role('media'), [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
-    const open = await untilQuiet(made.checked, 60_000);
-    const { violations } = await check(made.checked);
-    await closed(made);
-    return [...open, ...violations, ...made.violations].join('\n');
+    return toldOf(made, 60_000);
   };
 
   t('a rendition is there when its stream says so, whoever died over it', async () => {
@@ -112,10 +114,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
     await made.dieAtEach(made.role(at.role), [at]);
-    const open = await untilQuiet(made.checked, 20_000);
-    const { violations } = await check(made.checked);
-    await closed(made);
-    return [...open, ...violations, ...made.violations].join('\n');
+    return toldOf(made, 20_000);
   };
 
   t('position before the observations: those of a death in between are in no table', async () => {
