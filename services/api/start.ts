@@ -12,6 +12,7 @@ import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import type { DataKeys } from '#runtime/data-keys.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
@@ -71,7 +72,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { parts, door, config, secrets, logger, readiness, report, sandboxProfile } = options;
   const { databaseUrl, pool, log } = parts;
   // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
-  const now = new Date().toISOString();
+  const time = await DatabaseClock.open({ pool, logger, readiness, claims: false });
+  const now = new Date(time.now()).toISOString();
   for (const inUse of [await inviteKeyVersions(pool, now), await webhookKeyVersions(pool, now)]) {
     for (const version of inUse.keys()) secrets.subKey('secrets', version);
   }
@@ -91,7 +93,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     knex,
     secrets,
     logger,
-    clock: Date.now,
+    clock: time.now,
     baseUrl: () => baseUrlOf(config, door),
     consoleUrl: () => config.consoleUrl ?? door.origin,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
@@ -115,6 +117,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     store: deps.store,
     stop: async () => {
       await server.stop();
+      await time.close();
       await knex.destroy();
     },
   };

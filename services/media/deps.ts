@@ -6,6 +6,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import type { Transcoder } from '#contracts/ports/transcoder.ts';
 import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { WorkFolder } from '#runtime/work-folder.ts';
@@ -32,8 +33,10 @@ export interface MediaDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** The wall clock, milliseconds. Default `Date.now`. */
+  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
+  /** Where it is at fault nothing is claimed. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
   /**
    * Milliseconds between two looks for due work when nothing wakes it; a worker that has not looked for ten times that is
    * not well. Default 1,000.

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -21,6 +22,8 @@ await runProcess({
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
     await migrateMedia(pool);
+    const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
+    onClose(() => clock.close());
     const folder = await WorkFolder.open(
       path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'media'),
     );
@@ -30,8 +33,21 @@ await runProcess({
       workDir: await folder.of('transcoder'),
       warn: (message) => logger.warn(message),
     });
+    const time = { clock, now: clock.now };
     const tools = { transcoder, fetchFile: fetchThroughGuard(config), folder, blobs };
-    const deps = { log, eventStore: parts.store, store, codec, pool, config, logger, registry, readiness, ...tools };
+    const deps = {
+      log,
+      eventStore: parts.store,
+      store,
+      codec,
+      pool,
+      config,
+      logger,
+      registry,
+      readiness,
+      ...tools,
+      ...time,
+    };
     const media = startMedia(deps, signal);
     watch(readiness, parts, transcoder, media);
     ready({ transcoder: await transcoder.describe().catch(() => null) });

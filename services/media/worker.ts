@@ -40,13 +40,19 @@ export class Worker {
   #lookedAt = performance.now();
 
   constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
-    const { pool, config, logger, readiness, machine, pollMs = 1_000 } = deps;
+    const { pool, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
     const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
     this.#deps = deps;
     this.#bell = bell;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
-    this.#leases = new Leases({ pool, kind: leaseKind, ttlMs: config.leaseTtlMs, onError });
+    this.#leases = new Leases({
+      pool,
+      kind: leaseKind,
+      ttlMs: config.leaseTtlMs,
+      onError,
+      ...(clock === undefined ? {} : { clock }),
+    });
     this.#cores = new Cores({ pool, ttlMs: config.leaseTtlMs, onError, ...machine });
     this.#videos = new Videos(config.mediaConcurrency);
     readiness?.add('media', async () => {

@@ -5,6 +5,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -27,6 +28,8 @@ export interface MetricsDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
+  /** Where it is at fault nothing is claimed. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
   /** Milliseconds between two looks for due work; a worker that has not looked for ten times that is not well. Default 1,000. */
   readonly pollMs?: number;
   /** Time that one call of a network may take, milliseconds. Default 60 s. */

@@ -39,7 +39,7 @@ export class Worker {
   #cleanedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: MetricsDeps, cadence: Cadence, signal: AbortSignal) {
-    const { pool, config, logger, readiness, pollMs = 1_000 } = deps;
+    const { pool, config, clock, logger, readiness, pollMs = 1_000 } = deps;
     this.#deps = deps;
     this.#cadence = cadence;
     this.#signal = signal;
@@ -48,6 +48,7 @@ export class Worker {
       pool,
       kind: leaseKind,
       ttlMs: config.leaseTtlMs,
+      ...(clock === undefined ? {} : { clock }),
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
     readiness?.add('metrics', async () => {

@@ -1,6 +1,7 @@
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
@@ -10,7 +11,7 @@ import { startOutcomes } from './outcomes.ts';
 await runProcess({
   name: 'outcomes',
   summary: 'tells posts what became of their targets, and finishes what somebody died over',
-  async main({ config, logger, readiness, signal, ready, onClose }) {
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
     const codec = new EventCodec(parts.dataKeys);
@@ -19,7 +20,10 @@ await runProcess({
     readiness.add('log', async () => parts.log.ping().then(() => null));
     await migratePositions(parts.pool);
     await migrateLeases(parts.pool);
-    const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger };
+    const clock = await DatabaseClock.open({ pool: parts.pool, logger, registry, readiness });
+    onClose(() => clock.close());
+    const time = { clock, now: clock.now };
+    const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger, ...time };
     const outcomes = startOutcomes(deps, signal);
     readiness.add('outcomes', async () => {
       const stopped = stoppedLanes(outcomes.consumers);

@@ -4,6 +4,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import { type ConsumeMetrics, type Consumer, consume } from '#runtime/consume.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import { together } from '#runtime/lifecycle.ts';
 import type { Logger } from '#runtime/telemetry.ts';
@@ -28,7 +29,10 @@ export interface OutcomesDeps {
   readonly config: Pick<Config, 'sweepIntervalMs' | 'leaseTtlMs'>;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
+  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
+  /** Where it is at fault nothing is claimed. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
 }
 
 export const outcomesGroup = 'outcomes';

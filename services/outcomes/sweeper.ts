@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { Leases } from '#runtime/leases.ts';
@@ -36,6 +37,7 @@ export interface SweeperDeps {
   readonly config: { readonly sweepIntervalMs: number; readonly leaseTtlMs: number };
   readonly logger: Logger;
   readonly now?: () => number;
+  readonly clock?: Pick<Clock, 'fault'>;
 }
 
 /** Applies once whatever is found now. Answers how many posts it looked at. */
@@ -75,11 +77,12 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
 
 /** Sweeps at every interval while the signal lives; of several processes one does. */
 export const runSweeper = async (deps: SweeperDeps, signal: AbortSignal): Promise<void> => {
-  const { pool, config, logger } = deps;
+  const { pool, config, logger, clock } = deps;
   const leases = new Leases({
     pool,
     kind: 'sweep',
     ttlMs: config.leaseTtlMs,
+    ...(clock === undefined ? {} : { clock }),
     onError: (error) => logger.warn({ err: error }, 'the lease of the sweeper could not be renewed'),
   });
   try {

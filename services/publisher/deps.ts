@@ -3,6 +3,7 @@ import type { Histogram, Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { Config } from '#runtime/config.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -33,8 +34,8 @@ export interface PublisherDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** The wall clock, milliseconds. Default `Date.now`. */
-  readonly now?: () => number;
+  /** Every publisher's time is the database's: two machines must not differ over what is due. */
+  readonly clock: Clock;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
   /** Milliseconds between two looks for due work. Default 100. */
@@ -48,7 +49,8 @@ export interface PublisherDeps {
 }
 
 export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool'>> {
-  /** This publisher's start by its wall clock, milliseconds. */
+  readonly now: () => number;
+  /** This publisher's start, milliseconds since the epoch. */
   readonly startedAt: number;
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { migrateLeases } from '#runtime/leases.ts';
@@ -27,6 +28,8 @@ await runProcess({
     onClose(() => sandbox.close());
     await sandbox.migrate();
     await migrateLeases(parts.pool);
+    const clock = await DatabaseClock.open({ pool: parts.pool, logger, registry, readiness });
+    onClose(() => clock.close());
     const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);
     const adapterOf = (network: 'live' | 'sandbox') => (network === 'sandbox' ? sandbox : null);
     readiness.add('store', async () => parts.store.ping().then(() => null));
@@ -34,6 +37,6 @@ await runProcess({
     ready();
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
     const { pool, blobs } = parts;
-    await runPublisher({ store, pool, blobs, workDir, adapterOf, config, logger, registry, readiness }, signal);
+    await runPublisher({ store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness }, signal);
   },
 });

@@ -54,7 +54,7 @@ class Publisher {
   #lookedAt = performance.now();
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
-    const { pool, registry, readiness, config, logger, now = Date.now } = deps;
+    const { pool, registry, readiness, config, logger, clock } = deps;
     this.#pool = pool;
     this.#signal = signal;
     this.#tools = {
@@ -64,8 +64,8 @@ class Publisher {
       preparationLimitMs: 15 * 60_000,
       mediaLimitMs: 30 * 60_000,
       ...deps,
-      now,
-      startedAt: now(),
+      now: clock.now,
+      startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
       lateness: registry === undefined ? null : latenessIn(registry),
     };
@@ -75,6 +75,7 @@ class Publisher {
     this.#leases = new Leases({
       pool,
       kind: leaseKind,
+      clock,
       ttlMs: config.leaseTtlMs,
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });

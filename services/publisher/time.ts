@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Milliseconds after which a wait looks at the wall clock again: it may have been set. */
+/** Milliseconds after which a wait looks at the clock again: it may have been measured anew. */
 const lookMs = 250;
 
 /** Resolves after that time, or at once when the signal aborts. */
@@ -9,7 +9,7 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   await delay(ms, undefined, { signal }).catch(() => undefined);
 };
 
-/** Resolves when the wall clock `now` has reached the instant (never before), or when the signal aborts. */
+/** Resolves when the clock `now` has reached the instant (never before), or when the signal aborts. */
 export const until = async (instant: number, now: () => number, signal: AbortSignal): Promise<void> => {
   for (let left = instant - now(); left > 0 && !signal.aborted; left = instant - now()) {
     await pause(Math.min(Math.max(1, left), lookMs), signal);

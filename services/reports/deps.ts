@@ -6,6 +6,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
 import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 
@@ -23,8 +24,10 @@ export interface ReportDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** The wall clock, milliseconds. Default `Date.now`. */
+  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
+  /** Where it is at fault nothing is claimed. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
   /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
   readonly pollMs?: number;
   /** Wait after the first fault, doubled with each, milliseconds. Default 5,000. */

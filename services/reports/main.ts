@@ -3,6 +3,7 @@ import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { stoppedLanes } from '#runtime/consume.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -19,12 +20,14 @@ await runProcess({
     const { pool, log, blobs, analytics: client } = parts;
     if (client === null) throw new Error('CLICKHOUSE_URL is required');
     await migrateReports(pool);
+    const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
+    onClose(() => clock.close());
     await migrateAnalytics(pool);
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
     const analytics = analyticsReader(analyticsStore(client, pool));
     const deps = { log, eventStore: parts.store, store, codec, pool, blobs, analytics, config, logger, registry };
-    const { done, consumers } = startReports({ ...deps, readiness }, signal);
+    const { done, consumers } = startReports({ ...deps, readiness, clock, now: clock.now }, signal);
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     readiness.add('report files', async () => blobs.ping().then(() => null));

@@ -28,7 +28,7 @@ export class Worker {
   #lookedAt = performance.now();
 
   constructor(deps: ReportDeps, bell: Bell, signal: AbortSignal) {
-    const { pool, config, logger, readiness, registry, pollMs = 1_000 } = deps;
+    const { pool, config, clock, logger, readiness, registry, pollMs = 1_000 } = deps;
     this.#deps = deps;
     this.#bell = bell;
     this.#signal = signal;
@@ -38,6 +38,7 @@ export class Worker {
       pool,
       kind: leaseKind,
       ttlMs: config.leaseTtlMs,
+      ...(clock === undefined ? {} : { clock }),
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
     readiness?.add('reports', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Pool } from 'pg';
+import type { Clock } from './database-clock.ts';
 import { withMigrationLock } from './migrate.ts';
 
 /**
@@ -90,6 +91,8 @@ export interface LeasesOptions {
   readonly kind: string;
   /** Milliseconds. Renewed every third of it. */
   readonly ttlMs: number;
+  /** Nothing is taken while it is at fault; what is held is kept. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
   /** Told when a renewal fails; the leases go on until they lapse. */
   readonly onError?: (error: unknown) => void;
 }
@@ -123,8 +126,8 @@ export class Leases {
 
   /** Takes those that are free, all in one statement; what is missing in the answer belongs to somebody else. */
   async acquire(ids: readonly string[]): Promise<readonly Lease[]> {
-    if (ids.length === 0) return [];
-    const { kind, ttlMs } = this.#options;
+    const { kind, ttlMs, clock } = this.#options;
+    if (ids.length === 0 || (clock !== undefined && clock.fault() !== null)) return [];
     const deadline = performance.now() + ttlMs;
     const rows = await this.#query<{ id: string; epoch: string }>(acquireSql, [
       kind,

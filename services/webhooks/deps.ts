@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import type { Config } from '#runtime/config.ts';
+import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
@@ -38,8 +39,10 @@ export interface SenderDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** The wall clock, milliseconds. Default `Date.now`. */
+  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
+  /** Where it is at fault nothing is claimed. Default: it never is. */
+  readonly clock?: Pick<Clock, 'fault'>;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
   /** Milliseconds between two looks at the queue when nothing wakes it. Default 500. */

@@ -4,6 +4,7 @@ import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
@@ -26,6 +27,8 @@ await runProcess({
     await migrateDeliveries(pool);
     await migrateMint(pool);
     await migrateSender(pool);
+    const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
+    onClose(() => clock.close());
     for (const version of await keyVersionsInUse(pool)) secrets.subKey('secrets', version);
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
@@ -45,6 +48,8 @@ await runProcess({
       secrets,
       exchange,
       config,
+      clock,
+      now: clock.now,
       logger,
       registry,
       readiness,
@@ -66,7 +71,7 @@ await runProcess({
     await Promise.all([
       dispatcher.done.finally(() => over.abort()),
       sender.run(over.signal),
-      runRetention({ pool, logger }, signal),
+      runRetention({ pool, logger, now: clock.now }, signal),
     ]);
   },
 });

@@ -89,7 +89,7 @@ export class Sender implements Handover {
 
   reserve(endpointId: string, workspaceId: string, wanted: number): number {
     const endpoint = this.#endpoints.get(endpointId);
-    if (this.#draining || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
+    if (this.#mayNotClaim() || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
     // What is queued was there first and moves on: but each that is claimed costs more than one that is handed over, so
     // a sender that is behind would fall behind further if it only claimed.
     const most = this.#backlog.hasFirst(endpointId) ? this.#places.room(endpointId, workspaceId).all >> 1 : wanted;
@@ -203,10 +203,14 @@ export class Sender implements Handover {
     });
   }
 
+  #mayNotClaim(): boolean {
+    return this.#draining || (this.#deps.clock !== undefined && this.#deps.clock.fault() !== null);
+  }
+
   /** Claims once. False when there was nothing to claim or no room for it. */
   async #claim(): Promise<boolean> {
     const { wishes, probes } = this.#wishes();
-    if (wishes.length === 0 || this.#draining) return false;
+    if (wishes.length === 0 || this.#mayNotClaim()) return false;
     const { claimed, without } = await claim(this.#pool, this.leaseMs, wishes, probes);
     faultPoint('sender:claimed');
     if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');

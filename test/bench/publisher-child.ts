@@ -1,12 +1,14 @@
 /** The publisher of the bench, alone in its process as it is alone in its thread; prints one JSON line at the end. */
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { processEnv, readConfig } from '#runtime/config.ts';
+import { DatabaseClock } from '#runtime/database-clock.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 
 const url = process.argv[2] ?? '';
 const parts = await openPublishing(url, { database: { url, connections: 48 } });
+const logger = createLogger('bench', 'warn');
 const draining = new AbortController();
 process.on('SIGTERM', () => draining.abort());
 process.stdin.on('end', () => draining.abort()).resume();
@@ -23,6 +25,7 @@ const watched: PlatformAdapter = {
     return parts.sandbox.publish(request, steps);
   },
 };
+const clock = await DatabaseClock.open({ pool: parts.pool, logger });
 process.stdout.write('ready\n');
 await runPublisher(
   {
@@ -32,10 +35,12 @@ await runPublisher(
     workDir: parts.workDir,
     adapterOf: () => watched,
     config: readConfig(processEnv()),
-    logger: createLogger('bench', 'warn'),
+    clock,
+    logger,
   },
   draining.signal,
 );
+await clock.close();
 await parts.close();
 process.stdin.destroy();
 process.stdout.write(`${JSON.stringify(begun)}\n`);

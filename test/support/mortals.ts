@@ -15,9 +15,13 @@ export class Mortals {
   }
 
   /** Starts one and waits for its first word. `fault` is empty for one that lives on. */
-  async child(fault: string, signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): Promise<ChildProcess> {
+  async child(
+    fault: string,
+    signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL',
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<ChildProcess> {
     const made = spawn(process.execPath, [this.#script, ...this.#args()], {
-      env: { ...process.env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
+      env: { ...process.env, ...env, POSTLINE_FAULT: fault, POSTLINE_FAULT_SIGNAL: signal },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.#children.add(made);

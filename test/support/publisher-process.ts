@@ -1,4 +1,6 @@
 /** A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Says `ready`. */
+import { DatabaseClock } from '#runtime/database-clock.ts';
+import { createLogger } from '#runtime/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing, quick } from './publishing.ts';
 
@@ -7,6 +9,8 @@ const draining = new AbortController();
 process.on('SIGTERM', () => draining.abort());
 // The parent's pipe closes however the parent ends: nothing is left behind.
 process.stdin.on('end', () => draining.abort()).resume();
+const logger = createLogger('child', process.env.LOG_LEVEL ?? 'silent');
+const clock = await DatabaseClock.open({ pool: parts.pool, logger });
 process.stdout.write('ready\n');
 await runPublisher(
   {
@@ -16,10 +20,12 @@ await runPublisher(
     workDir: parts.workDir,
     adapterOf: () => parts.sandbox,
     config: quick,
-    logger: (await import('#runtime/telemetry.ts')).createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
+    clock,
+    logger,
     pollMs: 25,
   },
   draining.signal,
 );
+await clock.close();
 await parts.close();
 process.stdin.destroy();

@@ -24,6 +24,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { type Consumer, consume, migrate as migratePositions } from '#runtime/consume.ts';
 import type { DataKeys } from '#runtime/data-keys.ts';
+import { wallClock } from '#runtime/database-clock.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { fanOut } from '#runtime/fan-out.ts';
@@ -178,6 +179,7 @@ export class PublishingWorld {
       workDir: this.#parts.workDir,
       adapterOf: () => this.sandbox,
       config: { ...quick, ...config },
+      clock: wallClock,
       logger,
       pollMs: 25,
       ...deps,

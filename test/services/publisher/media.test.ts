@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { MediaCommand } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
+import { wallClock } from '#runtime/database-clock.ts';
 import { execute } from '#runtime/execute.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { clip, readyClip } from '#test/support/clip.ts';
@@ -130,10 +131,9 @@ suite('files of a target', { timeoutMs: 180_000 }, (t) => {
   t('what never comes ends in time: from its own time, from the asking, and from our start', async () => {
     await publisher.stop();
     const limit = { mediaLimitMs: 30 * minuteMs };
-    const clock = { behindMs: 31 * minuteMs };
-    const now = () => Date.now() - clock.behindMs;
+    const clock = { ...wallClock, behindMs: 31 * minuteMs, now: () => Date.now() - clock.behindMs };
     const asked = await readyClip(world.store, world.workspaceId, world.blobs, { needs: [] });
-    publisher = world.publisher({}, { ...limit, now });
+    publisher = world.publisher({}, { ...limit, clock });
     const first = await post('tiktok', { mediaIds: [asked.id] }, Date.now() - 40 * minuteMs);
     await isAskedFor(asked.id);
     clock.behindMs = 0;

@@ -1,0 +1,194 @@
+import type { Pool, PoolClient } from 'pg';
+import { Gauge, type Registry } from './metrics.ts';
+import type { Logger, Readiness } from './telemetry.ts';
+
+/**
+ * What time it is for everything that is due. Many machines look at one due instant, so all of them read it off one
+ * clock, the database's: its offset to the monotonic clock of this process is measured and renewed, and setting this
+ * machine's wall clock changes nothing.
+ */
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Why this process may not claim work now; null = it may. */
+  readonly fault: () => string | null;
+}
+
+/** For tests, and for what has no database to ask. */
+export const wallClock: Clock = { now: () => Date.now(), fault: () => null };
+
+/** Offsets of this machine's wall clock to the database's, milliseconds. */
+export const warnsBeyondMs = 5_000;
+export const claimsWithinMs = 60_000;
+
+/** Most that two honest clocks drift apart: what NTP slews at. */
+const driftShare = 500e-6;
+const renewEveryMs = 60_000;
+/** One round trip as short as this tells enough. */
+const tightMs = 5;
+const mostSamples = 5;
+/** Of a connection and of an answer. A server that is silent for longer tells nothing about the time. */
+const answerMs = 5_000;
+/** The wall clock moved this much against ours: it was set, or the machine slept while the monotonic clock stood still. */
+const movedMs = 500;
+const retryMs = 1_000;
+
+/** Database's clock minus monotonic clock: it lies between these, as of the monotonic instant `at`. */
+interface Bounds {
+  readonly low: number;
+  readonly high: number;
+  readonly at: number;
+}
+
+/** What both say. Where they contradict each other a clock was set since, and the newer one is right. */
+const meet = (known: Bounds, fresh: Bounds): Bounds => {
+  const drift = (fresh.at - known.at) * driftShare;
+  const low = Math.max(known.low - drift, fresh.low);
+  const high = Math.min(known.high + drift, fresh.high);
+  return low <= high ? { low, high, at: fresh.at } : fresh;
+};
+
+export interface DatabaseClockOptions {
+  readonly pool: Pool;
+  readonly logger: Logger;
+  readonly registry?: Registry;
+  readonly readiness?: Readiness;
+  /** False: the process claims no work, so a wall clock that is far off is a warning at most. Default true. */
+  readonly claims?: boolean;
+  /** The wall clock, milliseconds. Default `Date.now`. */
+  readonly wall?: () => number;
+}
+
+export class DatabaseClock implements Clock {
+  readonly #options: DatabaseClockOptions;
+  readonly #wall: () => number;
+  #bounds: Bounds;
+  /** The wall clock's offset when it was last measured. */
+  #measuredOffset: number;
+  #triedAt = performance.now();
+  #renewing: Promise<void> | null = null;
+  readonly #timer: NodeJS.Timeout;
+
+  /** @throws when the database does not answer. */
+  static async open(options: DatabaseClockOptions): Promise<DatabaseClock> {
+    return new DatabaseClock(options, await measure(options.pool));
+  }
+
+  private constructor(options: DatabaseClockOptions, bounds: Bounds) {
+    this.#options = options;
+    this.#wall = options.wall ?? (() => Date.now());
+    this.#bounds = bounds;
+    this.#measuredOffset = this.offsetMs();
+    this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref();
+    const { registry, readiness, claims = true } = options;
+    readiness?.add('clock', async () => {
+      const fault = this.fault();
+      if (fault !== null && claims) throw new Error(fault);
+      return Math.abs(this.offsetMs()) > warnsBeyondMs ? `warning: ${this.#words()}` : null;
+    });
+    if (registry === undefined) return;
+    const offset = () => this.offsetMs() / 1_000;
+    new Gauge({
+      name: 'clock_offset_seconds',
+      help: 'how far the clock of this machine is ahead of the database’s',
+      registers: [registry],
+      collect() {
+        this.set(offset());
+      },
+    });
+  }
+
+  /** Never ahead of the database's clock, behind it by at most the shortest round trip: nothing is early by it. */
+  readonly now = (): number => Math.floor(performance.now() + this.#bounds.low);
+
+  readonly fault = (): string | null => {
+    const offset = this.offsetMs();
+    if (Math.abs(offset - this.#measuredOffset) > movedMs) this.#renewSoon();
+    if (Math.abs(offset) <= claimsWithinMs) return null;
+    return `${this.#words()}: this process claims no work until the clocks agree within ${claimsWithinMs / 1_000} s`;
+  };
+
+  /** By how much the wall clock of this machine is ahead of the database's, milliseconds. */
+  offsetMs(): number {
+    const { low, high } = this.#bounds;
+    return this.#wall() - performance.now() - (low + high) / 2;
+  }
+
+  /** Measures anew. Never rejects: without an answer what is known stays true, but for the drift of the clocks. */
+  async renew(): Promise<void> {
+    this.#renew();
+    await this.#renewing;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#renewing;
+  }
+
+  #words(): string {
+    const offset = this.offsetMs();
+    const seconds = (Math.abs(offset) / 1_000).toFixed(1);
+    return `the clock of this machine is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} the database’s; set both by NTP`;
+  }
+
+  #renewSoon(): void {
+    if (performance.now() - this.#triedAt >= retryMs) this.#renew();
+  }
+
+  #renew(): void {
+    this.#triedAt = performance.now();
+    this.#renewing ??= this.#measure().finally(() => {
+      this.#renewing = null;
+    });
+  }
+
+  async #measure(): Promise<void> {
+    const { pool, logger } = this.#options;
+    try {
+      const before = this.#bounds;
+      this.#bounds = meet(before, await measure(pool));
+      this.#measuredOffset = this.offsetMs();
+      const movedByMs = Math.round(this.#bounds.low - before.low);
+      if (Math.abs(movedByMs) > movedMs)
+        logger.warn({ movedByMs }, 'the database’s clock was set, or this machine slept');
+    } catch (error) {
+      logger.warn({ err: error }, 'the database’s clock could not be read; the last reading goes on');
+    }
+  }
+}
+
+/** Few round trips, until one is short: what each says holds, so together they say more than the best alone. */
+const measure = async (pool: Pool): Promise<Bounds> => {
+  const client = await pool.connect();
+  let failed: Error | null = null;
+  try {
+    let bounds = await sample(client);
+    for (let taken = 1; taken < mostSamples && bounds.high - bounds.low > tightMs; taken += 1) {
+      bounds = meet(bounds, await sample(client));
+    }
+    return bounds;
+  } catch (error) {
+    failed = error instanceof Error ? error : new Error(String(error));
+    throw error;
+  } finally {
+    // A connection that owes an answer is of no use to anybody.
+    client.release(failed ?? undefined);
+  }
+};
+
+/** The server read its clock after we asked and before the answer came: hence both bounds. */
+const sample = async (client: PoolClient): Promise<Bounds> => {
+  // pg takes the limit per query; its types do not say so.
+  const asked = {
+    name: 'clock',
+    text: 'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
+    values: [],
+  };
+  const sent = performance.now();
+  const { rows } = await client.query<{ now: number }>({ ...asked, query_timeout: answerMs } as typeof asked);
+  const heard = performance.now();
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database did not tell its time');
+  return { low: row.now - heard, high: row.now - sent, at: heard };
+};

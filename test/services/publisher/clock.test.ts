@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { DatabaseClock } from '#runtime/database-clock.ts';
+import { Mortals } from '#test/support/mortals.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
+import { suite } from '#test/support/suite.ts';
+
+const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
+const wrongClock = new URL('../../support/wrong-clock.ts', import.meta.url).href;
+
+suite('the clock of a publisher', (t) => {
+  let world: PublishingWorld;
+  let account: Account;
+  const mortals = new Mortals(script, () => [world.url]);
+  const dueIn = async (ms: number) => {
+    const dueAt = Date.now() + ms;
+    const { targetIds } = await world.schedule([account], { dueAt });
+    return { id: targetIds[0] ?? '', dueAt };
+  };
+  /** Milliseconds after its time at which the network saw it, by the network's own clock. */
+  const lateness = async ({ id, dueAt }: { id: string; dueAt: number }): Promise<number> => {
+    await world.all([id], 'published');
+    const [create] = await world.sandbox.creates(id);
+    return (create?.seenAt.getTime() ?? Number.NaN) - dueAt;
+  };
+
+  t.before(async () => {
+    world = await PublishingWorld.open((await testDatabase()).url);
+    account = await world.connect(await world.client(), 'x');
+  });
+  t.after.each(() => mortals.end());
+  t.after(() => world.close());
+
+  for (const seconds of [40, -40]) {
+    t(`a machine whose clock is ${seconds} s off publishes at the time, neither early nor late`, async () => {
+      const env = { NODE_OPTIONS: `--import=${wrongClock}`, WRONG_CLOCK_MS: String(seconds * 1_000) };
+      await mortals.child('', 'SIGKILL', env);
+      const late = await lateness(await dueIn(2_000));
+      assert.ok(late >= 0, `it went out ${-late} ms early`);
+      assert.ok(late < 5_000, `it went out ${late} ms late`);
+    });
+  }
+
+  t(
+    'beyond a minute it claims nothing and begins nothing that it holds, and goes on when the clock is right',
+    async () => {
+      const off = { ms: 0 };
+      const wall = () => Date.now() + off.ms;
+      const clock = await DatabaseClock.open({ pool: world.pool, logger: world.logger, wall });
+      const publisher = world.publisher({}, { clock });
+      const held = await dueIn(1_000);
+      const isHeld = async () =>
+        (await world.pool.query('select from ops.work_leases where id = $1 and until > now()', [held.id])).rowCount ===
+        1;
+      await eventually('it is held for its time', isHeld);
+      off.ms = -61_000;
+      const next = await dueIn(500);
+      await eventually('both are late', () => Date.now() > held.dueAt + 300);
+      assert.equal(await isHeld(), false, 'it is kept from others who could publish it');
+      for (const { id } of [held, next]) assert.deepEqual(await world.story(`target-${id}`), ['TargetScheduled']);
+      off.ms = 0;
+      for (const one of [held, next]) await lateness(one);
+      await publisher.stop();
+      await clock.close();
+    },
+  );
+});
