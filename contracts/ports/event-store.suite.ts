@@ -427,16 +427,12 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
       event({ data: Buffer.from('a view into a larger buffer').subarray(2, 6) }),
     ];
     const sent = list.map((e) => ({ data: Buffer.from(e.data), metadata: Buffer.from(e.metadata), type: e.type }));
+    const before = await store.head();
     await store.append(stream, 'none', list);
-    const from = (await store.read(stream))[0]?.position ?? 0n;
-    const subscribed = tail(store, { after: from - 1n, streams: new Set([stream]) });
+    const subscribed = tail(store, { after: before, streams: new Set([stream]) });
     await subscribed.until(() => subscribed.seen.length === list.length);
     await subscribed.stop();
-    for (const read of [
-      await other.read(stream),
-      await readAllOf(store, new Set([stream]), from - 1n),
-      subscribed.seen,
-    ]) {
+    for (const read of [await other.read(stream), await readAllOf(store, new Set([stream]), before), subscribed.seen]) {
       const got = read.map((e) => ({ data: Buffer.from(e.data), metadata: Buffer.from(e.metadata), type: e.type }));
       assert.deepEqual(got, sent);
     }
@@ -497,6 +493,61 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.deepEqual(await store.readAll({ after: from, limit: 0 }), []);
   });
 
+  t('from a position: the event there comes too, and the pages go on behind it', async () => {
+    const stream = newStream();
+    await store.append(stream, 'none', events(7));
+    const stored = await store.read(stream);
+    const second = stored[1]?.position ?? 0n;
+    const readFrom = (from: bigint, limit: number) => other.readAll({ from, limit });
+    assert.deepEqual(ids(await readFrom(second, 1)), [stored[1]?.id]);
+    assert.deepEqual(ids(await readFrom(second, 3)), ids(stored.slice(1, 4)));
+    assert.deepEqual(await readFrom(second, 0), []);
+    assert.deepEqual(ids((await readFrom(second, 500)).filter((e) => e.stream === stream)), ids(stored.slice(1)));
+    assert.deepEqual(await readFrom(((await store.head()) ?? 0n) + 1_000_000n, 5), []);
+  });
+
+  t('from a position that starts no event: refused as that, time after time', async () => {
+    const stream = newStream();
+    const { position } = await store.append(stream, 'none', [event()]);
+    assert.ok(position !== null);
+    // Where positions are counted, the one of a refused append is left out; where they are bytes, nearly all are none.
+    await conflicts(store.append(stream, 'none', [event()]), 0n);
+    const next = await store.append(newStream(), 'none', [event()]);
+    assert.ok(next.position !== null && next.position > position + 1n, 'no position is left out');
+    for (let again = 0; again < 2; again++) {
+      await refused(store.readAll({ from: position + 1n, limit: 1 }), 'invalid_position');
+    }
+    assert.equal((await store.readAll({ from: position, limit: 1 })).length, 1);
+  });
+
+  t('a subscription loses no event, however many it found: whole pages of the server and parts', async () => {
+    for (const backlog of [32, 33, 64]) {
+      const from = await store.head();
+      const stream = newStream();
+      await store.append(stream, 'none', events(backlog));
+      const subscribed = tail(other, { after: from, streams: new Set([stream]) });
+      await subscribed.until(() => subscribed.items.some((item) => item.kind === 'caughtUp'));
+      for (let i = 0; i < 3; i++) await store.append(stream, BigInt(backlog - 1 + i), [event()]);
+      await store.append(stream, BigInt(backlog + 2), [event({ type: 'PostDeleted' })]);
+      await subscribed.until(() => subscribed.seen.some((e) => e.type === 'PostDeleted'));
+      await subscribed.stop();
+      assert.deepEqual(ids(subscribed.seen), ids(await store.read(stream)), `${backlog} found`);
+    }
+  });
+
+  t('a subscription after a position beyond the end is caught up, and leaves out what lies before it', async () => {
+    const after = ((await store.head()) ?? 0n) + 300n;
+    const stream = newStream();
+    const subscribed = tail(other, { after, streams: new Set([stream]) });
+    await subscribed.until(() => subscribed.items.some((item) => item.kind === 'caughtUp'));
+    await store.append(stream, 'none', events(310));
+    const stored = await store.read(stream);
+    await subscribed.until(() => subscribed.seen.at(-1)?.id === stored.at(-1)?.id);
+    await subscribed.stop();
+    assert.deepEqual(ids(subscribed.seen), ids(stored.filter((e) => e.position > after)));
+    assert.ok(subscribed.seen.length < stored.length);
+  });
+
   t('the total order is the order of commits: who waited for an answer comes later', async () => {
     for (let round = 0; round < 20; round++) {
       const one = await (round % 2 ? store : other).append(newStream(), 'none', [event()]);
@@ -538,7 +589,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal(subscribed.seen.length, 0);
   });
 
-  t('checkpoints travel in order with the events', async () => {
+  t('positions of a subscription ascend, also between events of the store itself', async () => {
     const from = await store.head();
     const subscribed = tail(store, { after: from });
     for (let i = 0; i < 40; i++) {
@@ -547,14 +598,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     }
     await subscribed.until(() => subscribed.seen.length >= 120);
     await subscribed.stop();
-    let at = from ?? -1n;
-    for (const item of subscribed.items) {
-      if (item.kind === 'caughtUp') continue;
-      const position = item.kind === 'event' ? item.event.position : item.position;
-      if (item.kind === 'event') assert.ok(position > at, 'an event behind a checkpoint or an event');
-      else assert.ok(position >= at, 'a checkpoint that steps back');
-      at = position;
-    }
+    assert.ok(isAscending([from ?? -1n, ...subscribed.seen.map((e) => e.position)]));
   });
 
   // Where the server keeps streams of its own; elsewhere no `$` stream can exist.

@@ -39,10 +39,19 @@ export interface AppendResult {
 
 export type SubscriptionItem =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** Everything up to this position was seen (or filtered out); travels in order with the events. */
-  | { readonly kind: 'checkpoint'; readonly position: bigint }
   /** The subscription has reached the head as of now. May repeat after a reconnect. */
   | { readonly kind: 'caughtUp' };
+
+/**
+ * Where a read of the total order begins. Only a position that this store gave with an event is a position: EventStoreDB's
+ * are byte offsets, and it refuses one that starts no record. Neighbours are never counted: the event itself is read with
+ * `from`, what lies behind it with `after`. Beyond the end there is nothing, and nothing is refused.
+ */
+export type ReadStart =
+  /** Exclusive; null = from the start. */
+  | { readonly after: bigint | null; readonly from?: undefined }
+  /** Inclusive. */
+  | { readonly from: bigint; readonly after?: undefined };
 
 export interface EventStore {
   /**
@@ -56,13 +65,19 @@ export interface EventStore {
     stream: string,
     options?: { readonly from?: bigint; readonly limit?: number },
   ): Promise<readonly RecordedEvent[]>;
-  /** Up to `limit` events of all streams after `after` (exclusive; null = from the start), in total order. */
-  readAll(options: { readonly after: bigint | null; readonly limit: number }): Promise<readonly RecordedEvent[]>;
+  /**
+   * Up to `limit` events of all streams from there on, in total order.
+   * @throws EventStoreError `invalid_position` where `from` lies before the end and starts no event. The Postgres adapter
+   *   takes any `after`; the others refuse it in the same way.
+   */
+  readAll(options: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]>;
   /** Commit position of the newest event, null when the store is empty. */
   head(): Promise<bigint | null>;
   /**
    * All events after `after` (exclusive), then new ones as they come, until the signal aborts. It reconnects by itself
-   * from the last item the consumer took; nothing is skipped, nothing comes out of order. Slow consumers push back.
+   * from the last event the consumer took; nothing is skipped, nothing comes out of order. Slow consumers push back.
+   * Where `after` lies beyond the end it is caught up at once, and events up to `after` are left out when they come.
+   * @throws EventStoreError `access_denied | invalid_position`, which no repetition mends.
    */
   subscribe(options: { readonly after: bigint | null; readonly signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
   /** Resolves when the store answers, rejects with `unavailable` when it does not. */
@@ -77,6 +92,7 @@ export type EventStoreErrorCode =
   | 'invalid_event'
   | 'unavailable'
   | 'outcome_unknown'
+  | 'invalid_position'
   | 'access_denied';
 
 /** The port's one error class: both sides need `instanceof`, so it lives with the types. */

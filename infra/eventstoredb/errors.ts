@@ -35,15 +35,30 @@ export const refusalOf = (stream: string, expected: ExpectedRevision, raw: unkno
   return isDenied(error) ? new EventStoreError('access_denied', messageOf(error), { cause: error }) : null;
 };
 
-/** The error of a read or a subscription: `access_denied` does not go away by itself, `unavailable` does. */
+const detailsOf = (raw: unknown): string =>
+  raw instanceof Error && 'details' in raw && typeof raw.details === 'string' ? raw.details : messageOf(raw);
+
+const hasStatus = (raw: unknown, code: status): boolean => raw instanceof Error && 'code' in raw && raw.code === code;
+
+/** 24.10 names an invalid position; a read of it there is UNKNOWN, a subscription INVALID_ARGUMENT. */
+const namesPosition = (raw: unknown): boolean =>
+  (hasStatus(raw, status.UNKNOWN) && /ReadAllResult: InvalidPosition$/.test(detailsOf(raw))) ||
+  (hasStatus(raw, status.INVALID_ARGUMENT) && /invalid position/i.test(detailsOf(raw)));
+
+/**
+ * Whether the position may be at fault: 23.10 answers a read from one that starts no record with "… Result: Error", and
+ * a subscription with the words it has for every fault of its own.
+ */
+export const isAboutPosition = (raw: unknown): boolean =>
+  hasStatus(raw, status.UNKNOWN) && /(ReadAllResult: Error|thrown by handler)/.test(detailsOf(raw));
+
+/** The error of a read or a subscription: `unavailable` goes away by itself, the others do not. */
 export const readErrorOf = (raw: unknown): EventStoreError => {
   const error = typed(raw);
-  const code = status.INVALID_ARGUMENT;
-  const forEver =
-    isDenied(error) ||
-    error instanceof db.StreamDeletedError ||
-    (raw instanceof Error && 'code' in raw && raw.code === code);
-  return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), { cause: error });
+  const options = { cause: raw };
+  if (namesPosition(raw)) return new EventStoreError('invalid_position', detailsOf(raw), options);
+  const forEver = isDenied(error) || error instanceof db.StreamDeletedError || hasStatus(raw, status.INVALID_ARGUMENT);
+  return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), options);
 };
 
 /** Whether the client forgets its connection by itself after this error; after any other a broken one may stay. */

@@ -12,12 +12,13 @@ import {
   EventStoreError,
   type EventToAppend,
   type ExpectedRevision,
+  type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
 } from '#contracts/ports/event-store.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { disposeClient, guardedClient, openRead, ready } from '#infra/eventstoredb/client.ts';
-import { readErrorOf, reconnects, refusalOf } from '#infra/eventstoredb/errors.ts';
+import { isAboutPosition, readErrorOf, reconnects, refusalOf } from '#infra/eventstoredb/errors.ts';
 import {
   allRequest,
   eventOf,
@@ -136,35 +137,41 @@ export class EventStoreDbStore implements EventStore {
   async read(stream: string, options: { readonly from?: bigint; readonly limit?: number } = {}) {
     const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
     if (limit <= 0) return [];
-    const { events } = await this.#collect(() => streamRequest(stream, options.from ?? 0n, limit));
-    return events;
+    return this.#collect(() => streamRequest(stream, options.from ?? 0n, limit));
   }
 
-  async readAll({ after, limit }: { readonly after: bigint | null; readonly limit: number }) {
+  async readAll(options: ReadStart & { readonly limit: number }) {
+    const { limit } = options;
     const found: RecordedEvent[] = [];
-    let from = after;
+    let at = options.from ?? options.after;
+    let inclusive = options.from !== undefined;
     while (found.length < limit) {
-      // The protocol reads inclusively: one more than wanted, and the one at `from` is left out.
+      // The protocol reads inclusively: one more than wanted, and the one at `after` is left out.
       const count = limit - found.length + 1;
-      const { events } = await this.#collect(() => allRequest(from, count));
-      const start = from;
+      const events = await this.#page(at, count);
       for (const event of events) {
-        if ((start === null || event.position > start) && !isSystem(event) && found.length < limit) found.push(event);
+        const isBehind = at === null || event.position > at || (inclusive && event.position === at);
+        if (isBehind && !isSystem(event) && found.length < limit) found.push(event);
       }
       if (events.length < count) break;
-      from = events.at(-1)?.position ?? from;
+      at = events.at(-1)?.position ?? at;
+      inclusive = false;
     }
     return found;
   }
 
   async head(): Promise<bigint | null> {
-    const { events } = await this.#collect(headRequest);
+    const events = await this.#collect(headRequest);
     return events[0]?.position ?? null;
   }
 
   /**
-   * The items are pulled out of the call one by one, so a slow consumer stops the call by HTTP/2 flow control, a
-   * checkpoint stays in its place among the events, and data of a call that was given up is never looked at.
+   * The items are pulled out of the call one by one, so a slow consumer stops the call by HTTP/2 flow control, and data
+   * of a call that was given up is never looked at.
+   *
+   * It resumes from events alone. The server's checkpoints are dropped: where a catch-up ends, 24.10 may send the position
+   * that the *next* record will get, and 23.10 resumes after the first record at or behind a position, so that one of a
+   * record that was scavenged since skips an event of ours.
    */
   async *subscribe(options: {
     readonly after: bigint | null;
@@ -185,20 +192,19 @@ export class EventStoreDbStore implements EventStore {
           if (ended.aborted) return;
           attempt = 0;
           const event = eventOf(response);
-          const position = event?.position ?? checkpointOf(response);
-          if (position !== null) {
-            // A marker of catching up may lie before the last event, and a broken server may repeat itself.
-            if (taken !== null && position <= taken) continue;
-            taken = position;
-          }
-          if (event !== null && !isSystem(event)) yield { kind: 'event', event };
-          else if (position !== null) yield { kind: 'checkpoint', position };
-          else if (response.hasCaughtUp()) yield { kind: 'caughtUp' };
+          if (event !== null) {
+            // A broken server may repeat itself.
+            if (isSystem(event) || (taken !== null && event.position <= taken)) continue;
+            taken = event.position;
+            yield { kind: 'event', event };
+          } else if (response.hasCaughtUp()) yield { kind: 'caughtUp' };
           if (ended.aborted) return;
         }
       } catch (error) {
+        if (ended.aborted) return;
         const known = readErrorOf(error);
-        if (known.code === 'access_denied' && !ended.aborted) throw known;
+        if (known.code !== 'unavailable') throw known;
+        if (taken !== null && isAboutPosition(error)) await this.#requireRecord(taken);
       } finally {
         ended.removeEventListener('abort', cancel);
         cancel();
@@ -219,8 +225,29 @@ export class EventStoreDbStore implements EventStore {
     await Promise.all(this.#disposals);
   }
 
+  /** One page of all streams, inclusive. @throws EventStoreError `invalid_position` also where 23.10 says just "Error". */
+  async #page(at: bigint | null, count: number): Promise<RecordedEvent[]> {
+    try {
+      return await this.#collect(() => allRequest(at, count));
+    } catch (error) {
+      if (at === null || !(error instanceof EventStoreError && isAboutPosition(error.cause))) throw error;
+      // A server that reads its end, and fails at this position time after time, is well: the position is not.
+      await this.head();
+      throw new EventStoreError('invalid_position', `no record begins at position ${at}`, { cause: error });
+    }
+  }
+
+  /** Asks by a read, since a refused subscription does not say why. @throws EventStoreError `invalid_position` */
+  async #requireRecord(position: bigint): Promise<void> {
+    try {
+      await this.#page(position, 1);
+    } catch (error) {
+      if (error instanceof EventStoreError && error.code === 'invalid_position') throw error;
+    }
+  }
+
   /** All events of one bounded read, repeated a little while the connection is made anew. */
-  async #collect(request: () => ReadReq): Promise<{ events: RecordedEvent[] }> {
+  async #collect(request: () => ReadReq): Promise<RecordedEvent[]> {
     const until = performance.now() + this.#readMs;
     for (let attempt = 0; ; attempt++) {
       this.#checkOpen();
@@ -234,7 +261,7 @@ export class EventStoreDbStore implements EventStore {
           const event = eventOf(response);
           if (event !== null) events.push(event);
         }
-        return { events };
+        return events;
       } catch (error) {
         const known = readErrorOf(error);
         if (known.code !== 'unavailable' || attempt >= 3 || performance.now() > until) throw known;
@@ -265,8 +292,3 @@ export class EventStoreDbStore implements EventStore {
     if (this.#closed.signal.aborted) throw new EventStoreError('unavailable', 'the store is closed');
   }
 }
-
-const checkpointOf = (response: { getCheckpoint(): { getCommitPosition(): string } | undefined }): bigint | null => {
-  const checkpoint = response.getCheckpoint();
-  return checkpoint === undefined ? null : BigInt(checkpoint.getCommitPosition());
-};

@@ -8,6 +8,7 @@ import {
   EventStoreError,
   type EventToAppend,
   type ExpectedRevision,
+  type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
 } from '#contracts/ports/event-store.ts';
@@ -24,6 +25,16 @@ export class MemoryEventLog {
 
   get all(): readonly RecordedEvent[] {
     return this.#all;
+  }
+
+  /** Position that the next event will get. */
+  get end(): bigint {
+    return this.#nextPosition;
+  }
+
+  /** What lies behind the end is not refused: it may come to be. */
+  isPosition(position: bigint): boolean {
+    return position >= this.#nextPosition || this.#all[this.indexAfter(position) - 1]?.position === position;
   }
 
   stream(name: string): readonly RecordedEvent[] {
@@ -86,6 +97,15 @@ export class MemoryEventLog {
 /** What the next append of a handle meets. */
 export type MemoryFault = 'unavailable' | 'reply_lost';
 
+/** Where a read begins. @throws EventStoreError `invalid_position` */
+const startOf = (log: MemoryEventLog, { after, from }: ReadStart): number => {
+  const position = from ?? after;
+  if (position !== null && position >= 0n && !log.isPosition(position)) {
+    throw new EventStoreError('invalid_position', `no event begins at position ${position}`);
+  }
+  return from === undefined ? log.indexAfter(after) : log.indexAfter(from - 1n);
+};
+
 const systemEvent = (event: RecordedEvent): boolean => event.stream.startsWith('$');
 
 export class MemoryEventStore implements EventStore {
@@ -120,10 +140,10 @@ export class MemoryEventStore implements EventStore {
     return events.slice(Number(from), options.limit === undefined ? undefined : Number(from) + options.limit);
   }
 
-  async readAll(options: { readonly after: bigint | null; readonly limit: number }) {
+  async readAll(options: ReadStart & { readonly limit: number }) {
     this.#checkOpen();
     const events: RecordedEvent[] = [];
-    for (let i = this.log.indexAfter(options.after); events.length < options.limit; i++) {
+    for (let i = startOf(this.log, options); events.length < options.limit; i++) {
       const event = this.log.all[i];
       if (event === undefined) break;
       if (!systemEvent(event)) events.push(event);
@@ -147,22 +167,17 @@ export class MemoryEventStore implements EventStore {
     const onEnd = () => wake();
     ended.addEventListener('abort', onEnd);
     try {
-      let next = this.log.indexAfter(options.after);
-      let passedOver: bigint | null = null;
+      let next = startOf(this.log, { after: options.after });
       let caughtUp = false;
       while (!ended.aborted) {
         const event = this.log.all[next];
         if (event !== undefined) {
           next++;
-          passedOver = systemEvent(event) ? event.position : null;
-          if (passedOver === null) yield { kind: 'event', event };
+          const isAhead = options.after !== null && event.position <= options.after;
+          if (!isAhead && !systemEvent(event)) yield { kind: 'event', event };
           continue;
         }
-        if (passedOver !== null) {
-          const position = passedOver;
-          passedOver = null;
-          yield { kind: 'checkpoint', position };
-        } else if (!caughtUp) {
+        if (!caughtUp) {
           caughtUp = true;
           yield { kind: 'caughtUp' };
         } else {

@@ -6,6 +6,7 @@ import {
   EventStoreError,
   type EventToAppend,
   type ExpectedRevision,
+  type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
 } from '#contracts/ports/event-store.ts';
@@ -129,8 +130,14 @@ export class PostgresEventStore implements EventStore {
     return rows.map(toEvent);
   }
 
-  async readAll(options: { readonly after: bigint | null; readonly limit: number }): Promise<readonly RecordedEvent[]> {
-    return this.#answer(readTail(this.pool, this.#schema, options));
+  async readAll({ after, from, limit }: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]> {
+    if (from === undefined) return this.#answer(readTail(this.pool, this.#schema, { after, limit }));
+    // Positions are whole numbers here, drawn from 1 on.
+    const page = await this.#answer(readTail(this.pool, this.#schema, { after: from - 1n, limit: Math.max(1, limit) }));
+    if (page[0] !== undefined && page[0].position !== from) {
+      throw new EventStoreError('invalid_position', `no event has position ${from}`);
+    }
+    return page.slice(0, limit);
   }
 
   async head(): Promise<bigint | null> {

@@ -92,7 +92,6 @@ export const startRelay = (options: RelayOptions): Relay => {
 
   const read = async (into: RelayQueue, after: bigint | null, stop: AbortSignal): Promise<void> => {
     for await (const item of options.store.subscribe({ after, signal: stop })) {
-      if (item.kind === 'checkpoint') into.pass(item.position);
       if (item.kind === 'event') {
         const record = toRecord(item.event, options.partitions);
         if (record === null) into.pass(item.event.position);

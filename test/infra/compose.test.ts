@@ -195,9 +195,10 @@ suite('compose file', (t) => {
     deepEqual([...new Set(used)].sort(), Object.keys(compose.volumes).sort());
   });
 
-  t('pins every image that is not ours', () => {
+  t('names the exact version of every image that is not ours', () => {
     for (const [name, { image, build }] of services) {
-      if (build === undefined) match(image, /:v?\d/, name);
+      // A version of Postgres has two parts.
+      if (build === undefined) match(image, name === 'postgres' ? /:\d+\.\d+$/ : /:v?\d+(\.\d+){2,}$/, name);
       else ok(existsSync(path.resolve(root, 'infra', build.context, build.dockerfile)), name);
     }
   });
@@ -235,10 +236,17 @@ suite('compose file', (t) => {
     }
   });
 
-  t('has the ClickHouse that the tests take where Docker answers, out of reach from outside', () => {
-    const { image = '', ports } = compose.services.clickhouse ?? {};
-    ok(read('test/support/clickhouse.ts').includes(`'${image}'`), image);
-    equal(ports, undefined);
+  t('has the servers that the tests take where Docker answers, out of reach from outside', () => {
+    const takenBy = {
+      clickhouse: 'test/support/clickhouse.ts',
+      eventstore: 'test/support/eventstoredb/server-handle.ts',
+      postgres: 'test/support/postgres.ts',
+    };
+    for (const [name, file] of Object.entries(takenBy)) {
+      const { image = '', ports } = compose.services[name] ?? {};
+      ok(read(file).includes(`'${image}'`), image);
+      equal(ports, undefined);
+    }
   });
 
   t('sends files to the S3 server inside, and callers to its published port', () => {
@@ -256,7 +264,8 @@ suite('compose file', (t) => {
 
 suite('image', (t) => {
   t('is Node 24 slim, not root, with ffmpeg of the distribution and an init that passes signals on', () => {
-    for (const line of instructions.filter((one) => one.startsWith('FROM '))) match(line, /^FROM node:24-slim\b/);
+    for (const line of instructions.filter((one) => one.startsWith('FROM ')))
+      match(line, /^FROM node:24\.\d+\.\d+-slim\b/);
     equal(
       last.findLast((line) => line.startsWith('USER ')),
       'USER node',

@@ -60,7 +60,7 @@ export const sharedClickHouse = async (): Promise<SharedClickHouse> => {
   }
   if (await engineAnswers()) {
     const { GenericContainer, Wait } = await import('testcontainers');
-    const container = await new GenericContainer('clickhouse/clickhouse-server:25.8')
+    const container = await new GenericContainer('clickhouse/clickhouse-server:25.8.33.6')
       .withEnvironment({ CLICKHOUSE_USER: 'test', CLICKHOUSE_PASSWORD: 'test', CLICKHOUSE_DB: 'postline' })
       .withExposedPorts(8123)
       .withWaitStrategy(Wait.forHttp('/ping', 8123))

@@ -70,7 +70,7 @@ export async function sharedServer(): Promise<SharedServer> {
   }
   if (await engineAnswers()) {
     const { GenericContainer, Wait } = await import('testcontainers');
-    const container = await new GenericContainer('postgres:18')
+    const container = await new GenericContainer('postgres:18.6')
       .withEnvironment({ POSTGRES_PASSWORD: 'test' })
       .withCommand(['postgres', '-c', 'max_connections=200'])
       .withExposedPorts(5432)

@@ -3,6 +3,7 @@ import db from '@eventstore/db-client';
 import { eventStoreSuite, type Harness, type Offer } from '#contracts/ports/event-store.suite.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
+import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -21,8 +22,8 @@ const handlesOn = (url: string) => {
   };
 };
 
-const overDouble = async (batch: boolean): Promise<Harness> => {
-  const double = await EventStoreDouble.start({ batch });
+const overDouble = async (batch: boolean, release: Release): Promise<Harness> => {
+  const double = await EventStoreDouble.start({ batch, release });
   const handles = handlesOn(double.url);
   return {
     open: handles.open,
@@ -53,9 +54,13 @@ const overDouble = async (batch: boolean): Promise<Harness> => {
 
 const offers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'systemEvent', 'buffered'];
 
-for (const mode of ['batch', 'unary'] as const) {
-  suite(`EventStoreDB adapter over the double, ${mode}`, (t) => {
-    eventStoreSuite(t, () => overDouble(mode === 'batch'), offers);
+// The two ways of appending and the two releases: neither depends on the other.
+for (const [mode, release] of [
+  ['batch', '24.10'],
+  ['unary', '23.10'],
+] as const) {
+  suite(`EventStoreDB adapter over the double, ${mode}, ${release}`, (t) => {
+    eventStoreSuite(t, () => overDouble(mode === 'batch', release), offers);
   });
 }
 

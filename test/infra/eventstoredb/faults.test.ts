@@ -336,6 +336,36 @@ suite('EventStoreDB adapter, reading', (t) => {
     assert.deepEqual(items, []);
   });
 
+  for (const release of ['23.10', '24.10'] as const) {
+    t(`a position that starts no record ends reads and subscriptions as that, ${release}`, async () => {
+      const server = await EventStoreDouble.start({ release });
+      const there = new EventStoreDbStore({ url: server.url });
+      try {
+        const { position } = await there.append(newStream(), 'none', [event()]);
+        assert.ok(position !== null);
+        const follow = async (after: bigint, count: number): Promise<string[]> => {
+          const seen: string[] = [];
+          for await (const item of there.subscribe({ after, signal: AbortSignal.timeout(20_000) })) {
+            if (item.kind === 'event') seen.push(item.event.id);
+            if (seen.length === count) break;
+          }
+          return seen;
+        };
+        assert.equal(await codeOf(follow(position + 1n, 1)), 'invalid_position');
+        assert.equal(await codeOf(there.readAll({ after: position + 1n, limit: 1 })), 'invalid_position');
+        // The same words for another reason: the position is asked for, and found to be one.
+        const next = event();
+        await there.append(newStream(), 'none', [next]);
+        server.faults.reads.push('handler', 'handler');
+        assert.deepEqual(await follow(position, 1), [next.id]);
+        assert.equal(server.faults.reads.length, 0);
+      } finally {
+        await there.close();
+        await server.stop();
+      }
+    });
+  }
+
   t('a subscription that left is gone at the server too', async () => {
     for await (const item of store.subscribe({ after: null, signal: new AbortController().signal })) {
       if (item.kind === 'caughtUp') break;

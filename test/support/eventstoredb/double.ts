@@ -37,13 +37,15 @@ import {
   textOf,
   unaryAnswer,
 } from '#test/support/eventstoredb/messages.ts';
-import { Reads } from '#test/support/eventstoredb/reads.ts';
+import { Reads, type Release } from '#test/support/eventstoredb/reads.ts';
 
 export interface DoubleOptions {
   /** Default 0: a free one. */
   readonly port?: number;
   /** Whether the server says that it has the batch append; without it the client appends call by call. Default true. */
   readonly batch?: boolean;
+  /** Which server's answers about positions and checkpoints. Default 24.10. */
+  readonly release?: Release;
   /** File of what was acknowledged, one append a line, read at the start. Without it the data dies with the process. */
   readonly journal?: string;
   /** Data, metadata and twice the type names of one append, in bytes. Default 1 MiB, as the server's. */
@@ -71,13 +73,16 @@ export class EventStoreDouble {
   readonly #contentTypes = new Map<string, string>();
   readonly #grpc = new Server();
   readonly #sockets = new Set<Socket>();
-  readonly #reads = new Reads(this.log, this.faults, (id) => this.contentTypeOf(id));
+  readonly #release: Release;
+  readonly #reads: Reads;
   #listener: NetServer | null = null;
   #port: number;
   #journal: number | null = null;
 
   private constructor(options: DoubleOptions) {
     this.#batch = options.batch ?? true;
+    this.#release = options.release ?? '24.10';
+    this.#reads = new Reads(this.log, this.faults, this.#release, (id) => this.contentTypeOf(id));
     this.#maxAppendBytes = options.maxAppendBytes ?? 1_048_576;
     this.#port = options.port ?? 0;
     if (options.journal !== undefined) this.#openJournal(options.journal);
@@ -236,7 +241,7 @@ export class EventStoreDouble {
       return;
     }
     const supported = new features.SupportedMethods();
-    supported.setEventStoreServerVersion('23.10.0');
+    supported.setEventStoreServerVersion(`${this.#release}.0`);
     for (const name of this.#batch ? ['append', 'batchappend', 'read'] : ['append', 'read']) {
       const method = new features.SupportedMethod();
       method.setServiceName('event_store.client.streams.streams');

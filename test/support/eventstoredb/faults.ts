@@ -2,10 +2,10 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 
 /** An error as the server sends it: a status, and the name of its exception where it has one. */
-export const failure = (code: number, exception?: string): ServiceError => {
+export const failure = (code: number, exception?: string, words?: string): ServiceError => {
   const metadata = new Metadata();
   if (exception !== undefined) metadata.set('exception', exception);
-  const details = exception ?? 'asked for by the test';
+  const details = words ?? exception ?? 'asked for by the test';
   return Object.assign(new Error(details), { code, details, metadata });
 };
 
@@ -41,7 +41,15 @@ export type AppendFault =
   | 'answer_twice';
 
 /** The next reads or subscriptions. */
-export type ReadFault = 'unavailable' | 'aborted' | 'cancelled' | 'access_denied' | 'hang' | 'end_silently';
+export type ReadFault =
+  | 'unavailable'
+  | 'aborted'
+  | 'cancelled'
+  | 'access_denied'
+  | 'hang'
+  | 'end_silently'
+  /** UNKNOWN, with the words that the server has for every fault of its own. */
+  | 'handler';
 
 export class Faults {
   readonly appends: AppendFault[] = [];

@@ -174,10 +174,10 @@ export const caughtUpMessage = () => {
   return answer;
 };
 
-export const checkpointMessage = (position: bigint) => {
+export const checkpointMessage = (commit: bigint, prepare: bigint = commit) => {
   const checkpoint = new ReadResp.Checkpoint();
-  checkpoint.setCommitPosition(position.toString());
-  checkpoint.setPreparePosition(position.toString());
+  checkpoint.setCommitPosition(commit.toString());
+  checkpoint.setPreparePosition(prepare.toString());
   const answer = new ReadResp();
   answer.setCheckpoint(checkpoint);
   return answer;

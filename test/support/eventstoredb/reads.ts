@@ -15,6 +15,12 @@ import {
   textOf,
 } from '#test/support/eventstoredb/messages.ts';
 
+/** The releases whose answers were measured; they differ where a position starts no record and where a catch-up ends. */
+export type Release = '23.10' | '24.10';
+
+/** Records that the server reads at once. */
+const pageRecords = 32;
+
 /** Writes and waits while the call is full, so that a slow reader is felt here. */
 const send = async (call: ServerWritableStream<ReadReq, ReadResp>, message: ReadResp): Promise<void> => {
   if (call.cancelled || call.destroyed || call.writableEnded || call.write(message)) return;
@@ -25,17 +31,32 @@ const send = async (call: ServerWritableStream<ReadReq, ReadResp>, message: Read
   for (const name of events) call.removeListener(name, full.resolve);
 };
 
+const handlerFault = () => failure(status.UNKNOWN, undefined, 'Exception was thrown by handler.');
+
+/** What the server says about a position that starts no record, as its two releases say it. */
+const invalidPosition = (release: Release, subscription: boolean) => {
+  if (!subscription) {
+    const why = release === '23.10' ? 'Error' : 'InvalidPosition';
+    return failure(status.UNKNOWN, undefined, `Unexpected FilteredReadAllResult: ${why}`);
+  }
+  return release === '23.10'
+    ? handlerFault()
+    : failure(status.INVALID_ARGUMENT, undefined, 'Trying to read from an invalid position.');
+};
+
 export class Reads {
   readonly subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
   /** Events written to subscriptions that are open now: what their consumers took, and what waits on the way. */
   handedOver = 0;
   readonly #log: MemoryEventLog;
   readonly #faults: Faults;
+  readonly #release: Release;
   readonly #contentTypeOf: (id: string) => string;
 
-  constructor(log: MemoryEventLog, faults: Faults, contentTypeOf: (id: string) => string) {
+  constructor(log: MemoryEventLog, faults: Faults, release: Release, contentTypeOf: (id: string) => string) {
     this.#log = log;
     this.#faults = faults;
+    this.#release = release;
     this.#contentTypeOf = contentTypeOf;
   }
 
@@ -45,9 +66,14 @@ export class Reads {
     if (fault === 'hang') return;
     if (fault === 'end_silently') return void call.end();
     if (fault === 'access_denied') return void call.emit('error', failure(status.PERMISSION_DENIED, 'access-denied'));
+    if (fault === 'handler') return void call.emit('error', handlerFault());
     if (fault !== undefined) return void call.emit('error', failure(codeOf[fault] ?? status.UNKNOWN));
     const options = call.request.getOptions();
     if (options === undefined) return void call.emit('error', failure(status.INVALID_ARGUMENT));
+    const position = options.getAll()?.getPosition();
+    if (position !== undefined && !this.#log.isPosition(BigInt(position.getCommitPosition()))) {
+      return void call.emit('error', invalidPosition(this.#release, options.hasSubscription()));
+    }
     if (options.hasSubscription()) return this.#subscribe(call, options);
     const limit = Number(options.getCount());
     const backwards = options.getReadDirection() === 1;
@@ -65,6 +91,12 @@ export class Reads {
       await send(call, eventMessage(event, this.#contentTypeOf(event.id)));
     }
     call.end();
+  }
+
+  /** After a whole number of pages the head of 24.10 tells the position that the next record will get, and prepare 0. */
+  #endOfCatchUp(considered: number): ReadResp {
+    const last = this.#log.all.at(-1)?.position ?? 0n;
+    return considered % pageRecords === 0 ? checkpointMessage(this.#log.end, 0n) : checkpointMessage(last);
   }
 
   /** Null for a stream that does not exist. */
@@ -98,7 +130,8 @@ export class Reads {
     const filter = filterOf(options);
     const after = options.getAll()?.getPosition();
     let next = options.getAll()?.hasEnd() ? this.#log.all.length : 0;
-    if (after !== undefined) next = this.#log.indexAfter(BigInt(after.getCommitPosition()));
+    const taken = after === undefined ? null : BigInt(after.getCommitPosition());
+    if (taken !== null) next = this.#log.indexAfter(taken);
     let wake = () => {};
     const stopListening = this.#log.onAppend(() => wake());
     let gone = false;
@@ -116,7 +149,10 @@ export class Reads {
       while (!gone) {
         const event = this.#log.all[next];
         if (event === undefined) {
-          if (!caughtUp) await send(call, caughtUpMessage());
+          if (!caughtUp) {
+            if (this.#release === '24.10' && considered > 0) await send(call, this.#endOfCatchUp(considered));
+            await send(call, caughtUpMessage());
+          }
           caughtUp = true;
           if (this.#log.all[next] !== undefined || gone) continue;
           await new Promise<void>((resolve) => {
@@ -125,6 +161,8 @@ export class Reads {
           continue;
         }
         next++;
+        // Positions up to the one it asked for count as taken, also where the store had not reached that yet.
+        if (taken !== null && event.position <= taken) continue;
         if (filter?.passes(event) ?? true) {
           for (let times = this.#faults.deliverTwice ? 2 : 1; times > 0 && !gone; times--) {
             this.handedOver++;
@@ -132,7 +170,8 @@ export class Reads {
             await send(call, eventMessage(event, this.#contentTypeOf(event.id)));
           }
         }
-        if (filter !== null && ++considered % filter.interval === 0 && !gone) {
+        considered++;
+        if (filter !== null && considered % filter.interval === 0 && !gone) {
           await send(call, checkpointMessage(event.position));
         }
       }

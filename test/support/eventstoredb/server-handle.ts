@@ -28,7 +28,7 @@ export const givenEventStore = async (): Promise<EventStoreServer | null> => {
   const named = process.env.EVENTSTORE_URL;
   if (named !== undefined && named !== '') return { url: named, source: 'environment', stop: async () => undefined };
   if (!(await engineAnswers())) return null;
-  const container = await new GenericContainer('eventstore/eventstore:23.10.2-jammy')
+  const container = await new GenericContainer('eventstore/eventstore:24.10.14')
     .withExposedPorts(2113)
     .withEnvironment({
       EVENTSTORE_INSECURE: 'true',
