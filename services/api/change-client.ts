@@ -3,6 +3,7 @@ import { normaliseName } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { requireRoom } from '#runtime/stream-room.ts';
 import type { ClientFields } from '#schemas/client.ts';
 import {
   appendToClient,
@@ -35,6 +36,9 @@ export const updateClient = async (
   for (;;) {
     const before = await by.store.load(client, id);
     guard(before);
+    if (client.decide({ type: 'Update', changes }, before.state).length === 0) return before.events;
+    // Before a name is claimed, so that a refused rename leaves no claim behind; it holds at the revision appended at.
+    requireRoom(before.events);
     const { name } = changes;
     const renames =
       name !== undefined &&

@@ -173,6 +173,12 @@ const refusals = {
     title: 'Too many replays are running',
     about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
+  stream_full: {
+    status: 409,
+    title: 'It has been changed too often',
+    about:
+      'Every change of a thing is kept, at most 2,000 of them or 8 MiB; this one has that many. Create a new one and go on with that: a new post with the draft’s content, a new webhook endpoint, a new client. What is there still works, and can be published, canceled, turned off, archived or deleted; a secret can be rotated.',
+  },
   revision_mismatch: {
     status: 412,
     title: 'It has changed since you read it',

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { EventMetadata } from '#schemas/common.ts';
 import { type EventCatalogue, type EventDefinition, eventCatalogue } from '#schemas/events.ts';
 import { kindOf } from '#schemas/topics.ts';
@@ -18,6 +19,8 @@ export interface DecodedEvent {
   readonly metadata: EventMetadata;
   readonly revision: number;
   readonly position: bigint;
+  /** Of its data and metadata as stored. */
+  readonly bytes: number;
 }
 
 /** The stored form, as the store's port and the log's port both show it. */
@@ -40,6 +43,9 @@ export class InvalidEvent extends Error {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Stored bytes that are decoded before others get their turn. */
+const maxBytesInOnePiece = 256 * 1_024;
 
 /** @throws InvalidEvent without the parser's own words: they quote the text, which may be personal. */
 const parse = (stream: string, type: string, bytes: Uint8Array): Record<string, unknown> => {
@@ -68,6 +74,12 @@ export class EventCodec {
     const definition = this.#catalogue[kindOf(stream)]?.[type];
     if (definition === undefined) throw new InvalidEvent(stream, type, 'is not in the catalogue');
     return definition;
+  }
+
+  /** Whether events of such a stream have members that an erasure blanks. */
+  isPersonal(stream: string): boolean {
+    const definitions = Object.values(this.#catalogue[kindOf(stream)] ?? {});
+    return definitions.some(({ schema }) => personalMembers(schema).length > 0);
   }
 
   /** The version of this event that we write. */
@@ -133,12 +145,21 @@ export class EventCodec {
     if (members.length > 0) data = await openPersonal(this.#keys, stream, type, members, data);
     for (const upcast of upcasts.slice(metadata.schemaVersion - 1)) data = upcast(data);
     this.#check(stream, type, schema, data);
-    return { stream, id, type, data, metadata, revision: Number(stored.revision), position };
+    const bytes = stored.data.length + stored.metadata.length;
+    return { stream, id, type, data, metadata, revision: Number(stored.revision), position, bytes };
   }
 
   async decodeAll(stored: readonly StoredBytes[]): Promise<DecodedEvent[]> {
     const decoded: DecodedEvent[] = [];
-    for (const one of stored) decoded.push(await this.decode(one));
+    let bytes = 0;
+    for (const one of stored) {
+      decoded.push(await this.decode(one));
+      bytes += one.data.length + one.metadata.length;
+      if (bytes < maxBytesInOnePiece) continue;
+      // Megabytes of one tenant would hold up everybody's requests until the last byte was parsed.
+      bytes = 0;
+      await immediate();
+    }
     return decoded;
   }
 

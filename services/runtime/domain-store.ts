@@ -5,12 +5,14 @@ import {
   EventStoreError,
   type EventToAppend,
   type ExpectedRevision,
+  type RecordedEvent,
 } from '#contracts/ports/event-store.ts';
 import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
 import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
+import { isLong, LongStreams } from './long-streams.ts';
 
 /** Streams as deciders see them: load and fold, append what was decided. */
 
@@ -72,7 +74,8 @@ export const asFacts = <Event extends { readonly type: string }>(
 export const foldEvents = <State, Command, Event extends { readonly type: string }>(
   decider: Decider<State, Command, Event>,
   events: readonly DecodedEvent[],
-): State => fold(decider, asFacts<Event>(events));
+  from: State = decider.initial,
+): State => fold(decider, asFacts<Event>(events), from);
 
 /**
  * Key of order in the log: the post's id for a post, so that it shares its targets' partition; else the stream's name.
@@ -91,6 +94,9 @@ export class DomainStore {
   readonly #codec: EventCodec;
   readonly #partitions: number;
   readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
+  readonly #long = new LongStreams();
+  /** Readers of one stream at once share what the store answered, and its decoding. */
+  readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
   constructor(store: EventStore, codec: EventCodec, partitions: number) {
     this.#store = store;
@@ -103,14 +109,55 @@ export class DomainStore {
     id: string,
     upTo?: number,
   ): Promise<Loaded<State>> {
-    const events = await this.readStream(`${decider.kind}-${id}`, upTo);
-    return { state: foldEvents(decider, events), revision: events.at(-1)?.revision ?? -1, events };
+    const stream = `${decider.kind}-${id}`;
+    const events = await this.readStream(stream, upTo);
+    const known = upTo === undefined ? this.#long.folded(stream, decider) : null;
+    // A fold that another call has taken further than these events is not ours.
+    const from = known !== null && known.count <= events.length ? known : { state: decider.initial, count: 0 };
+    const state = foldEvents(decider, from.count === 0 ? events : events.slice(from.count), from.state as State);
+    this.#long.keepFold(stream, events, decider, state);
+    return { state, revision: events.at(-1)?.revision ?? -1, events };
   }
 
   async readStream(stream: string, upTo?: number, from = 0): Promise<readonly DecodedEvent[]> {
+    const known = from === 0 ? this.#long.known(stream) : null;
+    if (known !== null) {
+      const events = await this.#readOn(stream, known, upTo);
+      if (events !== null) return events;
+    }
     const limit = upTo === undefined ? {} : { limit: Math.max(0, upTo + 1 - from) };
     const stored = await this.#asking(() => this.#store.read(stream, { from: BigInt(from), ...limit }));
-    return this.#codec.decodeAll(stored.filter((one) => upTo === undefined || one.revision <= BigInt(upTo)));
+    if (upTo !== undefined) return this.#codec.decodeAll(stored.filter((one) => one.revision <= BigInt(upTo)));
+    const decoding = this.#decoding.get(stored) ?? this.#codec.decodeAll(stored);
+    this.#decoding.set(stored, decoding);
+    const events = await decoding;
+    if (from === 0) this.#keep(stream, events);
+    return events;
+  }
+
+  /**
+   * What is known of a stream and what came after. The last known event is read again: a store that has another one
+   * there, or none, was put back to an earlier day, and nothing of what is known holds. Null then.
+   */
+  async #readOn(
+    stream: string,
+    known: readonly DecodedEvent[],
+    upTo: number | undefined,
+  ): Promise<readonly DecodedEvent[] | null> {
+    const last = known.at(-1);
+    if (last === undefined) return null;
+    const [again, ...later] = await this.#asking(() => this.#store.read(stream, { from: BigInt(last.revision) }));
+    if (again?.id !== last.id) {
+      this.#long.drop(stream);
+      return null;
+    }
+    const events = later.length === 0 ? known : [...known, ...(await this.#codec.decodeAll(later))];
+    if (later.length > 0) this.#keep(stream, events);
+    return upTo === undefined ? events : events.filter(({ revision }) => revision <= upTo);
+  }
+
+  #keep(stream: string, events: readonly DecodedEvent[]): void {
+    if (isLong(events) && !this.#codec.isPersonal(stream)) this.#long.keep(stream, events);
   }
 
   /**
@@ -149,6 +196,7 @@ export class DomainStore {
       metadata: { ...metadata, schemaVersion: this.#codec.versionOf(stream, one.type) },
       revision: Number(result.revision) - (toAppend.length - 1) + index,
       position: position ?? 0n,
+      bytes: one.data.length + one.metadata.length,
     }));
   }
 

@@ -9,6 +9,7 @@ import {
   type Positions,
   partitionKeyOf,
 } from './domain-store.ts';
+import { requireRoom } from './stream-room.ts';
 
 export interface Executed<State> extends Loaded<State> {
   /** What this command appended; empty when it was so already. */
@@ -23,6 +24,8 @@ export interface ExecuteOptions<State> {
   readonly redecide?: boolean;
   /** Refuses, by throwing, what the caller may not touch or did not expect. Runs on every fold. */
   readonly guard?: (loaded: Loaded<State>) => void;
+  /** True for a change that a caller could do without: a stream at its limit refuses it, see `stream-room.ts`. */
+  readonly optional?: boolean;
   /** Skips the first load when the caller holds the newest fold; a conflict loads anew. */
   readonly loaded?: Loaded<State>;
 }
@@ -48,6 +51,7 @@ export const execute = async <State, Command, Event extends { readonly type: str
     options.guard?.(loaded);
     const decided = decider.decide(command, loaded.state);
     if (decided.length === 0) return { ...loaded, appended: [] };
+    if (options.optional === true) requireRoom(loaded.events);
     try {
       const appended = await store.append(
         stream,

@@ -25,5 +25,6 @@ export const cancelPostTarget = operation({
       'cancelPostTarget',
       () => ({}),
       () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      { optional: false },
     ),
 });

@@ -23,7 +23,7 @@ export const replayWebhook = operation({
   params: IdParams,
   body: ReplayCreate,
   answer: WebhookReplay,
-  codes: ['unknown_event_type', 'too_many_replays'],
+  codes: ['unknown_event_type', 'too_many_replays', 'stream_full'],
   example: {
     body: { from: exampleReplay.from, to: exampleReplay.to, types: exampleReplay.types },
     data: { ...exampleReplay, progress: 0, minted: 0, readTo: null },
@@ -32,6 +32,7 @@ export const replayWebhook = operation({
     const { body, params } = call;
     const { event, replayed } = await actOnWebhook(call, {
       operation: 'replayWebhook',
+      optional: true,
       accept: async () => {
         const from = Date.parse(body.from);
         const to = Math.min(Date.parse(body.to ?? call.now), Date.parse(call.now));

@@ -20,7 +20,14 @@ export const reschedulePostTarget = operation({
   params: IdParams,
   body: TargetReschedule,
   answer: PostTarget,
-  codes: ['validation_failed', 'idempotency_key_reused', 'target_not_pending', 'schedule_in_past', 'schedule_too_far'],
+  codes: [
+    'validation_failed',
+    'idempotency_key_reused',
+    'target_not_pending',
+    'schedule_in_past',
+    'schedule_too_far',
+    'stream_full',
+  ],
   example: { body: { shiftMinutes: 30 }, data: targetExample },
   handle: (call) => {
     const { scheduledAt, shiftMinutes } = call.body;
@@ -41,6 +48,7 @@ export const reschedulePostTarget = operation({
         return moved;
       },
       (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
+      { optional: true },
     );
   },
 });

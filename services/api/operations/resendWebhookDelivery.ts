@@ -20,13 +20,14 @@ export const resendWebhookDelivery = operation({
   bodyOptional: true,
   params: DeliveryParams,
   answer: WebhookDelivery,
-  codes: [],
+  codes: ['stream_full'],
   example: { data: examplePending },
   handle: async (call) => {
     const { deliveryId } = call.params;
     let found: DeliveryRow | undefined;
     const { event, replayed } = await actOnWebhook(call, {
       operation: 'resendWebhookDelivery',
+      optional: true,
       accept: async () => {
         found = await findDelivery(call);
         return { eventTime: found.event_time };

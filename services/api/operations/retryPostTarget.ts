@@ -18,7 +18,7 @@ export const retryPostTarget = operation({
   ifMatch: true,
   params: IdParams,
   answer: PostTarget,
-  codes: ['idempotency_key_reused', 'target_not_retryable'],
+  codes: ['idempotency_key_reused', 'target_not_retryable', 'stream_full'],
   example: { data: targetExample },
   handle: (call) =>
     actOnTarget(
@@ -26,5 +26,6 @@ export const retryPostTarget = operation({
       'retryPostTarget',
       () => ({ now: call.now }),
       ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
+      { optional: true },
     ),
 });

@@ -22,11 +22,12 @@ export const testWebhook = operation({
   params: IdParams,
   body: WebhookTest,
   answer: WebhookDelivery,
-  codes: ['unknown_event_type'],
+  codes: ['unknown_event_type', 'stream_full'],
   example: { body: { eventType: 'webhook.test' }, data: examplePending },
   handle: async (call) => {
     const { event, replayed } = await actOnWebhook(call, {
       operation: 'testWebhook',
+      optional: true,
       accept: async () => {
         requireEventType(call.body.eventType, '/eventType');
         return { eventType: call.body.eventType };

@@ -24,7 +24,7 @@ export const updateClient = operation({
   params: IdParams,
   body: ClientPatch,
   answer: Client,
-  codes: ['already_exists', 'client_archived'],
+  codes: ['already_exists', 'client_archived', 'stream_full'],
   example: { body: { rules: { bannedWords: ['cheap'] } }, data: exampleClient },
   handle: async (call) => {
     requireTimezone(call.body.timezone, '/timezone');

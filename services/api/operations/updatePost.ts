@@ -23,7 +23,7 @@ export const updatePost = operation({
   params: IdParams,
   body: PostReplace,
   answer: Post,
-  codes: ['validation_failed', 'post_not_draft', 'client_archived', 'media_not_in_client'],
+  codes: ['validation_failed', 'post_not_draft', 'client_archived', 'media_not_in_client', 'stream_full'],
   example: draftExample,
   handle: async (call) => {
     const { id } = call.params;
@@ -34,6 +34,7 @@ export const updatePost = operation({
     await checkDraft(call, draft.clientId, body);
     const done = await execute(call.deps.store, post, id, { type: 'ReplaceDraft', body }, call.context, {
       positions: call.positions,
+      optional: true,
       guard: call.guard,
       loaded,
     });

@@ -23,7 +23,7 @@ export const updateWebhook = operation({
   params: IdParams,
   body: WebhookPatch,
   answer: Webhook,
-  codes: ['url_not_allowed', 'unknown_event_type'],
+  codes: ['url_not_allowed', 'unknown_event_type', 'stream_full'],
   example: { body: { active: false }, data: { ...exampleWebhook, active: false, disabledReason: 'requested' } },
   handle: async (call) => {
     const { deps, params, body, context, positions } = call;
@@ -32,9 +32,13 @@ export const updateWebhook = operation({
     guard(loaded);
     requireKnownEvents(body.events, '/events');
     if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
+    // Turning it off is never refused: it is how an endpoint with a full history is brought to rest.
+    const { active, ...others } = body;
+    const optional = active !== false || Object.keys(others).length > 0;
     const done = await execute(deps.store, webhook, params.id, { type: 'Update', changes: body }, context, {
       positions,
       guard,
+      optional,
       loaded,
     });
     const row = webhookOf(done.events);

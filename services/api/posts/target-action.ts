@@ -4,6 +4,7 @@ import { type TargetCommand, type TargetState, target } from '#domain/target.ts'
 import type { Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
+import { requireRoom } from '#runtime/stream-room.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { eventsUpTo, type LoadedTarget, loadTarget } from './load.ts';
@@ -23,6 +24,8 @@ export const actOnTarget = async <Decided>(
   operation: string,
   accept: (loaded: LoadedTarget) => Decided,
   command: (decided: Decided, commandId: string) => TargetCommand,
+  /** Whether a target with too long a history refuses it. */
+  { optional }: { readonly optional: boolean },
 ): Promise<One<unknown>> => {
   const { deps, params, positions } = call;
   const held: Held<Decided> = {};
@@ -37,10 +40,11 @@ export const actOnTarget = async <Decided>(
       call.guard(loaded.target);
       const decided = accept(loaded);
       // The rules refuse before anything is accepted; they are asked again at the append.
-      (target as Decider<TargetState, TargetCommand, never>).decide(
+      const events = (target as Decider<TargetState, TargetCommand, never>).decide(
         command(decided, call.context.commandId),
         loaded.target.state,
       );
+      if (optional && events.length > 0) requireRoom(loaded.target.events);
       held.accepted = { decided, loaded };
       return decided;
     },
@@ -51,6 +55,7 @@ export const actOnTarget = async <Decided>(
       const done = await execute(deps.store, target, params.id, command(decided, context.commandId), context, {
         partitionKey: loaded.state.postId,
         positions,
+        optional,
         loaded,
         // If-Match holds at the append, not only at the acceptance; what this command has written is not in its way.
         guard: (now) => {

@@ -4,6 +4,7 @@ import type { DecodedEvent } from '#runtime/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/domain-store.ts';
 import { type Executed, execute } from '#runtime/execute.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
+import { requireRoom } from '#runtime/stream-room.ts';
 import type { Call } from '../operation.ts';
 import { ownLive } from './endpoints.ts';
 
@@ -20,6 +21,8 @@ interface Steps<Decided> {
   /** Checks and decides, once. May refuse by throwing. */
   readonly accept: (loaded: Loaded<WebhookState>) => Promise<Decided>;
   readonly command: (decided: Decided, context: CommandContext) => WebhookCommand;
+  /** True where an endpoint with too long a history refuses it. */
+  readonly optional?: boolean;
   /** A rule that asks more than the stream: it holds at the very revision the command is appended at. */
   readonly rule?: (loaded: Loaded<WebhookState>) => Promise<void>;
 }
@@ -48,12 +51,13 @@ export const actOnWebhook = async <Decided>(
       ownLive(call)(loaded);
       const decided = await steps.accept(loaded);
       // The rules refuse before anything is accepted; they are asked again at the append.
-      webhook.decide(steps.command(decided, call.context), loaded.state);
+      const events = webhook.decide(steps.command(decided, call.context), loaded.state);
+      if (steps.optional === true && events.length > 0) requireRoom(loaded.events);
       await steps.rule?.(loaded);
       return decided;
     },
     effects: async (decided, context) => {
-      const done = await append(call, steps.command(decided, context), context, steps.rule);
+      const done = await append(call, steps.command(decided, context), context, steps);
       return { revision: done.events.findLast(isOf(context))?.revision ?? done.revision };
     },
   });
@@ -74,7 +78,7 @@ const append = async (
   call: Call<{ readonly id: string }>,
   command: WebhookCommand,
   context: CommandContext,
-  rule: Steps<unknown>['rule'],
+  { rule, optional = false }: Pick<Steps<unknown>, 'rule' | 'optional'>,
 ): Promise<Executed<WebhookState>> => {
   const { deps, params, positions } = call;
   for (let round = 1; ; round += 1) {
@@ -84,7 +88,8 @@ const append = async (
     ownLive(call)(loaded);
     await rule?.(loaded);
     try {
-      return await execute(deps.store, webhook, params.id, command, context, { positions, loaded, redecide: false });
+      const options = { positions, loaded, optional, redecide: false };
+      return await execute(deps.store, webhook, params.id, command, context, options);
     } catch (error) {
       const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
       if (!conflict || round >= maxRounds) throw error;

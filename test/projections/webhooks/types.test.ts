@@ -207,6 +207,7 @@ const eventAt = (stream: string, revision: number, { type, data }: { type: strin
   metadata,
   revision,
   position: BigInt(revision),
+  bytes: 0,
 });
 
 suite('samples', (t) => {

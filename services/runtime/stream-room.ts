@@ -1,0 +1,25 @@
+import { Rejection } from '#domain/decider.ts';
+import type { DecodedEvent } from './codec.ts';
+
+/**
+ * How long a stream may become by what callers ask for and could do without. Each command reads its stream, so one that
+ * grows without end makes every further command on it dearer, for its own tenant and for all others. What workers
+ * record, and whatever ends or narrows a thing (publish, cancel, turn off, archive, delete, erase), is never refused.
+ */
+
+export const maxOptionalEvents = 2_000;
+export const maxOptionalBytes = 8 * 1_024 * 1_024;
+
+/**
+ * Holds at the revision of these events: an append at exactly that revision exceeds the limit by itself at most, however
+ * many callers there are.
+ * @throws Rejection `stream_full`
+ */
+export const requireRoom = (events: readonly DecodedEvent[]): void => {
+  const bytes = events.reduce((sum, one) => sum + one.bytes, 0);
+  if (events.length < maxOptionalEvents && bytes < maxOptionalBytes) return;
+  throw new Rejection(
+    'stream_full',
+    `It has been changed too often: ${events.length} changes of ${Math.ceil(bytes / 1_024)} KiB are kept. Create a new one from it.`,
+  );
+};
