@@ -1,6 +1,7 @@
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
+import { countLanes } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { migrateAnalytics } from './analytics/live.ts';
@@ -18,7 +19,7 @@ const chosen = (names: readonly string[]): { readonly models: readonly string[] 
 await runProcess({
   name: 'projections',
   summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
-  async main({ config, logger, readiness, signal, ready, onClose }) {
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
     const { pool, log, store, analytics: client } = parts;
@@ -30,6 +31,7 @@ await runProcess({
     const { models, counts } = chosen(config.projections);
     const running = models === null ? null : runProjections({ ...deps, names: models });
     const analytics = counts && client !== null ? runAnalytics({ ...deps, client }) : null;
+    countLanes(registry, () => [...(running?.consumers() ?? []), ...(analytics?.consumers() ?? [])]);
     readiness.add('log', async () => log.ping().then(() => null));
     if (running !== null) readiness.add('projections', running.check);
     // Told, and no reason not to be ready: without ClickHouse everything else goes on.

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Consumer, isTransient } from '#runtime/consume.ts';
+import { type Consumer, restingOf } from '#runtime/consume.ts';
+import { stopsLane } from '#runtime/faults.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { type Projection, projectionOf, projections } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
 
@@ -24,6 +26,8 @@ export interface RunningProjections {
   /** Resolves when the signal ended all of them; rejects with the first that could not go on. */
   readonly done: Promise<void>;
   status(): readonly ProjectionStatus[];
+  /** Those that run now, one a projection. */
+  consumers(): readonly Consumer[];
   /** For /readyz: rejects with the reasons when one is stopped, waits for a part or for a rebuild. */
   check(): Promise<string | null>;
 }
@@ -39,7 +43,7 @@ export const liveGeneration = async (
 ): Promise<{ readonly live: number; readonly shape: number }> => {
   const { rows } = await pool.query('select live, shape from ops.projections where name = $1', [name]);
   const [row] = rows;
-  if (row === undefined) throw new Error(`projection ${name} has no tables: run migrations first`);
+  if (row === undefined) throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
   return row;
 };
 
@@ -56,9 +60,13 @@ class Runner {
     this.#projection = projection;
   }
 
+  get consumer(): Consumer | null {
+    return this.#consumer;
+  }
+
   status(): ProjectionStatus {
     const ill = [...(this.#consumer?.status() ?? [])].filter(([, lane]) => lane.state !== 'running');
-    const reasons = ill.map(([lane, { state, reason }]) => `${lane} ${state}: ${reason}`);
+    const reasons = ill.map(([lane, { state, reason, restsMs }]) => `${lane} ${state}: ${reason}${restingOf(restsMs)}`);
     return {
       name: this.#projection.name,
       generation: this.#generation,
@@ -122,7 +130,7 @@ class Runner {
       this.#waits = null;
       return found.live;
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (stopsLane(error)) throw error;
       await pause(announceMs, signal);
       // A consumer that is running waits for the database by itself.
       return this.#generation;
@@ -142,6 +150,7 @@ export const runProjections = (options: RunOptions): RunningProjections => {
   return {
     done,
     status,
+    consumers: () => runners.flatMap((runner) => runner.consumer ?? []),
     check: async () => {
       const ill = status().filter((one) => one.reason !== null);
       if (ill.length > 0) throw new Error(ill.map(({ name, reason }) => `${name}: ${reason}`).join('; '));

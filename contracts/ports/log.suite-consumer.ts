@@ -82,6 +82,8 @@ export class Effects {
 export interface Hooks {
   /** Before a batch's transaction. */
   readonly before?: (batch: LaneBatch) => Promise<void>;
+  /** While true, it takes batches and does nothing with them, as a lane that is stopped. */
+  readonly resting?: () => boolean;
   /** Records of the store after a commit position, in order, for a lane the log lost records of. */
   readonly store?: (lane: Lane, after: bigint | null) => readonly LogRecord[];
 }
@@ -104,6 +106,8 @@ export class Member implements ConsumerHandlers {
   fenced = 0;
   /** Most records of one batch. */
   largest = 0;
+  /** Records taken while resting. */
+  ignored = 0;
   /** Lanes that were out of range. */
   readonly overrun: Lane[] = [];
 
@@ -129,6 +133,10 @@ export class Member implements ConsumerHandlers {
   async batch(batch: LaneBatch): Promise<void> {
     const epoch = this.#epochs.get(batch.lane);
     this.largest = Math.max(this.largest, batch.records.length);
+    if (this.#hooks.resting?.() === true) {
+      this.ignored += batch.records.length;
+      return;
+    }
     await this.#hooks.before?.(batch);
     await this.#apply(batch, epoch);
   }

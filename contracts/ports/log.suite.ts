@@ -238,6 +238,30 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     assert.equal(repeated, 0, 'records below the stored position');
   });
 
+  t('reads lanes anew when it is asked to, and what comes after them', async () => {
+    const log = await harness.open();
+    const group = await newGroup(log);
+    const source = new Source(10);
+    let resting = false;
+    const run = join(log, group, 'only', { resting: () => resting });
+    await write(source, 100);
+    await settled(group, source);
+    resting = true;
+    await write(source, 100);
+    await until('they are taken', () => run.member.ignored === 100);
+    resting = false;
+    const assigned = run.member.assignments.length;
+    for (const lane of run.subscription.lanes()) run.subscription.again(lane);
+    // Nothing new comes: it is the asking alone that brings them.
+    await settled(group, source);
+    assert.ok(run.member.assignments.length > assigned);
+    run.subscription.again('nobody-0');
+    await write(source, 100);
+    await settled(group, source);
+    await run.stop();
+    once(await effects.applied(group), source);
+  });
+
   t('applies nothing twice while members join and leave', async () => {
     const group = await newGroup(await harness.open());
     const source = new Source(60);

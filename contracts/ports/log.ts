@@ -53,7 +53,8 @@ export interface LaneBatch {
 
 export interface ConsumerHandlers {
   /**
-   * Called when lanes are given to this member, before any record of them. Returns where to read on.
+   * Called when lanes are given to this member, before any record of them, and for a lane that is to be read `again`.
+   * Returns where to read on.
    * The implementation bumps the lane's epoch here, so that the member who had it before is fenced.
    */
   assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]>;
@@ -73,6 +74,11 @@ export interface LogSubscription {
   readonly done: Promise<void>;
   /** Lanes this member holds now. */
   lanes(): readonly Lane[];
+  /**
+   * Reads a lane of this member anew from its stored position: `assigned` is asked for it once more. For a consumer that
+   * took records without applying them. Nothing happens where the lane is not held: then it is assigned anyway.
+   */
+  again(lane: Lane): void;
 }
 
 export interface SubscribeOptions {

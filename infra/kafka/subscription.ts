@@ -64,6 +64,8 @@ export class KafkaSubscription implements LogSubscription {
   /** Counts joins and ended sessions: what an older one still does is late and must not touch the lanes. */
   #generation = 0;
   #lastSign = performance.now();
+  /** Of the current session. */
+  #consumer: Consumer | null = null;
   /** Ends the current session: null to begin another one, else what stopped the subscription. */
   #endSession: (failure: { readonly error: unknown } | null) => void = () => undefined;
 
@@ -77,6 +79,14 @@ export class KafkaSubscription implements LogSubscription {
 
   lanes(): readonly Lane[] {
     return [...this.#held.keys()];
+  }
+
+  again(lane: Lane): void {
+    if (this.#consumer === null || !this.#held.delete(lane)) return;
+    const dash = lane.lastIndexOf('-');
+    const at = { topic: lane.slice(0, dash), partition: Number(lane.slice(dash + 1)) };
+    this.#pause(this.#consumer, at);
+    this.#takeOrEnd(this.#consumer, [at]);
   }
 
   async #run(): Promise<void> {
@@ -107,6 +117,7 @@ export class KafkaSubscription implements LogSubscription {
     const ended = new Promise<{ readonly error: unknown } | null>((resolve) => {
       this.#endSession = resolve;
     });
+    this.#consumer = consumer;
     const abort = (): void => this.#endSession(null);
     signal.addEventListener('abort', abort);
     const alive = (): void => {
@@ -145,6 +156,7 @@ export class KafkaSubscription implements LogSubscription {
       return await ended;
     } finally {
       over = true;
+      this.#consumer = null;
       this.#generation += 1;
       this.#held.clear();
       signal.removeEventListener('abort', abort);
@@ -167,10 +179,14 @@ export class KafkaSubscription implements LogSubscription {
     this.#generation += 1;
     this.#held.clear();
     if (mine.length === 0) return;
-    this.#track(this.#take(consumer, mine, this.#generation)).catch((error) => {
+    this.#takeOrEnd(consumer, mine);
+  }
+
+  #takeOrEnd(consumer: Consumer, lanes: readonly TopicPartition[]): void {
+    this.#track(this.#take(consumer, lanes, this.#generation)).catch((error) => {
       // The broker's trouble and another owner begin a new session, any other fault ends the subscription.
-      const again = isFenced(error) || (error instanceof LogError && error.code === 'unavailable');
-      this.#endSession(again ? null : { error });
+      const begin = isFenced(error) || (error instanceof LogError && error.code === 'unavailable');
+      this.#endSession(begin ? null : { error });
     });
   }
 
@@ -251,6 +267,8 @@ export class KafkaSubscription implements LogSubscription {
         const position = records.reduce((so, record) => newest(so, record.position), held.position);
         const nextOffset = BigInt(last) + 1n;
         await this.#beating(heartbeat, beatMs, this.#options.handlers.batch({ lane, records, nextOffset, position }));
+        // The lane is to be read anew: an offset resolved now would be read on from in place of the stored one.
+        if (this.#held.get(lane) !== held) return;
         held.next = nextOffset;
         held.position = position;
       } catch (error) {

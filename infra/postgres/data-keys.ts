@@ -5,6 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 
 /** Where wrapping keys come from. `version` absent = the current one. @throws for a version that was taken away. */
 export interface WrappingKeys {
@@ -87,14 +88,14 @@ export class PostgresDataKeys {
       [clientId, version, this.#wrap(clientId, version, randomBytes(32))],
     );
     const made = await this.#find(clientId);
-    if (made === null) throw new Error(`the data key of client ${clientId} vanished`);
+    if (made === null) throw new MissingKey(`the data key of client ${clientId} vanished`);
     return made.key;
   }
 
   /** Null when destroyed. @throws when there is none, or it does not unwrap: nothing may be concluded from that. */
   async forReading(clientId: string): Promise<Buffer | null> {
     const found = await this.#find(clientId);
-    if (found === null) throw new Error(`there is no data key of client ${clientId}: was its table restored?`);
+    if (found === null) throw new MissingKey(`there is no data key of client ${clientId}: was its table restored?`);
     return found.key;
   }
 
@@ -158,14 +159,18 @@ export class PostgresDataKeys {
     return Buffer.concat([iv, cipher.getAuthTag(), text]);
   }
 
+  /** @throws MissingKey for a version that SECRET_KEY lacks, or whose value is another one now. */
   #unwrap(clientId: string, version: string, wrapped: Buffer): Buffer {
-    const decipher = createDecipheriv(
-      'aes-256-gcm',
-      this.#secrets.subKey('wrapping', version),
-      wrapped.subarray(0, 12),
-    );
-    decipher.setAAD(place(clientId, version));
-    decipher.setAuthTag(wrapped.subarray(12, 28));
-    return Buffer.concat([decipher.update(wrapped.subarray(28)), decipher.final()]);
+    const wrapping = this.#secrets.subKey('wrapping', version);
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', wrapping, wrapped.subarray(0, 12));
+      decipher.setAAD(place(clientId, version));
+      decipher.setAuthTag(wrapped.subarray(12, 28));
+      return Buffer.concat([decipher.update(wrapped.subarray(28)), decipher.final()]);
+    } catch (cause) {
+      throw new MissingKey(`version ${version} of SECRET_KEY does not open the data key of client ${clientId}`, {
+        cause,
+      });
+    }
   }
 }

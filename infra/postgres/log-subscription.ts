@@ -65,6 +65,7 @@ export class PostgresSubscription implements LogSubscription {
   readonly #options: SubscribeOptions;
   readonly #topics: ReadonlySet<string>;
   #holds = false;
+  #anew = new AbortController();
 
   constructor(source: Source, options: SubscribeOptions) {
     this.#source = source;
@@ -77,6 +78,11 @@ export class PostgresSubscription implements LogSubscription {
 
   lanes(): readonly Lane[] {
     return this.#holds ? [lane] : [];
+  }
+
+  /** The lane is let go first: a process with other code may take it, and get past what this one cannot. */
+  again(): void {
+    this.#anew.abort();
   }
 
   async #run(): Promise<void> {
@@ -94,8 +100,9 @@ export class PostgresSubscription implements LogSubscription {
         continue;
       }
       if (lease === null) continue;
+      this.#anew = new AbortController();
       try {
-        const failure = await this.#hold(AbortSignal.any([signal, lease.lost]));
+        const failure = await this.#hold(AbortSignal.any([signal, lease.lost, this.#anew.signal]));
         // A handler that gives up because of the signal has not failed.
         if (failure !== null && !signal.aborted) throw failure.error;
       } finally {

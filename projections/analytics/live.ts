@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import { Unavailable } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { asking } from './away.ts';
 import type { AnalyticsStore } from './store.ts';
@@ -52,7 +53,7 @@ export const liveVersion = async (pool: Pool): Promise<number> => {
     text: 'select live from ops.analytics_versions',
   });
   const [row] = rows;
-  if (row === undefined) throw new Error('analytics have no tables: run migrations first');
+  if (row === undefined) throw new BrokenInvariant('analytics have no tables: run migrations first');
   return row.live;
 };
 

@@ -1,4 +1,5 @@
 import { interactionParts } from '#domain/engagement.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { counters } from '#schemas/metrics.ts';
 import type { Mark } from './dirty.ts';
 import { columnOf, type TableName, tableOf } from './tables.ts';
@@ -20,7 +21,7 @@ const rated = ['rated_interactions', 'rated_impressions'];
 
 const list = (all: readonly string[]): string => all.join(', ');
 const quoted = (text: string): string => {
-  if (!/^[\da-f-]{10,36}$/.test(text)) throw new Error(`no id or day: ${text}`);
+  if (!/^[\da-f-]{10,36}$/.test(text)) throw new BrokenInvariant(`no id or day: ${text}`);
   return `'${text}'`;
 };
 

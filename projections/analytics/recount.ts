@@ -1,8 +1,10 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { isTransient, withConnection } from '#runtime/consume.ts';
+import { withConnection } from '#runtime/consume.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { asking } from './away.ts';
 import { clearMarks, dirtyWorkspaces, type Mark, marksOf } from './dirty.ts';
 import { ensureTables } from './live.ts';
@@ -86,7 +88,7 @@ interface Trouble {
 const isItsOwn = (error: unknown): boolean => {
   const cause = error instanceof Unavailable ? error.cause : error;
   const late = cause instanceof Error && /^(Timeout|Abort)Error$/.test(cause.name);
-  return late || cause instanceof ClickHouseError || !isTransient(error);
+  return late || cause instanceof ClickHouseError || !isInfrastructureFault(error);
 };
 
 export class Recounter {
@@ -153,7 +155,7 @@ export class Recounter {
          (extract(epoch from clock_timestamp()) * 1000000)::int8))::text as drawn`,
     );
     const [row] = rows;
-    if (row === undefined) throw new Error('a sequence answered nothing');
+    if (row === undefined) throw new BrokenInvariant('a sequence answered nothing');
     return row.drawn;
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Consumer, isTransient } from '#runtime/consume.ts';
+import { type Consumer, restingOf } from '#runtime/consume.ts';
+import { isInfrastructureFault, stopsLane } from '#runtime/faults.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
 import { Recounter } from './recount.ts';
@@ -13,6 +14,8 @@ export interface RunningAnalytics {
   readonly done: Promise<void>;
   /** Why it does not run as it should, null when it does. */
   reason(): string | null;
+  /** The one of the version that is live, while it runs. */
+  consumers(): readonly Consumer[];
 }
 
 /** How often it looks which version is live, and announces the one it reads. Milliseconds. */
@@ -64,7 +67,8 @@ class RecountLoop {
           counted = await recounter.round(signal);
           this.#reason = null;
         } catch (error) {
-          if (!isTransient(error) && !signal.aborted) logger.error({ err: error }, 'analytics: a recount failed');
+          if (!isInfrastructureFault(error) && !signal.aborted)
+            logger.error({ err: error }, 'analytics: a recount failed');
           else if (this.#reason === null) logger.warn({ err: error }, 'analytics: a recount waits');
           this.#reason = error instanceof Error ? error.message : String(error);
         }
@@ -127,7 +131,7 @@ export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
       waits = null;
       return version;
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (stopsLane(error)) throw error;
       waits = error instanceof Error ? error.message : String(error);
       await pause(announceMs, signal);
       return null;
@@ -164,9 +168,10 @@ export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
   done.catch(() => undefined);
   return {
     done,
+    consumers: () => (running === null ? [] : [running.consumer]),
     reason: () => {
-      const ill = [...(running?.consumer.status() ?? [])].flatMap(([lane, { state, reason }]) =>
-        state === 'running' ? [] : [`${lane} ${state}: ${reason}`],
+      const ill = [...(running?.consumer.status() ?? [])].flatMap(([lane, { state, reason, restsMs }]) =>
+        state === 'running' ? [] : [`${lane} ${state}: ${reason}${restingOf(restsMs)}`],
       );
       return waits ?? ill[0] ?? running?.recounts.reason() ?? null;
     },

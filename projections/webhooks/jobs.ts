@@ -4,8 +4,9 @@ import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts'
 import type { Log } from '#contracts/ports/log.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { inTransaction, isTransient } from '#runtime/consume.ts';
+import { inTransaction } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
@@ -89,7 +90,7 @@ export class Jobs {
         if (await this.#step()) continue;
       } catch (error) {
         if (signal.aborted) return;
-        const log = isTransient(error) ? logger.warn : logger.error;
+        const log = isInfrastructureFault(error) ? logger.warn : logger.error;
         log.call(logger, { err: error }, 'a webhook job could not go on');
         this.#woken = false;
       }
@@ -141,7 +142,7 @@ export class Jobs {
 
   /** A replay meets an event that cannot be read: it ends. What was promised (a catch-up, a deletion) is tried on. */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {
-    if (job === null || isTransient(error)) return;
+    if (job === null || isInfrastructureFault(error)) return;
     const { pool } = this.#deps;
     const why = error instanceof Error ? error.message : String(error);
     await pool

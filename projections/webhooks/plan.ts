@@ -1,6 +1,7 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Applied } from '#runtime/consume.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { Handover, Leased } from './handover.ts';
 import type { Minted, MintedDelivery } from './mint.ts';
@@ -52,7 +53,8 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
   const messages: Minted[] = [];
   for (const [event, types] of heard) {
     const subject = about.get(event);
-    if (subject === undefined) throw new Error(`${event.stream} does not have ${event.id} where the log says`);
+    if (subject === undefined)
+      throw new BrokenInvariant(`${event.stream} does not have ${event.id} where the log says`);
     for (const { type, endpoints } of types) {
       const messageId = envelopeIdOf(event.id, type);
       messages.push({

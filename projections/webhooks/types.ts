@@ -1,5 +1,6 @@
 import { envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';
@@ -105,7 +106,7 @@ export const render = (type: string, event: DecodedEvent, subject: Subject): unk
   const source = { data: event.data, id: idOf(event.stream), occurredAt: event.metadata.occurredAt };
   if (rule?.ofEvent !== undefined) return rule.ofEvent(source);
   if (rule?.ofStream !== undefined && subject !== null) return rule.ofStream(source, subject);
-  throw new Error(`${event.type} in ${event.stream} cannot be rendered as ${type}`);
+  throw new BrokenInvariant(`${event.type} in ${event.stream} cannot be rendered as ${type}`);
 };
 
 export interface Rendered {
@@ -132,7 +133,7 @@ export const envelopeBytes = (type: string, event: DecodedEvent, subject: Subjec
 /** The example that the contract shows; of `webhook.test` with the endpoint's own id, as that one is meant. */
 export const sampleOf = (type: string, webhookId: string): unknown => {
   const known = Object.hasOwn(publicEvents, type) ? publicEvents[type] : undefined;
-  if (known === undefined) throw new Error(`${type} is no public type`);
+  if (known === undefined) throw new BrokenInvariant(`${type} is no public type`);
   return type === 'webhook.test' ? { ...(known.example as object), webhookId } : known.example;
 };
 

@@ -1,13 +1,14 @@
 import { type ClientRow, getClient } from '#projections/clients.ts';
 import { projections } from '#projections/index.ts';
 import { type Loaded, Unavailable } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Call } from './operation.ts';
 import { notFound } from './refusal.ts';
 
 /** The row of a stream that a command has just written to. */
 export const bornRow = <Row>(row: Row | null): Row => {
-  if (row === null) throw new Error('a stream that was written to has no row');
+  if (row === null) throw new BrokenInvariant('a stream that was written to has no row');
   return row;
 };
 

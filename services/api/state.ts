@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { Positions } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 
 /** What the middleware of one request hand on to each other, and to the log line. */
@@ -23,13 +24,13 @@ export const begin = (ctx: Context, state: RequestState): void => {
 /** @throws when the first middleware did not run: a fault of ours. */
 export const stateOf = (ctx: Pick<Context, 'req'>): RequestState => {
   const state = states.get(ctx.req);
-  if (state === undefined) throw new Error('the request has no state yet');
+  if (state === undefined) throw new BrokenInvariant('the request has no state yet');
   return state;
 };
 
 /** The operation that was matched. @throws outside of its middleware. */
 export const operationOf = (ctx: Pick<Context, 'req'>): Operation => {
   const { operation } = stateOf(ctx);
-  if (operation === null) throw new Error('no operation was matched yet');
+  if (operation === null) throw new BrokenInvariant('no operation was matched yet');
   return operation;
 };

@@ -6,6 +6,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { type Asset, type MediaCommand, type MediaFile, type MediaState, media } from '#domain/media.ts';
 import { type CommandContext, type DomainStore, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import type { Jobs } from './jobs.ts';
 import { blobKey } from './names.ts';
@@ -66,7 +67,8 @@ export class Held {
   /** @throws when there is nothing to work on */
   get asset(): Asset {
     const { state } = this;
-    if (state.status === 'none' || state.status === 'offered') throw new Error(`asset ${this.id} is ${state.status}`);
+    if (state.status === 'none' || state.status === 'offered')
+      throw new BrokenInvariant(`asset ${this.id} is ${state.status}`);
     return state;
   }
 

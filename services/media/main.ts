@@ -49,7 +49,7 @@ await runProcess({
       ...time,
     };
     const media = startMedia(deps, signal);
-    watch(readiness, parts, transcoder, media);
+    watch({ registry, readiness }, parts, transcoder, media);
     ready({ transcoder: await transcoder.describe().catch(() => null) });
     await media.done;
   },

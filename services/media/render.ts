@@ -4,6 +4,7 @@ import { type Asset, type MadeFile, needKey } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { initialNeeds, planRenditions, posterSpec } from '#domain/renditions/index.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { MediaProbe } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
@@ -116,11 +117,11 @@ const making = async (
 };
 
 const storedOf = ({ stored }: Asset): NonNullable<Asset['stored']> => {
-  if (stored === null) throw new Error('the file was not stored');
+  if (stored === null) throw new BrokenInvariant('the file was not stored');
   return stored;
 };
 
 const probeOf = ({ probe }: Asset): MediaProbe => {
-  if (probe === null) throw new Error('the file was not probed');
+  if (probe === null) throw new BrokenInvariant('the file was not probed');
   return probe;
 };

@@ -2,9 +2,10 @@ import { BlobError } from '#contracts/ports/blob-store.ts';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { type MediaStep, nextStep } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
-import { isTransient } from '#runtime/consume.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { MediaFailure } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
@@ -39,7 +40,7 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
   for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
     const { revision } = held;
     await take(held, step, begun, tools);
-    if (held.revision === revision) throw new Error(`the step ${step} of asset ${held.id} left it as it was`);
+    if (held.revision === revision) throw new BrokenInvariant(`the step ${step} of asset ${held.id} left it as it was`);
     reached(step);
   }
   await tidy(held);
@@ -144,5 +145,5 @@ export const isInnocent = (error: unknown): boolean => {
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No room, or too many open files, on this machine.
-  return ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'].includes(code) || isTransient(error);
+  return ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'].includes(code) || isInfrastructureFault(error);
 };

@@ -1,9 +1,9 @@
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { stoppedLanes } from '#runtime/consume.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
+import { watchConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import type { SourceOf } from './deps.ts';
@@ -31,11 +31,7 @@ await runProcess({
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     const { done, consumers } = startMetrics(deps, signal);
-    readiness.add('metrics consumer', async () => {
-      const stopped = stoppedLanes(consumers);
-      if (stopped.length > 0) throw new Error(stopped.join('; '));
-      return null;
-    });
+    watchConsumers({ registry, readiness }, 'metrics consumer', () => consumers);
     ready();
     await done;
   },

@@ -2,10 +2,11 @@ import type { Pool, PoolClient } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { refresh } from '#domain/refresh.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
-import { inTransaction, isTransient } from '#runtime/consume.ts';
+import { inTransaction } from '#runtime/consume.ts';
 import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
@@ -124,7 +125,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
     try {
       await complete(pool, store, one);
     } catch (error) {
-      if (isTransient(error)) throw error;
+      if (isInfrastructureFault(error)) throw error;
       // A store that was put back to an earlier day has no such stream. Nobody waits for it any more.
       if (!(error instanceof Rejection)) {
         logger.error({ err: error, refreshId }, 'a refresh could not be completed');

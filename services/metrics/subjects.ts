@@ -4,6 +4,7 @@ import { useOf } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
 /** How a post went out: what its network can tell of it follows from that. Of a thread it is its head that is asked for. */
@@ -17,9 +18,10 @@ const kindOf = (state: MediaState): MediaKind =>
 
 export const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => {
   const { state } = await store.load(target, targetId);
-  if (state.status === 'none') throw new Error(`target ${targetId} has no stream`);
+  if (state.status === 'none') throw new BrokenInvariant(`target ${targetId} has no stream`);
   const { state: its } = await store.load(post, state.postId, state.postRevision);
-  if (its.status !== 'live') throw new Error(`post ${state.postId} has no plan at revision ${state.postRevision}`);
+  if (its.status !== 'live')
+    throw new BrokenInvariant(`post ${state.postId} has no plan at revision ${state.postRevision}`);
   const { parts, overrides } = contentFor(its.body, state.platform);
   const kinds = await Promise.all(parts[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
   const hasVideo = kinds.some((kind) => kind === 'video' || kind === 'gif');

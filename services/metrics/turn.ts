@@ -8,10 +8,10 @@ import type {
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
-import { isTransient } from '#runtime/consume.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
@@ -121,7 +121,7 @@ const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: Turn
       await rows.learn(job.id, use, hasVideo);
       known.push({ ...job, use, hasVideo });
     } catch (error) {
-      if (isTransient(error)) throw error;
+      if (isInfrastructureFault(error)) throw error;
       // It is asked for as what most posts are; what a network does not tell then stays absent.
       logger.error({ err: error, targetId: job.id }, 'how a post went out could not be read');
       known.push({ ...job, use: 'feed' });
@@ -245,7 +245,7 @@ class Ended {
         this.tried.push({ ...this.#standing(job), dueAt, told: true, goneAt: seen.goneAt });
       }
     } catch (error) {
-      if (isTransient(error) || error instanceof LeaseLost) throw error;
+      if (isInfrastructureFault(error) || error instanceof LeaseLost) throw error;
       // One that cannot be recorded does not keep its account's others from it.
       logger.error({ err: error, id: job.id }, 'what a network told could not be recorded');
       this.#again(job);

@@ -1,8 +1,9 @@
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
+import { watchConsumers } from '#runtime/lane-health.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -25,11 +26,7 @@ await runProcess({
     const time = { clock, now: clock.now };
     const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger, ...time };
     const outcomes = startOutcomes(deps, signal);
-    readiness.add('outcomes', async () => {
-      const stopped = stoppedLanes(outcomes.consumers);
-      if (stopped.length > 0) throw new Error(stopped.join('; '));
-      return null;
-    });
+    watchConsumers({ registry, readiness }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;
   },

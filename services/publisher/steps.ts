@@ -1,5 +1,6 @@
 import type { Json, PublishSteps } from '#contracts/ports/platform.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { wellFormedJson, wellFormedText } from '#runtime/well-formed.ts';
 import type { Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
@@ -52,7 +53,7 @@ export class Steps implements PublishSteps {
 
   async checkpoint(step: string, data: Json): Promise<void> {
     this.#mayGoOn();
-    if (step === 'boundary') throw new Error('the boundary has its own method');
+    if (step === 'boundary') throw new BrokenInvariant('the boundary has its own method');
     const name = wellFormedText(step, 50);
     await this.#claim.record({
       ...this.#names(),

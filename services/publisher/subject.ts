@@ -8,6 +8,7 @@ import { post } from '#domain/post.ts';
 import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Assets, noPartFiles, type TargetFiles } from './media.ts';
@@ -105,7 +106,7 @@ export class Subjects {
   async #readContent(target: LiveTarget): Promise<Content> {
     const { state } = await this.#store.load(post, target.postId, target.postRevision);
     if (state.status !== 'live')
-      throw new Error(`post ${target.postId} has no plan at revision ${target.postRevision}`);
+      throw new BrokenInvariant(`post ${target.postId} has no plan at revision ${target.postRevision}`);
     const content = contentFor(state.body, target.platform);
     const bare = content.parts.every(({ mediaIds }) => mediaIds.length === 0);
     return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };

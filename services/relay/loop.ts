@@ -4,9 +4,11 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EventStore, EventStoreError } from '#contracts/ports/event-store.ts';
-import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { stopsLane } from '#runtime/faults.ts';
+import { restAfter } from '#runtime/rests.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
@@ -21,17 +23,21 @@ export interface RelayOptions {
   readonly partitions: number;
   /** Ends the relay after the batch under way. */
   readonly signal: AbortSignal;
-  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  readonly logger?: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Milliseconds a lease lasts without renewal. Default 15,000. */
   readonly leaseMs?: number;
   /** Most records of one send. Default 500. */
   readonly maxBatch?: number;
   /** Most milliseconds a record waits for company. Default 10. */
   readonly lingerMs?: number;
+  /** How long it rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
+  readonly restsMs?: readonly number[];
 }
 
 export interface RelayStatus {
-  readonly role: 'standby' | 'active';
+  readonly role: 'standby' | 'active' | 'stopped';
+  /** Why it stopped; null while it has not. It tries again after a rest. */
+  readonly reason: string | null;
   /** Commit position up to which the log has acknowledged everything; null before this instance was active. */
   readonly position: bigint | null;
   /** Records read and not sent yet. */
@@ -39,7 +45,7 @@ export interface RelayStatus {
 }
 
 export interface Relay {
-  /** Resolves after the signal; rejects with what no repetition can mend: an unsendable event, a refused access. */
+  /** Resolves after the signal. What a repetition at once cannot mend stops it for a rest, and never ends it. */
   readonly done: Promise<void>;
   status(): RelayStatus;
 }
@@ -53,11 +59,6 @@ const pauseMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.mi
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
 
-const hopeless = (error: unknown): boolean =>
-  error instanceof LogError
-    ? error.code !== 'unavailable'
-    : !(error instanceof EventStoreError) || error.code === 'access_denied';
-
 export const startRelay = (options: RelayOptions): Relay => {
   const { checkpoint, holder, signal, logger } = options;
   const leaseMs = options.leaseMs ?? 15_000;
@@ -66,6 +67,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   let role: RelayStatus['role'] = 'standby';
   let position: bigint | null = null;
   let queue: RelayQueue | null = null;
+  let reason: string | null = null;
 
   /** Renews until the lease is lost: told so, or not heard of for as long as it lasts. Own time is monotonic. */
   const keepLease = async (epoch: bigint, taken: number, stop: AbortSignal, lose: () => void): Promise<void> => {
@@ -108,7 +110,7 @@ export const startRelay = (options: RelayOptions): Relay => {
         if (records.length > 0) await options.writer.send(records);
         return true;
       } catch (error) {
-        if (hopeless(error)) throw error;
+        if (stopsLane(error)) throw error;
         logger?.warn({ err: error, failures }, 'the log does not take the batch; it is sent again');
         await pause(pauseMs(failures), stop);
       }
@@ -152,6 +154,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     queue = mine;
     position = after;
     role = 'active';
+    reason = null;
     const until = <T>(work: Promise<T>): Promise<T> => work.finally(() => over.abort());
     const works = [
       until(read(mine, after, stop)),
@@ -170,8 +173,10 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
 
   const run = async (): Promise<void> => {
+    let stops = 0;
     for (let failures = 0; !signal.aborted; ) {
       let leading = false;
+      const before = position;
       try {
         const taken = performance.now();
         const lease = await checkpoint.acquire(holder, leaseMs);
@@ -184,12 +189,21 @@ export const startRelay = (options: RelayOptions): Relay => {
         await lead(lease.epoch, lease.position, taken);
         failures = 0;
       } catch (error) {
-        if (leading && hopeless(error)) throw error;
-        logger?.warn({ err: error }, 'the relay begins again');
-        await pause(pauseMs(failures++), signal);
+        if (!leading || !stopsLane(error)) {
+          logger?.warn({ err: error }, 'the relay begins again');
+          await pause(pauseMs(failures++), signal);
+          continue;
+        }
+        stops = position === before ? stops + 1 : 1;
+        const restMs = restAfter(stops, options.restsMs);
+        logger?.error({ err: error, restMs }, 'the relay stopped: it tries again after a rest');
+        role = 'stopped';
+        reason = error instanceof Error ? error.message : String(error);
+        await pause(restMs, signal);
+        role = 'standby';
       }
     }
   };
 
-  return { done: run(), status: () => ({ role, position, waiting: queue?.waiting ?? 0 }) };
+  return { done: run(), status: () => ({ role, reason, position, waiting: queue?.waiting ?? 0 }) };
 };

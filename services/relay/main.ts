@@ -32,7 +32,8 @@ await runProcess({
     });
     readiness.add('store', async () => store.ping().then(() => null));
     readiness.add('relay', async () => {
-      const { role, position, waiting } = relay.status();
+      const { role, reason, position, waiting } = relay.status();
+      if (role === 'stopped') throw new Error(`stopped, and tried again after a rest: ${reason}`);
       return `${role} at ${position ?? 'the start'}, ${waiting} waiting`;
     });
     ready({ holder });

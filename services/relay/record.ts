@@ -1,9 +1,10 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 
 /** An event that cannot travel. It is never passed over: the relay stops at it and says so. */
-class UnsendableEvent extends Error {
+class UnsendableEvent extends BrokenInvariant {
   constructor(event: RecordedEvent, why: string, cause?: unknown) {
     super(`event ${event.id} of ${event.stream} at position ${event.position} ${why}`, { cause });
     this.name = 'UnsendableEvent';

@@ -2,9 +2,9 @@ import { openParts } from '#infra/parts.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { stoppedLanes } from '#runtime/consume.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
+import { watchConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { startReports } from './reports.ts';
@@ -31,11 +31,7 @@ await runProcess({
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     readiness.add('report files', async () => blobs.ping().then(() => null));
-    readiness.add('report consumers', async () => {
-      const stopped = stoppedLanes(consumers);
-      if (stopped.length > 0) throw new Error(stopped.join('; '));
-      return null;
-    });
+    watchConsumers({ registry, readiness }, 'report consumers', () => consumers);
     ready();
     await done;
   },

@@ -5,6 +5,7 @@ import { workspace } from '#domain/workspace.ts';
 import type { Bell } from '#runtime/bell.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { endOf } from './clients.ts';
 import { serviceContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
@@ -96,7 +97,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
 
 const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<string> => {
   const { state } = await store.load(workspace, workspaceId);
-  if (state.status === 'none') throw new Error(`there is no workspace ${workspaceId}`);
+  if (state.status === 'none') throw new BrokenInvariant(`there is no workspace ${workspaceId}`);
   return state.timezone;
 };
 

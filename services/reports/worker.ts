@@ -1,7 +1,7 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
 import type { Bell } from '#runtime/bell.ts';
-import { isTransient } from '#runtime/consume.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import type { ReportDeps } from './deps.ts';
 import { type Begun, type Job, Jobs } from './jobs.ts';
@@ -128,4 +128,4 @@ export class Worker {
 
 /** Faults of what is around the report: they go on being tried, and are not counted against it. */
 const isInnocent = (error: unknown): boolean =>
-  error instanceof BlobError ? error.code === 'unavailable' : isTransient(error);
+  error instanceof BlobError ? error.code === 'unavailable' : isInfrastructureFault(error);

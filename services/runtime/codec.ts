@@ -42,6 +42,9 @@ export class InvalidEvent extends Error {
   }
 }
 
+/** Of no type or version that this code knows: a newer process wrote it, and will be able to read it. */
+export class UnknownEvent extends InvalidEvent {}
+
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Stored bytes that are decoded before others get their turn. */
@@ -72,7 +75,7 @@ export class EventCodec {
 
   #definition(stream: string, type: string): EventDefinition {
     const definition = this.#catalogue[kindOf(stream)]?.[type];
-    if (definition === undefined) throw new InvalidEvent(stream, type, 'is not in the catalogue');
+    if (definition === undefined) throw new UnknownEvent(stream, type, 'is not in the catalogue');
     return definition;
   }
 
@@ -138,7 +141,7 @@ export class EventCodec {
     const { schema, version, upcasts } = this.#definition(stream, type);
     const metadata = this.#decodeMetadata(stream, type, stored.metadata);
     if (metadata.schemaVersion > version) {
-      throw new InvalidEvent(stream, type, `has version ${metadata.schemaVersion}, we know up to ${version}`);
+      throw new UnknownEvent(stream, type, `has version ${metadata.schemaVersion}, we know up to ${version}`);
     }
     let data = parse(stream, type, stored.data);
     const members = personalMembers(schema);

@@ -1,19 +1,13 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import { DatabaseError, type Pool, type PoolClient } from 'pg';
-import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
-import {
-  type Lane,
-  type LaneBatch,
-  type LanePosition,
-  type Log,
-  LogError,
-  type LogRecord,
-} from '#contracts/ports/log.ts';
+import type { Pool, PoolClient } from 'pg';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Lane, LaneBatch, LanePosition, Log, LogRecord, LogSubscription } from '#contracts/ports/log.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from './codec.ts';
-import { Unavailable } from './domain-store.ts';
 import { faultPoint } from './fault-point.ts';
+import { stopsLane } from './faults.ts';
 import { withMigrationLock } from './migrate.ts';
+import { restAfter } from './rests.ts';
 import type { Logger } from './telemetry.ts';
 
 /**
@@ -22,7 +16,7 @@ import type { Logger } from './telemetry.ts';
  */
 
 /**
- * What to do about an event that cannot be applied. `stop`: the lane rests until the next start. `park`: it is set
+ * What to do about an event that cannot be applied. `stop`: the lane rests, then tries again. `park`: it is set
  * aside with all later events of its stream, whose order would be broken. `skip`: it is left out. `retry`: again soon.
  */
 export interface Verdict {
@@ -67,6 +61,8 @@ export interface LaneStatus {
   readonly reason: string | null;
   /** Commit position of the last record applied. */
   readonly position: bigint | null;
+  /** Of a stopped lane: how long it still rests before it tries again, milliseconds. Null while it does not rest. */
+  readonly restsMs: number | null;
 }
 
 /** @typeParam E what `shape` makes of an event */
@@ -91,7 +87,7 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
    * objects. Pure. Needed where `E` is not the event itself.
    */
   readonly shape?: (event: DecodedEvent) => E;
-  /** Effects of these events, on `tx` alone. A verdict rolls them back. Throwing: transient = again, else stop. */
+  /** Effects of these events, on `tx` alone. A verdict rolls them back. Throws: see `stopsLane`. */
   apply(tx: PoolClient, events: readonly E[]): Promise<Verdict | Applied | null>;
   /**
    * The same where one statement can do it, position included (`ops.consume_move`): it saves the round trips of a
@@ -112,6 +108,8 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly metrics?: ConsumeMetrics;
   readonly maxBatch?: number;
+  /** How long a lane rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
+  readonly restsMs?: readonly number[];
   /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
   readonly spacingMs?: number | (() => number);
 }
@@ -172,23 +170,6 @@ export const migrate = async (pool: Pool): Promise<void> =>
 /** Bumps the epoch of a group's lanes: whoever holds them writes nothing more. */
 export const fence = async (tx: PoolClient, group: string): Promise<void> => {
   await tx.query('update ops.consumer_positions set epoch = epoch + 1 where consumer_group = $1', [group]);
-};
-
-/** Connection lost, server stopping, deadlock, store or log away: the same again can succeed. */
-export const isTransient = (error: unknown): boolean => {
-  if (error instanceof Unavailable) return true;
-  if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
-  if (error instanceof LogError) return error.code === 'unavailable';
-  if (error instanceof DatabaseError) {
-    return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
-  }
-  // A TypeError and its like are faults of ours, whatever their words.
-  if (!(error instanceof Error) || error.name !== 'Error') return false;
-  const code = 'code' in error ? String(error.code) : '';
-  return (
-    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_)/.test(code) ||
-    /connection|timeout exceeded/i.test(error.message)
-  );
 };
 
 /**
@@ -274,6 +255,10 @@ interface Held<E> {
   parks: boolean;
   state: LaneStatus['state'];
   reason: string | null;
+  /** Stops since it last got on. */
+  stops: number;
+  /** While it is stopped: when it tries again. `over`: its time has come, and the log was asked for the lane anew. */
+  rest: { readonly timer: NodeJS.Timeout; readonly until: number; over: boolean } | null;
 }
 
 class Member<E extends Shaped> implements Consumer {
@@ -283,6 +268,7 @@ class Member<E extends Shaped> implements Consumer {
   readonly #kinds: ReadonlySet<string> | null;
   readonly #types: ReadonlySet<string> | null;
   readonly #held = new Map<Lane, Held<E>>();
+  readonly #subscription: LogSubscription;
 
   constructor(options: ConsumeOptions<E>) {
     this.#options = options;
@@ -290,7 +276,7 @@ class Member<E extends Shaped> implements Consumer {
     this.#kinds = options.kinds === undefined ? null : new Set(options.kinds);
     this.#types = options.types === undefined ? null : new Set(options.types);
     const { store } = options;
-    const subscription = options.log.subscribe({
+    this.#subscription = options.log.subscribe({
       group: options.group,
       topics: options.topics,
       signal: options.signal,
@@ -306,14 +292,20 @@ class Member<E extends Shaped> implements Consumer {
             }),
       },
     });
-    this.done = subscription.done.catch((error: unknown) => {
+    this.done = this.#subscription.done.catch((error: unknown) => {
       if (!options.signal.aborted) throw error;
     });
     this.done.catch(() => undefined);
   }
 
   status(): ReadonlyMap<Lane, LaneStatus> {
-    return new Map([...this.#held].map(([lane, { state, reason, position }]) => [lane, { state, reason, position }]));
+    const now = performance.now();
+    return new Map(
+      [...this.#held].map(([lane, { state, reason, position, rest }]) => {
+        const restsMs = state === 'stopped' && rest !== null ? Math.max(0, rest.until - now) : null;
+        return [lane, { state, reason, position, restsMs }];
+      }),
+    );
   }
 
   async #assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]> {
@@ -328,12 +320,19 @@ class Member<E extends Shaped> implements Consumer {
       );
       return result.rows;
     });
-    for (const lane of this.#held.keys()) if (!lanes.includes(lane)) this.#held.delete(lane);
+    const kept = new Set([...lanes, ...this.#subscription.lanes()]);
+    for (const [lane, { rest }] of this.#held) {
+      if (kept.has(lane)) continue;
+      clearTimeout(rest?.timer);
+      this.#held.delete(lane);
+    }
     for (const row of rows) {
       const before = this.#held.get(row.lane);
       const { position } = asPosition(row);
+      const same = before?.position === position;
       // A lane that rests here goes on resting, unless somebody got past the event: it would stop at the same one.
-      const rests = before?.state === 'stopped' && before.position === position;
+      const rests = same && before.state === 'stopped' && before.rest?.over === false;
+      if (!rests) clearTimeout(before?.rest?.timer);
       this.#held.set(row.lane, {
         epoch: row.epoch,
         ahead: new Map(),
@@ -342,6 +341,8 @@ class Member<E extends Shaped> implements Consumer {
         parks: row.parks,
         state: rests ? 'stopped' : 'running',
         reason: rests ? before.reason : null,
+        stops: same ? before.stops : 0,
+        rest: rests ? before.rest : null,
       });
     }
     return rows.map(asPosition);
@@ -395,6 +396,19 @@ class Member<E extends Shaped> implements Consumer {
     return this.#options.wants?.(record, batch) ?? true;
   }
 
+  /** The lane does nothing until its rest is over; then it is read anew from where it got to. */
+  #stop(lane: Lane, held: Held<E>, reason: string): void {
+    const { restsMs, signal, metrics } = this.#options;
+    metrics?.bad(this.group, lane, 'stop');
+    const ms = restAfter(held.stops + 1, restsMs);
+    const rest = { until: performance.now() + ms, over: false, timer: setTimeout(() => again(), ms).unref() };
+    const again = (): void => {
+      rest.over = true;
+      if (!signal.aborted) this.#subscription.again(lane);
+    };
+    Object.assign(held, { state: 'stopped', reason, stops: held.stops + 1, rest });
+  }
+
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
   async #handle(
     lane: Lane,
@@ -404,19 +418,19 @@ class Member<E extends Shaped> implements Consumer {
     position: bigint | null,
     ready: ReadonlyMap<string, E> = new Map(),
   ): Promise<void> {
-    const { prepare, replay, metrics, logger, signal } = this.#options;
-    if (prepare !== undefined) await this.#insisting(held, prepare);
+    if (isStopped(held) || !(await this.#prepared(lane, held))) return;
+    const { replay, metrics, signal } = this.#options;
     const known = held.position;
     const wanted = all.filter((one) => this.#wants(one, all));
     const records = replay === 'never' ? onward(wanted, known) : wanted;
-    if (all.length > 0 && wanted.length === 0 && held.state === 'running' && this.#options.relaxed !== true) {
+    if (all.length > 0 && wanted.length === 0 && this.#options.relaxed !== true) {
       this.#passOver(lane, held, nextOffset, position);
       return;
     }
     await this.#passed(held);
     const left = new Map<string, Verdict>();
     const began = performance.now();
-    for (let tries = 0; held.state !== 'stopped'; tries += 1) {
+    for (let tries = 0; !isStopped(held); tries += 1) {
       let applied = 0;
       const attempt = async (): Promise<Verdict | null> => {
         const asked = records.filter((one) => !left.has(one.id));
@@ -428,7 +442,7 @@ class Member<E extends Shaped> implements Consumer {
       try {
         const verdict = await this.#insisting(held, attempt);
         if (verdict === null) {
-          held.position = newest(known, position);
+          Object.assign(held, { position: newest(known, position), stops: 0 });
           metrics?.applied(this.group, lane, applied, performance.now() - began);
           return;
         }
@@ -436,11 +450,27 @@ class Member<E extends Shaped> implements Consumer {
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
         // Nobody judged it: a fault of ours, or of the database. The lane rests, so that it is seen, and nothing is lost.
-        const reason = error instanceof Error ? error.message : String(error);
-        Object.assign(held, { state: 'stopped', reason });
-        metrics?.bad(this.group, lane, 'stop');
-        logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
+        this.#stoppedBy(lane, held, error);
       }
+    }
+  }
+
+  #stoppedBy(lane: Lane, held: Held<E>, error: unknown): void {
+    this.#stop(lane, held, error instanceof Error ? error.message : String(error));
+    this.#options.logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
+  }
+
+  /** False when the lane stopped over it. */
+  async #prepared(lane: Lane, held: Held<E>): Promise<boolean> {
+    const { prepare, signal } = this.#options;
+    if (prepare === undefined) return true;
+    try {
+      await this.#insisting(held, prepare);
+      return true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#stoppedBy(lane, held, error);
+      return false;
     }
   }
 
@@ -499,7 +529,7 @@ class Member<E extends Shaped> implements Consumer {
       try {
         decoded.push(ready.get(one.id) ?? (await this.#shaped(one)));
       } catch (error) {
-        if (!(error instanceof Error) || isTransient(error)) throw error;
+        if (!(error instanceof Error) || !stopsLane(error)) throw error;
         return { action: invalid?.(one, error) ?? 'stop', eventId: one.id, reason: error.message };
       }
     }
@@ -516,7 +546,7 @@ class Member<E extends Shaped> implements Consumer {
   ): Promise<void> {
     const { logger, metrics, signal } = this.#options;
     const { action, eventId, reason } = verdict;
-    metrics?.bad(this.group, lane, action);
+    if (action !== 'stop') metrics?.bad(this.group, lane, action);
     const record = records.find((one) => one.id === eventId);
     const where = { group: this.group, lane, eventId, stream: record?.stream, type: record?.type, reason };
     if (action === 'retry') {
@@ -524,7 +554,7 @@ class Member<E extends Shaped> implements Consumer {
       await delay(backoffMs(tries), undefined, { signal });
       held.state = 'running';
     } else if (action === 'stop' || record === undefined) {
-      Object.assign(held, { state: 'stopped', reason });
+      this.#stop(lane, held, reason);
       logger.error(where, 'lane stopped at an event that cannot be applied');
     } else {
       left.set(eventId, verdict);
@@ -706,7 +736,8 @@ class Member<E extends Shaped> implements Consumer {
         return result;
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
-        if (!isTransient(error)) throw error;
+        // Without its positions a member can do nothing but ask again.
+        if (held !== null && stopsLane(error)) throw error;
         const reason = error instanceof Error ? error.message : String(error);
         if (held !== null) Object.assign(held, { state: 'retrying', reason });
         if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
@@ -715,6 +746,9 @@ class Member<E extends Shaped> implements Consumer {
     }
   }
 }
+
+/** Asked anew each time: what is awaited in between may stop it. */
+const isStopped = ({ state }: Pick<LaneStatus, 'state'>): boolean => state === 'stopped';
 
 const asStored = ({ stream, id, type, revision, position, value, metadata }: LogRecord): StoredBytes => ({
   stream,
@@ -735,11 +769,15 @@ const text = new TextDecoder();
 const partitionKeyOf = (event: RecordedEvent): string =>
   (JSON.parse(text.decode(event.metadata)) as { partitionKey: string }).partitionKey;
 
+/** What a stopped lane waits for, as a person reads it. */
+export const restingOf = (restsMs: number | null): string =>
+  restsMs === null ? '' : ` (stopped; tries again in ${Math.ceil(restsMs / 1_000)} s)`;
+
 /** For /readyz: the lanes that do not run as they should, and why. */
 export const stoppedLanes = (consumers: readonly Consumer[]): readonly string[] =>
   consumers.flatMap((one) =>
-    [...one.status()].flatMap(([lane, { state, reason }]) =>
-      state === 'running' ? [] : [`${one.group} ${lane}: ${reason}`],
+    [...one.status()].flatMap(([lane, { state, reason, restsMs }]) =>
+      state === 'running' ? [] : [`${one.group} ${lane}: ${reason}${restingOf(restsMs)}`],
     ),
   );
 

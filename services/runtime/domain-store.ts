@@ -12,6 +12,7 @@ import { causedIdOf } from '#domain/ids.ts';
 import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
+import { BrokenInvariant } from './invariant.ts';
 import { isLong, LongStreams } from './long-streams.ts';
 
 /** Streams as deciders see them: load and fold, append what was decided. */
@@ -82,7 +83,7 @@ export const foldEvents = <State, Command, Event extends { readonly type: string
  * A target's key is its post, which the stream's name does not tell: its writers say it.
  */
 export const partitionKeyOf = (kind: string, id: string): string => {
-  if (kind === 'target') throw new Error('a target is ordered by its post: pass partitionKey');
+  if (kind === 'target') throw new BrokenInvariant('a target is ordered by its post: pass partitionKey');
   return kind === 'post' ? id : `${kind}-${id}`;
 };
 

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { TSchema } from 'typebox';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { DataKeys } from './data-keys.ts';
+import { BrokenInvariant } from './invariant.ts';
 
 /**
  * Personal members are encrypted at the store's edge with the data key of the event's client. In the stored JSON such a
@@ -29,7 +31,8 @@ export const personalMembers = (schema: TSchema): readonly string[] => {
 type Data = Record<string, unknown>;
 
 const clientOf = (data: Data): string => {
-  if (typeof data.clientId !== 'string') throw new Error('an event with personal members must name its clientId');
+  if (typeof data.clientId !== 'string')
+    throw new BrokenInvariant('an event with personal members must name its clientId');
   return data.clientId;
 };
 
@@ -61,6 +64,17 @@ export const sealPersonal = async (
   return sealed;
 };
 
+/** @throws MissingKey: the client's key is another one than when this was sealed. */
+const unsealed = (key: Buffer, bytes: Buffer, aad: Buffer): string => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(aad);
+    decipher.setAuthTag(bytes.subarray(12, 28));
+    return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+  } catch (cause) {
+    throw new MissingKey('the data key of its client does not authenticate a personal member', { cause });
+  }
+};
+
 export const openPersonal = async (
   keys: DataKeys,
   stream: string,
@@ -78,10 +92,7 @@ export const openPersonal = async (
       opened[member] = null;
       continue;
     }
-    const bytes = Buffer.from(value.$sealed, 'base64');
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(place(stream, type, member));
-    decipher.setAuthTag(bytes.subarray(12, 28));
-    opened[member] = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+    opened[member] = unsealed(key, Buffer.from(value.$sealed, 'base64'), place(stream, type, member));
   }
   return opened;
 };

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 
 /**
  * The secret keys of the installation, newest first, and what is derived from them. Nothing derived is ever stored:
@@ -50,7 +51,7 @@ export class Secrets {
     const known = this.#derived.get(name);
     if (known !== undefined) return known;
     const key = this.#keys.get(version);
-    if (key === undefined) throw new Error(`SECRET_KEY lacks version ${version}, which is still in use`);
+    if (key === undefined) throw new MissingKey(`SECRET_KEY lacks version ${version}, which is still in use`);
     const derived = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `postline/${purpose}`, 32));
     this.#derived.set(name, derived);
     return derived;

@@ -3,11 +3,12 @@ import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions, stoppedLanes } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
+import { watchConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { keyVersionsInUse } from './endpoints.ts';
@@ -60,11 +61,7 @@ await runProcess({
     );
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
-    readiness.add('dispatcher', async () => {
-      const stopped = stoppedLanes([dispatcher.consumer]);
-      if (stopped.length > 0) throw new Error(stopped.join('; '));
-      return null;
-    });
+    watchConsumers({ registry, readiness }, 'dispatcher', () => [dispatcher.consumer]);
     ready();
     // What the dispatcher hands over while it ends is still sent.
     const over = new AbortController();

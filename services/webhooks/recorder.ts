@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { inTransaction, isTransient } from '#runtime/consume.ts';
+import { inTransaction } from '#runtime/consume.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import { plainArray } from '#runtime/plain-array.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { BarrierRow } from './endpoints.ts';
@@ -101,7 +102,7 @@ export class Recorder {
       } catch (error) {
         logger.warn({ err: error, deliveries: batch.length }, 'results could not be recorded; trying again');
         // What is refused again and again would be sent again and again: the bodies are the part that is not ours.
-        if (!isTransient(error)) withBodies = false;
+        if (!isInfrastructureFault(error)) withBodies = false;
         await new Promise((resolve) => setTimeout(resolve, Math.min(2_000, 50 * 2 ** Math.min(failures, 6))));
       }
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
-import { isTransient } from '#runtime/consume.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Subject } from './desk.ts';
@@ -103,7 +103,7 @@ export const insist = async <T>(ask: () => Promise<T>): Promise<T> => {
     } catch (error) {
       // What the sandbox says of its own database stands behind its words.
       const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-      if (!isTransient(cause) || performance.now() > until) throw error;
+      if (!isInfrastructureFault(cause) || performance.now() > until) throw error;
     }
   }
 };

@@ -1,5 +1,7 @@
 /** The write side over the in-memory store: streams, keys and a context, for tests that look at one part of it. */
+
 import { randomBytes, randomUUID } from 'node:crypto';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { AppendResult, EventToAppend, ExpectedRevision } from '#contracts/ports/event-store.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/codec.ts';
@@ -22,7 +24,7 @@ export class MemoryDataKeys implements DataKeys {
 
   async forReading(clientId: string): Promise<Buffer | null> {
     const known = this.#keys.get(clientId);
-    if (known === undefined) throw new Error(`there is no data key of client ${clientId}`);
+    if (known === undefined) throw new MissingKey(`there is no data key of client ${clientId}`);
     return known;
   }
 

@@ -5,6 +5,11 @@ import type { Lane, LanePosition, Log, SubscribeOptions } from '#contracts/ports
 export class HandLog implements Log {
   readonly partitions = 4;
   #subscribed: SubscribeOptions | undefined;
+  /** Lanes that the consumer wants to read anew. */
+  readonly #again: Lane[] = [];
+  get again(): readonly Lane[] {
+    return this.#again;
+  }
   get handlers(): SubscribeOptions['handlers'] {
     assert.ok(this.#subscribed !== undefined);
     return this.#subscribed.handlers;
@@ -12,7 +17,7 @@ export class HandLog implements Log {
   subscribe(options: SubscribeOptions) {
     this.#subscribed = options;
     const done = new Promise<void>((resolve) => options.signal.addEventListener('abort', () => resolve()));
-    return { done, lanes: () => [] };
+    return { done, lanes: () => [], again: (lane: Lane) => void this.#again.push(lane) };
   }
   laneOf(topic: string, partition: number): Lane {
     return `${topic}-${partition}`;

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { Projector } from '#projections/apply.ts';
 import { type Projection, projections } from '#projections/index.ts';
 import { type Model, type Row, rowOf } from '#projections/model.ts';
@@ -30,7 +31,7 @@ export class TestKeys implements DataKeys {
 
   async forReading(clientId: string): Promise<Buffer | null> {
     const key = this.#keys.get(clientId);
-    if (key === undefined) throw new Error(`no data key of client ${clientId}`);
+    if (key === undefined) throw new MissingKey(`no data key of client ${clientId}`);
     return key;
   }
 

@@ -1,6 +1,7 @@
 import { type MediaCommand, media } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/domain-store.ts';
 import { birth } from '#runtime/idempotency.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
 import { away } from '../media/blobs.ts';
 import { fileNameOf, requireLiveClient, requireTakenType } from '../media/checks.ts';
@@ -57,7 +58,7 @@ export const presignMedia = operation({
     });
     const { id, replayed } = born;
     const asset = born.state.status === 'offered' ? born.state.offer : null;
-    if (asset === null) throw new Error('what was offered is not offered');
+    if (asset === null) throw new BrokenInvariant('what was offered is not offered');
     const { key, contentType, bytes } = asset;
     const upload = { object: 'media_upload', assetId: id, key };
     // An address for what was registered would let a file be changed that has been looked at.

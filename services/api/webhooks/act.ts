@@ -4,6 +4,7 @@ import type { DecodedEvent } from '#runtime/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/domain-store.ts';
 import { type Executed, execute } from '#runtime/execute.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import { requireRoom } from '#runtime/stream-room.ts';
 import type { Call } from '../operation.ts';
 import { ownLive } from './endpoints.ts';
@@ -63,7 +64,7 @@ export const actOnWebhook = async <Decided>(
   });
   const events = await store.readStream(`webhook-${params.id}`, result.revision);
   const event = events.at(-1);
-  if (event === undefined) throw new Error('an endpoint that was acted on has no events');
+  if (event === undefined) throw new BrokenInvariant('an endpoint that was acted on has no events');
   store.note([event], positions);
   return { event, events, replayed };
 };

@@ -3,6 +3,7 @@ import type { WebhookState } from '#domain/webhook.ts';
 import { getReplays, type ReplayRow } from '#projections/webhooks/queries.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { Call } from '../operation.ts';
 import { isDispatched, lookMs, readDispatched } from './dispatched.ts';
@@ -73,7 +74,8 @@ export const canceledReplay = (
 ) => {
   const asked = requests(events).find((one) => replayIdOf(one) === replayId);
   const canceled = events.find((one) => one.type === 'WebhookReplayCanceled' && replayIdOf(one) === replayId);
-  if (asked === undefined || canceled === undefined) throw new Error('a replay that was canceled has no events');
+  if (asked === undefined || canceled === undefined)
+    throw new BrokenInvariant('a replay that was canceled has no events');
   const before = row ?? rowOfRequest(webhookId, asked);
   return renderReplay({ ...before, status: 'canceled', updated_at: canceled.metadata.occurredAt });
 };

@@ -41,7 +41,7 @@ suite('relay', (t) => {
     const request = randomUUID();
     const { position } = await store.append(`request-${request}`, 'none', [eventFor(request)]);
     await until(() => checkpoint.position === position);
-    assert.deepEqual(relay.status(), { role: 'active', position, waiting: 0 });
+    assert.deepEqual(relay.status(), { role: 'active', reason: null, position, waiting: 0 });
     await relay.stop();
     const [event] = await store.read(`post-${post}`);
     assert.ok(event);
@@ -138,20 +138,53 @@ suite('relay', (t) => {
     const relay = relayOver({ store, writer, checkpoint });
     await until(() => checkpoint.position === position);
     await store.append(`post-${randomUUID()}`, 'none', [{ ...eventFor('x'), metadata: Buffer.from('{}') }]);
-    await assert.rejects(relay.done, /names no partitionKey/);
+    await until(() => relay.status().role === 'stopped');
+    assert.match(relay.status().reason ?? '', /names no partitionKey/);
     assert.equal(checkpoint.position, position);
     assert.equal(writer.log.records.length, 1);
+    await relay.stop();
   });
 
-  t('a refusal of the log that no repetition mends ends it', async () => {
+  t('what no repetition at once mends stops it for a rest, longer each time, and it goes on by itself', async () => {
     const { store, writer, checkpoint } = parts();
     await fill(store, 1, 1);
+    let refusals = 0;
     writer.beforeSend = () => {
+      if (refusals < 3) refusals += 1;
+      else return;
       throw new LogError('partition_mismatch', 'asked for');
     };
-    const relay = relayOver({ store, writer, checkpoint });
-    await assert.rejects(relay.done, /asked for/);
-    assert.equal(checkpoint.position, null);
+    const rested: number[] = [];
+    const logger = {
+      info: () => undefined,
+      warn: () => undefined,
+      error: (fields: unknown) => void rested.push((fields as { restMs: number }).restMs),
+    } as unknown as RelayOptions['logger'];
+    const relay = relayOver({
+      store,
+      writer,
+      checkpoint,
+      restsMs: [5, 10],
+      ...(logger === undefined ? {} : { logger }),
+    });
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    assert.deepEqual(rested, [5, 10, 10]);
+    assert.equal(relay.status().role, 'active');
+    assert.equal(relay.status().reason, null);
+    await relay.stop();
+  });
+
+  t('a blip nobody thought of does not stop it: a name that does not resolve', async () => {
+    const { store, writer, checkpoint } = parts();
+    await fill(store, 1, 1);
+    let blips = 2;
+    writer.beforeSend = () => {
+      blips -= 1;
+      if (blips >= 0) throw Object.assign(new Error('getaddrinfo ENOTFOUND broker'), { code: 'ENOTFOUND' });
+    };
+    const relay = relayOver({ store, writer, checkpoint, restsMs: [3_600_000] });
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await relay.stop();
   });
 
   t('of two instances one sends; when it leaves the other goes on at once', async () => {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import {
@@ -10,10 +11,12 @@ import {
   type Consumer,
   consume,
   Fenced,
-  isTransient,
   NotMoved,
+  stoppedLanes,
   type Verdict,
 } from '#runtime/consume.ts';
+import { watchConsumers } from '#runtime/lane-health.ts';
+import { createRegistry, Readiness } from '#runtime/telemetry.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
 import { HandLog } from '#test/support/hand-log.ts';
@@ -394,6 +397,124 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await stored(one.group)).next, null);
   });
 
+  t(
+    'blips nobody thought of are waited out: a name, a host with two addresses, a server that is read-only',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      const refused = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      const blips: (() => unknown)[] = [
+        () => Object.assign(new Error('getaddrinfo ENOTFOUND db'), { code: 'ENOTFOUND' }),
+        () => new AggregateError([refused(), refused()]),
+      ];
+      let readOnly = true;
+      const one = start({
+        group,
+        apply: async (tx, events) => {
+          const blip = blips.shift();
+          if (blip !== undefined) throw blip();
+          if (!readOnly) return effectsOf(group)(tx, events);
+          readOnly = false;
+          await tx.query('set transaction_read_only = on');
+          return effectsOf(group)(tx, events);
+        },
+      });
+      await one.assigned();
+      await one.give(await records(client(2)));
+      assert.deepEqual(await seen(group), [0, 1, 2]);
+      assert.equal(readOnly, false);
+      assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+    },
+  );
+
+  t('a lane that stopped is read anew after its rest, later each time, and goes on once it can', async () => {
+    const group = `g-${randomUUID()}`;
+    const [list, other] = [await records(client(2)), await records(client(0))];
+    let broken = true;
+    const rests = [20, 60, 100];
+    const one = start({
+      group,
+      restsMs: rests,
+      apply: async (tx, events) => {
+        if (broken) throw new MissingKey('not yet');
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await one.assigned();
+    const status = () => one.consumer.status().get('w-0');
+    for (let times = 1; times <= 4; times += 1) {
+      await one.give(list, { nextOffset: 3n });
+      assert.equal(status()?.state, 'stopped');
+      const left = status()?.restsMs ?? -1;
+      const rest = rests[Math.min(times, rests.length) - 1] ?? 0;
+      assert.ok(left > 0 && left <= rest, `${left} of ${rest}`);
+      await one.give(other, { nextOffset: 4n });
+      await until('the lane is asked for', () => one.log.again.length === times);
+      const [from] = await one.assigned();
+      assert.equal(from?.nextOffset, null, 'from where it got to');
+      assert.equal(status()?.state, 'running');
+    }
+    broken = false;
+    await one.give([...list, ...other], { nextOffset: 4n });
+    assert.deepEqual(await seen(group), [0, 1, 2, 0]);
+    broken = true;
+    await one.give(await records(client(0)), { nextOffset: 5n });
+    assert.ok((status()?.restsMs ?? 99) <= 20, 'it got on in between: the first rest again');
+  });
+
+  t('a stopped lane of the embedded log goes on by itself, though nothing new comes', async () => {
+    const group = `g-${randomUUID()}`;
+    const stop = new AbortController();
+    let broken = true;
+    const { nextOffset } = (await world.log.ends(['workspace']))[0] ?? {};
+    const [placed] = await records(client(1));
+    assert.ok(placed !== undefined);
+    await world.pool.query(
+      'insert into ops.consumer_positions (consumer_group, lane, next_offset) values ($1, $2, $3::int8)',
+      [group, '*', String(nextOffset)],
+    );
+    const consumer = consume({
+      log: world.log,
+      pool: world.pool,
+      group,
+      topics: ['workspace'],
+      codec: world.codec,
+      restsMs: [900],
+      apply: async (tx, events) => {
+        if (broken) throw new MissingKey('no key yet');
+        return effectsOf(group)(tx, events);
+      },
+      signal: stop.signal,
+      logger: world.logger,
+    });
+    await until('it stops', () => stoppedLanes([consumer]).length > 0);
+    const [registry, readiness] = [createRegistry('test'), new Readiness()];
+    watchConsumers({ registry, readiness }, 'consumers', () => [consumer]);
+    const counted = async (): Promise<string> =>
+      (await registry.metrics()).match(/^consumer_lanes.*$/gm)?.join(' ') ?? '';
+    assert.match(await counted(), /state="stopped",thread="test"\} 1/);
+    const [check] = await readiness.ask();
+    assert.equal(check?.ok, false);
+    assert.match(check?.detail ?? '', /no key yet \(stopped; tries again in 1 s\)/);
+    broken = false;
+    await until('it goes on', async () => (await seen(group)).length === 2);
+    assert.deepEqual(stoppedLanes([consumer]), []);
+    assert.match(await counted(), /state="stopped",thread="test"\} 0/);
+    stop.abort();
+    await consumer.done;
+  });
+
+  t('prepare that fails for good stops the lane, and does not end the consumer', async () => {
+    const one = start({
+      prepare: async () => {
+        throw new TypeError('no');
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(0)));
+    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped');
+    assert.equal((await stored(one.group)).next, null);
+  });
+
   t('a connection that dies in the middle is waited out', async () => {
     let killed = false;
     const group = `g-${randomUUID()}`;
@@ -412,7 +533,6 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(await records(client(2)));
     assert.deepEqual(await seen(group), [0, 1, 2]);
     assert.equal(one.consumer.status().get('w-0')?.state, 'running');
-    assert.equal(isTransient(new TypeError('x')), false);
   });
 
   t('wants: what it does not want is passed over undecoded, as of what prepare found out', async () => {

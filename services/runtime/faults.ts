@@ -1,0 +1,67 @@
+import { DatabaseError } from 'pg';
+import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { LogError } from '#contracts/ports/log.ts';
+import { Rejection } from '#domain/decider.ts';
+import { InvalidEvent, UnknownEvent } from './codec.ts';
+import { Unavailable } from './domain-store.ts';
+import { BrokenInvariant } from './invariant.ts';
+
+/**
+ * What an error says about the next try. Two questions, and two lists on purpose: a lane asks whether to stop, and must
+ * not stop at a blip nobody thought of; a worker asks whom to blame, and must not excuse a job for a fault it made.
+ */
+
+/** Connection lost, server stopping, deadlock, store or log away: a part failed, and no job is to blame. */
+export const isInfrastructureFault = (error: unknown): boolean => {
+  if (error instanceof Unavailable) return true;
+  if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
+  if (error instanceof LogError) return error.code === 'unavailable';
+  if (error instanceof DatabaseError) {
+    return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
+  }
+  // A TypeError and its like are faults of ours, whatever their words.
+  if (!(error instanceof Error) || error.name !== 'Error') return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return (
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_)/.test(code) ||
+    /connection|timeout exceeded/i.test(error.message)
+  );
+};
+
+const ownFaults = [InvalidEvent, Rejection, TypeError, RangeError, ReferenceError, BrokenInvariant, MissingKey];
+const mayPass = ['unavailable', 'outcome_unknown', 'wrong_expected_revision'];
+/** Wrong data, violated constraints, refused access, unknown tables: the same statement fails the same way again. */
+const permanentStates = /^(22|23|28|42)/;
+
+/**
+ * Whether a lane or the relay stops: trying the same again at once cannot help. All that is not listed may pass, as a
+ * name that does not resolve or a server that is read-only for a moment: a lane stopped by a blip stands for minutes.
+ */
+export const stopsLane = (error: unknown): boolean => {
+  if (error instanceof EventStoreError) return !mayPass.includes(error.code);
+  if (error instanceof LogError) return error.code === 'fatal' || error.code === 'partition_mismatch';
+  if (error instanceof DatabaseError) return permanentStates.test(error.code ?? '');
+  return ownFaults.some((kind) => error instanceof kind);
+};
+
+/** Refused access, and a table, column or function that is not there. */
+const installationStates = /^(28|42501|42P01|42703|42883|3F000)/;
+
+/**
+ * Of what stops a lane: whether the installation is at fault and no event. An event of a later version waits for the
+ * process that knows it, one with a missing key for its key: parked, a rolling upgrade would set aside half of its log.
+ */
+export const isInstallationFault = (error: unknown): boolean =>
+  error instanceof MissingKey ||
+  error instanceof UnknownEvent ||
+  error instanceof LogError ||
+  (error instanceof EventStoreError && error.code === 'access_denied') ||
+  (error instanceof DatabaseError && installationStates.test(error.code ?? ''));
+
+const timedOut = (error: Error): boolean =>
+  (error instanceof DatabaseError && error.code === '57014') || error.message === 'Query read timeout';
+
+/** A statement took longer than it may: the database is slow, or the statement is more than it can do. */
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (timedOut(error) || isTimeout(error.cause));
