@@ -136,7 +136,7 @@ export class KafkaSubscription implements LogSubscription {
     }, 1000);
     // A lane that was overrun and gets no new records shows no jump.
     const overrun = setInterval(async () => {
-      if (await this.#overrun(this.lanes())) this.#endSession(null);
+      if ((await this.#overrun(this.lanes())) === true) this.#endSession(null);
     }, overrunCheckMs);
     const start = async (): Promise<void> => {
       await consumer.connect();
@@ -252,9 +252,12 @@ export class KafkaSubscription implements LogSubscription {
     const held = this.#held.get(lane);
     if (held === undefined) return;
     // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is looked for here. The next
-    // session finds the lane out of range and reads the store.
+    // session finds the lane out of range and reads the store. A jump ahead is never applied; one back repeats records,
+    // unless the log began anew, and what the log has must be known to tell.
     const fetchedAt = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset);
-    if (fetchedAt !== held.next && (await this.#overrun([lane]))) return this.#endSession(null);
+    if (fetchedAt > held.next || (fetchedAt < held.next && (await this.#overrun([lane])) !== false)) {
+      return this.#endSession(null);
+    }
     const most = this.#options.maxBatch ?? 500;
     for (let i = 0; i < batch.messages.length; i += most) {
       if (!isRunning() || isStale() || generation !== this.#generation || this.#options.signal.aborted) return;
@@ -295,12 +298,13 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  /** Whether the log no longer has, or never had, what one of these lanes reads next. */
-  async #overrun(lanes: readonly Lane[]): Promise<boolean> {
+  /** Whether the log no longer has, or never had, what one of these lanes reads next. Null: it does not say. */
+  async #overrun(lanes: readonly Lane[]): Promise<boolean | null> {
     const bounds = await this.#connection.bounds(this.#options.topics).catch(() => null);
+    if (bounds === null) return null;
     return lanes.some((lane) => {
       const held = this.#held.get(lane);
-      const bound = bounds?.get(lane);
+      const bound = bounds.get(lane);
       return held !== undefined && bound !== undefined && (held.next < bound.first || held.next > bound.end);
     });
   }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { logSuite } from '#contracts/ports/log.suite.ts';
-import { LogError, type LogRecord } from '#contracts/ports/log.ts';
+import { type LanePosition, LogError, type LogRecord } from '#contracts/ports/log.ts';
+import { connect } from '#infra/kafka/client.ts';
 import { openKafkaLog } from '#infra/kafka/log.ts';
+import { KafkaSubscription } from '#infra/kafka/subscription.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { kafkaMissing } from '#test/support/kafka.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -23,6 +25,13 @@ const record = ({ revision, value }: { revision: bigint; value: Buffer }): LogRe
   value,
   metadata: Buffer.from('{}'),
 });
+
+const eventually = async (what: string, holds: () => boolean): Promise<void> => {
+  for (const end = performance.now() + 30_000; !holds(); ) {
+    assert.ok(performance.now() < end, `not within 30 s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
 
 const missing = await kafkaMissing({ private: true });
 
@@ -67,6 +76,79 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     await writer.send(Array.from({ length: 8 }, (_, i) => record({ revision: BigInt(i), value })));
     assert.equal((await log.ends(['posts'])).find(({ lane }) => lane === 'posts-5')?.nextOffset, 8n);
     await Promise.all([log.close(), writer.close()]);
+  });
+
+  t('applies nothing after a jump while the broker does not say what it has', async () => {
+    const options = own();
+    const connection = await connect(options);
+    const writer = await openKafkaLogWriter(options);
+    let silent = false;
+    const stop = new AbortController();
+    const { promise: go, resolve: release } = Promise.withResolvers<void>();
+    const applied: bigint[] = [];
+    const overrun: LanePosition[] = [];
+    let asked = 0;
+    let handling = false;
+    let stored: LanePosition = { lane: 'posts-5', nextOffset: null, position: null };
+    const bounds: typeof connection.bounds = async (topics) => {
+      asked += 1;
+      if (silent) throw new LogError('unavailable', 'asked for');
+      return connection.bounds(topics);
+    };
+    const subscription = new KafkaSubscription(
+      { ...connection, bounds },
+      {
+        group: 'jumping',
+        topics: ['posts'],
+        signal: stop.signal,
+        handlers: {
+          assigned: async (lanes) =>
+            lanes.map((lane) => (lane === stored.lane ? stored : { lane, nextOffset: null, position: null })),
+          batch: async ({ records, nextOffset, position }) => {
+            handling = true;
+            await go;
+            applied.push(...records.map(({ revision }) => revision));
+            stored = { lane: stored.lane, nextOffset, position };
+          },
+          outOfRange: async (lane, from, first) => {
+            overrun.push(from);
+            stored = { lane, nextOffset: first, position: from.position };
+            return stored;
+          },
+        },
+      },
+    );
+    try {
+      const ten = (from: number) =>
+        Array.from({ length: 10 }, (_, i) => record({ revision: BigInt(from + i), value: Buffer.from('{}') }));
+      await writer.send(ten(0));
+      await eventually('the first batch waits in its handler', () => handling);
+      await writer.send(ten(10));
+      await connection.admin((admin) =>
+        admin.deleteTopicRecords({
+          topic: connection.topicName('posts'),
+          partitions: [{ partition: 5, offset: '20' }],
+        }),
+      );
+      await writer.send(ten(20));
+      silent = true;
+      const before = asked;
+      release();
+      await eventually('it asks what the log has, twice', () => asked > before + 1);
+      assert.deepEqual(
+        applied.filter((revision) => revision >= 20n),
+        [],
+        'the store comes first',
+      );
+      silent = false;
+      await eventually('it goes on', () => applied.includes(29n));
+      assert.ok(overrun.length > 0, 'the store was read');
+    } finally {
+      stop.abort();
+      await subscription.done;
+      await writer.close();
+      await connection.close();
+    }
   });
 
   t('refuses a second send while one is under way', async () => {
