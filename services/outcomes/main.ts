@@ -7,6 +7,7 @@ import { watchConsumers } from '#runtime/lane-health.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
 
 await runProcess({
@@ -25,7 +26,7 @@ await runProcess({
     onClose(() => clock.close());
     const time = { clock, now: clock.now };
     const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger, ...time };
-    const outcomes = startOutcomes(deps, signal);
+    const outcomes = startOutcomes({ ...deps, onFailure: sweepMetrics(registry, parts.pool) }, signal);
     watchConsumers({ registry, readiness }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;

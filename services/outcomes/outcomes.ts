@@ -10,7 +10,7 @@ import { together } from '#runtime/lifecycle.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
 import { newsTypes, tellPosts } from './news.ts';
-import { runSweeper } from './sweeper.ts';
+import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * What follows from facts without anybody asking: targets' outcomes in their posts, the end of an archived client's
@@ -33,6 +33,8 @@ export interface OutcomesDeps {
   readonly now?: () => number;
   /** Where it is at fault nothing is claimed. Default: it never is. */
   readonly clock?: Pick<Clock, 'fault'>;
+  /** Told of what a sweep could not finish. */
+  readonly onFailure?: SweeperDeps['onFailure'] & {};
 }
 
 export const outcomesGroup = 'outcomes';

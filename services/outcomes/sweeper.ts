@@ -4,9 +4,11 @@ import { post } from '#domain/post.ts';
 import type { Clock } from '#runtime/database-clock.ts';
 import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 import { Leases } from '#runtime/leases.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { cleanUpArchived, lowest } from './archived.ts';
+import { Resting } from './resting.ts';
 
 /**
  * Finishes what somebody died over: plans and intents that are in a post's stream and not yet on its targets, and
@@ -38,29 +40,56 @@ export interface SweeperDeps {
   readonly logger: Logger;
   readonly now?: () => number;
   readonly clock?: Pick<Clock, 'fault'>;
+  /** What failed before and is passed over. Default: nothing is. */
+  readonly resting?: Resting;
+  readonly onFailure?: (kind: SweptKind) => void;
 }
 
-/** Applies once whatever is found now. Answers how many posts it looked at. */
+export type SweptKind = 'post' | 'client';
+
+/** Carries out what one post's stream says. False when there is no such stream. */
+const carryOut = async (store: DomainStore, id: string, now: () => number): Promise<boolean> => {
+  const loaded = await store.load(post, id);
+  const last = loaded.events.at(-1);
+  if (last === undefined) return false;
+  const context = {
+    workspaceId: last.metadata.workspaceId,
+    actor: { type: 'service', id: 'sweeper' } as const,
+    correlationId: last.metadata.$correlationId,
+    causationId: last.id,
+    commandId: uuidv7(),
+    now: new Date(now()).toISOString(),
+  };
+  await fanOut(store, id, context);
+  return true;
+};
+
+/**
+ * Applies once whatever is found now. Answers how many posts it looked at. A post or client that fails is counted, rests
+ * and is passed over, so that it holds up no other. @throws where a part of the installation is unavailable: then all
+ * that follows would fail the same way, and would rest for nothing
+ */
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
-  const { store, pool, logger, now = Date.now } = deps;
+  const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure } = deps;
   let looked = 0;
+  const alone = async (kind: SweptKind, id: string, work: () => Promise<void>): Promise<void> => {
+    if (resting.has(id)) return;
+    try {
+      await work();
+      resting.succeeded(id);
+    } catch (error) {
+      if (isInfrastructureFault(error) || signal.aborted) throw error;
+      onFailure?.(kind);
+      logger.error({ err: error, [kind]: id, restMs: resting.failed(id) }, 'the sweep passes over what failed');
+    }
+  };
   for (let after: readonly string[] | null = beforeAll; after !== null; ) {
     const { rows }: { rows: { id: string; updatedAt: string }[] } = await pool.query(behindSql, [...after]);
     for (const { id } of rows) {
       if (signal.aborted) return looked;
-      const loaded = await store.load(post, id);
-      const last = loaded.events.at(-1);
-      if (last === undefined) continue;
-      const context = {
-        workspaceId: last.metadata.workspaceId,
-        actor: { type: 'service', id: 'sweeper' } as const,
-        correlationId: last.metadata.$correlationId,
-        causationId: last.id,
-        commandId: uuidv7(),
-        now: new Date(now()).toISOString(),
-      };
-      await fanOut(store, id, context);
-      looked += 1;
+      await alone('post', id, async () => {
+        if (await carryOut(store, id, now)) looked += 1;
+      });
     }
     const seen = rows.at(-1);
     after = seen === undefined ? null : [seen.updatedAt, seen.id];
@@ -69,14 +98,15 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
   for (const { id, workspaceId } of rows) {
     if (signal.aborted) return looked;
     const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
-    await cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now);
+    await alone('client', id, () => cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now));
   }
   if (looked + rows.length > 0) logger.info({ posts: looked, clients: rows.length }, 'swept');
   return looked;
 };
 
 /** Sweeps at every interval while the signal lives; of several processes one does. */
-export const runSweeper = async (deps: SweeperDeps, signal: AbortSignal): Promise<void> => {
+export const runSweeper = async (given: SweeperDeps, signal: AbortSignal): Promise<void> => {
+  const deps = { resting: new Resting(), ...given };
   const { pool, config, logger, clock } = deps;
   const leases = new Leases({
     pool,

@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
+import { InvalidEvent } from '#runtime/codec.ts';
+import { Unavailable, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger, createRegistry } from '#runtime/telemetry.ts';
 import type { Failure } from '#schemas/target.ts';
+import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { tellPosts } from '#services/outcomes/news.ts';
-import { sweep } from '#services/outcomes/sweeper.ts';
+import { Resting } from '#services/outcomes/resting.ts';
+import { type SweptKind, sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -220,6 +223,65 @@ suite('outcomes', (t) => {
     await Promise.all([a.stop(), b.stop()]);
     const deps = { store: world.store, pool: world.pool, logger: createLogger('test', 'silent') };
     assert.equal(await sweep(deps, new AbortController().signal), 0);
+  });
+
+  t('one bad post holds up no other: it is counted, rests for longer each time, and is passed over', async () => {
+    const [bad, good] = [
+      await world.schedule(accounts, { dueAt: later(), fan: false }),
+      await world.schedule(accounts, { dueAt: later(), fan: false }),
+    ];
+    const behind = async () => {
+      const { rows } = await world.pool.query('select count(*)::int as n from read.posts where fan_out_behind');
+      return rows[0].n;
+    };
+    await eventually('both are seen to be behind', async () => (await behind()) === 2);
+    let loads = 0;
+    let sick: unknown = new InvalidEvent(`post-${bad.postId}`, 'PostScheduled', 'asked for');
+    const store: typeof world.store = Object.assign(Object.create(world.store), {
+      load: (...args: Parameters<typeof world.store.load>) => {
+        if (args[1] !== bad.postId) return world.store.load(...args);
+        loads += 1;
+        throw sick;
+      },
+      append: world.store.append.bind(world.store),
+      readStream: world.store.readStream.bind(world.store),
+    });
+    let now = 0;
+    const [failed, resting] = [[] as string[], new Resting(() => now)];
+    const registry = createRegistry('test');
+    const count = sweepMetrics(registry, world.pool);
+    const onFailure = (kind: SweptKind) => {
+      failed.push(kind);
+      count(kind);
+    };
+    const deps = { store, pool: world.pool, logger: createLogger('test', 'silent'), resting, onFailure };
+    const swept = () => sweep(deps, new AbortController().signal);
+    assert.equal(await swept(), 1, 'the good one, though the bad one is older');
+    await world.all(good.targetIds, 'pending');
+    const minutes = (n: number) => n * 60_000;
+    for (const [at, expected] of [
+      [1, 1],
+      [minutes(1) - 1, 1],
+      [minutes(1), 2],
+      [minutes(3) - 1, 2],
+      [minutes(3), 3],
+    ] as const) {
+      now = at;
+      await swept();
+      assert.equal(loads, expected, `after ${at} ms`);
+    }
+    assert.deepEqual(failed, ['post', 'post', 'post']);
+    await eventually('the row of the good one says so', async () => (await behind()) === 1);
+    const shown = await registry.metrics();
+    assert.match(shown, /^plans_behind\{thread="test"\} 1$/m);
+    assert.match(shown, /^plans_behind_oldest_seconds\{thread="test"\} [\d.]+$/m);
+    assert.match(shown, /^sweep_failures_total\{kind="post",thread="test"\} 3$/m);
+    now = minutes(60);
+    sick = new Unavailable('asked for');
+    await assert.rejects(swept(), Unavailable, 'a part that is away ends the sweep');
+    assert.equal(failed.length, 3, 'and is no fault of the post');
+    assert.equal(await sweep({ ...deps, store: world.store }, new AbortController().signal), 1);
+    await world.all(bad.targetIds, 'pending');
   });
 
   t('both of its consumers run', async () => {

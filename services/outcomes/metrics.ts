@@ -1,0 +1,36 @@
+import type { Pool } from 'pg';
+import { Counter, Gauge, type Registry } from '#runtime/metrics.ts';
+import type { SweptKind } from './sweeper.ts';
+
+/** Counted no further: more than a person needs to see that something is wrong. */
+const mostCounted = 10_000;
+const behindSql = `
+select count(*)::int as plans, extract(epoch from now() - min(updated_at))::float8 as age from (
+  select updated_at from read.posts where fan_out_behind order by updated_at limit ${mostCounted}) as behind`;
+
+/** @returns what a failure of the sweep is counted by */
+export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind) => void) => {
+  const registers = [registry];
+  const failures = new Counter({
+    name: 'sweep_failures_total',
+    help: 'posts and archived clients that a sweep could not finish; each rests, for longer every time',
+    labelNames: ['kind'],
+    registers,
+  });
+  const age = new Gauge({
+    name: 'plans_behind_oldest_seconds',
+    help: 'for how long the oldest of the plans left behind has been so; 0 when there is none',
+    registers,
+  });
+  new Gauge({
+    name: 'plans_behind',
+    help: `posts whose targets do not have what their plan says; no more than ${mostCounted} are counted`,
+    registers,
+    async collect() {
+      const found = await pool.query<{ plans: number; age: number | null }>(behindSql).catch(() => null);
+      this.set(found?.rows[0]?.plans ?? Number.NaN);
+      age.set(found === null ? Number.NaN : (found.rows[0]?.age ?? 0));
+    },
+  });
+  return (kind) => failures.inc({ kind });
+};

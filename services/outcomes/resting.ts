@@ -1,0 +1,40 @@
+/** Subjects that failed and are passed over for a while: each for twice as long as the time before. */
+
+const firstMs = 60_000;
+const longestMs = 3_600_000;
+/** Remembered at most. One that is forgotten is tried again at once, which costs one failure. */
+const maxSubjects = 10_000;
+
+interface Rest {
+  readonly failures: number;
+  readonly until: number;
+}
+
+export class Resting {
+  readonly #now: () => number;
+  readonly #rests = new Map<string, Rest>();
+
+  /** @param now monotonic, milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  has(subject: string): boolean {
+    return (this.#rests.get(subject)?.until ?? Number.NEGATIVE_INFINITY) > this.#now();
+  }
+
+  /** @returns how long it rests, milliseconds */
+  failed(subject: string): number {
+    const failures = (this.#rests.get(subject)?.failures ?? 0) + 1;
+    const restMs = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 10));
+    this.#rests.delete(subject);
+    this.#rests.set(subject, { failures, until: this.#now() + restMs });
+    const [oldest] = this.#rests.keys();
+    if (this.#rests.size > maxSubjects && oldest !== undefined) this.#rests.delete(oldest);
+    return restMs;
+  }
+
+  succeeded(subject: string): void {
+    this.#rests.delete(subject);
+  }
+}
