@@ -9,6 +9,7 @@ import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { openPool } from './postgres/pool.ts';
+import { checkServer } from './postgres/server-check.ts';
 
 export interface PartsOptions {
   /** Of the process, as it shows in Postgres and Kafka. */
@@ -61,6 +62,7 @@ export const openParts = async ({ name, config, secrets, baseUrl }: PartsOptions
     for (const end of closers.splice(0).reverse()) await end();
   };
   try {
+    await checkServer(url);
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });

@@ -6,6 +6,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { withTableLock } from '#contracts/ports/migration.ts';
 
 /** Where wrapping keys come from. `version` absent = the current one. @throws for a version that was taken away. */
 export interface WrappingKeys {
@@ -54,11 +55,8 @@ export class PostgresDataKeys {
 
   /** Makes the table where it is missing. */
   async migrate(): Promise<void> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query('begin');
-      await client.query(`select pg_advisory_xact_lock(7070707)`);
-      await client.query(`
+    await withTableLock(this.#pool, 7_070_707, async (tx) => {
+      await tx.query(`
         create schema if not exists ops;
         create table if not exists ops.data_keys (
           client_id uuid primary key,
@@ -68,13 +66,7 @@ export class PostgresDataKeys {
           destroyed_at timestamptz,
           check ((destroyed_at is null) = (wrapped is not null and key_version is not null))
         )`);
-      await client.query('commit');
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    } finally {
-      client.release();
-    }
+    });
   }
 
   /** Made and committed before it is returned for the first time. Null when the client's key was destroyed. */

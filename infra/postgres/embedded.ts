@@ -28,6 +28,7 @@ import pg from 'pg';
 import { claimFolder } from './owner.ts';
 import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
+import { limitAnswers } from './session.ts';
 
 export interface EmbeddedOptions {
   /** Folder of the data: the cluster, its password and its log. Made when missing. */
@@ -287,6 +288,7 @@ function connectionTo(url: string): pg.Client {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   // A connection that breaks after use is reported by the query that needs it.
   client.on('error', () => {});
+  limitAnswers(client, START_MS);
   return client;
 }
 

@@ -11,12 +11,14 @@ import {
   type SubscriptionItem,
 } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
+import { withTableLock } from '#contracts/ports/migration.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
 import { type EventRow, EventTail, readTail, toEvent } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
+import { within } from './session.ts';
 import { StreamReader } from './stream-reader.ts';
 import { pause } from './tail-signal.ts';
 
@@ -28,6 +30,8 @@ export interface PostgresEventStoreOptions {
   readonly partitions?: number;
   /** Milliseconds until an append that got no answer is given up as unknown. Default 10,000. */
   readonly deadlineMs?: number;
+  /** Milliseconds until a read of a stream that got no answer is given up. Default 10,000. */
+  readonly readMs?: number;
   /** Most connections for reading. Default 4; the writer and the tail have one each besides. */
   readonly readers?: number;
   /** Milliseconds after which a tail looks for itself where no notification came. Default 1,000. */
@@ -42,33 +46,21 @@ const pageEvents = 500;
  * @throws LogError `partition_mismatch` when the tables were made with another number of partitions.
  */
 export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: number): Promise<void> => {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
-    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`event store tables ${schema}`]);
-    const { rows: found } = await client.query('select to_regclass($1) as layout', [`${schema}.layout`]);
+  await withTableLock(pool, `event store tables ${schema}`, async (tx) => {
+    const { rows: found } = await tx.query('select to_regclass($1) as layout', [`${schema}.layout`]);
     if (found[0]?.layout === null) {
-      await client.query(tables(schema));
-      await client.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
+      await tx.query(tables(schema));
+      await tx.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
     }
-    const { rows } = await client.query(
-      `select partitions, ${findAppendGroup(schema)} as append from ${schema}.layout`,
-    );
-    if (rows[0]?.append === null) await client.query(appendGroup(schema));
-    await client.query('commit');
+    const { rows } = await tx.query(`select partitions, ${findAppendGroup(schema)} as append from ${schema}.layout`);
+    if (rows[0]?.append === null) await tx.query(appendGroup(schema));
     const stored = rows[0]?.partitions;
-    if (stored !== partitions) {
-      throw new LogError(
-        'partition_mismatch',
-        `the event tables were made with ${stored} partitions a topic, the configuration says ${partitions}: keys would change their partition`,
-      );
-    }
-  } catch (error) {
-    await client.query('rollback').catch(() => {});
-    throw error;
-  } finally {
-    client.release();
-  }
+    if (stored === partitions) return;
+    throw new LogError(
+      'partition_mismatch',
+      `the event tables were made with ${stored} partitions a topic, the configuration says ${partitions}: keys would change their partition`,
+    );
+  });
 };
 
 export class PostgresEventStore implements EventStore {
@@ -78,6 +70,7 @@ export class PostgresEventStore implements EventStore {
   readonly #schema: string;
   readonly #sql: ReturnType<typeof statements>;
   readonly #writer: EventWriter;
+  readonly #readMs: number;
   readonly #reader: StreamReader;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
@@ -100,7 +93,8 @@ export class PostgresEventStore implements EventStore {
     this.#schema = schema;
     this.#sql = statements(schema);
     this.pool = openPool({ url, max: options.readers ?? 4, name: 'events-read' });
-    this.#reader = new StreamReader(this.pool, schema);
+    this.#readMs = options.readMs ?? 10_000;
+    this.#reader = new StreamReader(this.pool, schema, this.#readMs);
     this.tail = new EventTail({ pool: this.pool, url, schema, pollMs: options.pollMs ?? 1_000 });
     this.#writer = new EventWriter({ url, schema, partitions, deadlineMs });
   }
@@ -125,6 +119,7 @@ export class PostgresEventStore implements EventStore {
         values: [stream, from, options.limit ?? null],
         rowMode: 'array',
         types: bigintTypes,
+        ...within(this.#readMs),
       }),
     );
     return rows.map(toEvent);

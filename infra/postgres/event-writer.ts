@@ -15,6 +15,7 @@ import { conflict } from '#infra/append-rules.ts';
 import { toColumns } from './event-columns.ts';
 import { plainArray, statements, textArray } from './event-store.sql.ts';
 import { bigintTypes, isAccessDenied, isConnectionLost } from './pool.ts';
+import { keepAlive, limitGoodbye, sessionSettings } from './session.ts';
 
 const maxGroupEvents = 500;
 const maxGroupBytes = 4 * 1024 * 1024;
@@ -28,6 +29,8 @@ interface Waiting {
   readonly bytes: number;
   /** Monotonic milliseconds at which the caller is told something. */
   readonly deadline: number;
+  /** Appends that may go together with this one. Halved each time a group of it takes the server too long. */
+  company: number;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: EventStoreError) => void;
 }
@@ -36,6 +39,12 @@ interface Session {
   readonly client: pg.Client;
   readonly socket: Socket;
 }
+
+/** The server gives up a group after this part of the deadline, so that its halves have time to follow. */
+const groupShare = 1 / 8;
+const minGroupMs = 100;
+/** A group whose answer does not come in this part of the deadline is cut off: those that wait still have the rest. */
+const answerShare = 1 / 2;
 
 export interface WriterOptions {
   readonly url: string;
@@ -51,6 +60,9 @@ const unavailable = (cause: unknown): EventStoreError =>
     ? new EventStoreError('access_denied', 'Postgres refuses access to the event table', { cause })
     : new EventStoreError('unavailable', 'Postgres does not answer; nothing was written', { cause });
 
+/** The server gave the group up, by `statement_timeout`: nothing of it was written. */
+const isGivenUp = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014';
+
 /** Errors that one append's content can cause: data, constraint, program limit. All others concern the whole server. */
 const isContentError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && ['22', '23', '54', 'P0'].includes(error.code?.slice(0, 2) ?? '');
@@ -62,8 +74,10 @@ export class EventWriter {
   #session: Session | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
-  /** Deadline of the group that is on its way. */
-  #groupDeadline = Number.POSITIVE_INFINITY;
+  /** Appends that may go together: halved when a group was cut off, as one of them may be what keeps the server silent. */
+  #company = maxGroupEvents;
+  /** What is on its way, from the first byte of its connection on, and until when. */
+  #underWay: { readonly deadline: number; socket: Socket | undefined } | undefined;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -82,7 +96,8 @@ export class EventWriter {
       // Past what a number holds exactly no stream reaches: it stays a conflict.
       const first = expected === 'none' ? 0 : Math.min(Number(expected) + 1, 2 ** 53 - maxGroupBytes);
       const deadline = performance.now() + this.#options.deadlineMs;
-      this.#queue.push({ stream, expected, first, events, bytes, deadline, resolve, reject });
+      const company = maxGroupEvents;
+      this.#queue.push({ stream, expected, first, events, bytes, deadline, company, resolve, reject });
       this.#running ??= this.#run();
     });
   }
@@ -102,9 +117,8 @@ export class EventWriter {
     await nextTurn();
     while (this.#queue.length > 0) {
       const group = this.#takeGroup();
-      this.#groupDeadline = group[0]?.deadline ?? Number.POSITIVE_INFINITY;
       await this.#write(group);
-      this.#groupDeadline = Number.POSITIVE_INFINITY;
+      this.#underWay = undefined;
       // Callers that were just answered append again within this turn: they belong into the next group.
       await nextTurn();
     }
@@ -120,7 +134,9 @@ export class EventWriter {
     let events = 0;
     let bytes = 0;
     let looked = 0;
+    const company = Math.max(1, Math.min(this.#company, this.#queue[0]?.company ?? maxGroupEvents));
     for (const waiting of this.#queue) {
+      if (group.length === company || (group.length > 0 && waiting.company !== group[0]?.company)) break;
       if (streams.has(waiting.stream)) held.push(waiting);
       else {
         events += waiting.events.length;
@@ -138,24 +154,33 @@ export class EventWriter {
 
   #giveUpLate(): void {
     const now = performance.now();
-    let late = 0;
-    while ((this.#queue[late]?.deadline ?? Number.POSITIVE_INFINITY) <= now) late++;
-    for (const waiting of this.#queue.splice(0, late)) waiting.reject(unavailable(new Error('deadline in the queue')));
+    const late = this.#queue.filter(({ deadline }) => deadline <= now);
+    if (late.length > 0) this.#queue = this.#queue.filter(({ deadline }) => deadline > now);
+    refuseAll(late, unavailable(new Error('deadline in the queue')));
+    const { deadline, socket } = this.#underWay ?? {};
     // A session that hangs is cut; the group then learns by how far it had come whether its outcome is known.
-    if (this.#groupDeadline <= now) this.#session?.socket.destroy(new Error('deadline of the append'));
+    if (deadline !== undefined && deadline <= now) socket?.destroy(new Error('deadline of the append'));
   }
 
-  /** Answers every append of the group, whatever happens. */
+  /** Answers every append of the group or queues it again, whatever happens. */
   async #write(group: readonly Waiting[]): Promise<void> {
+    const earliest = group.reduce((least, { deadline }) => Math.min(least, deadline), Number.POSITIVE_INFINITY);
+    const deadline = Math.min(earliest, performance.now() + this.#options.deadlineMs * answerShare);
+    const underWay = { deadline, socket: this.#session?.socket };
+    this.#underWay = underWay;
     let session: Session;
     try {
-      session = await this.#connect();
+      session = await this.#connect((socket) => {
+        underWay.socket = socket;
+      });
     } catch (error) {
       refuseAll(group, unavailable(error));
       return;
     }
+    let open = group;
     try {
       const { base, heads } = await this.#send(session.client, group);
+      this.#company = Math.min(maxGroupEvents, this.#company * 2);
       const behind: { readonly waiting: Waiting; readonly head: number }[] = [];
       let row = 0;
       for (const waiting of group) {
@@ -166,21 +191,20 @@ export class EventWriter {
         else if (first > head) reject(conflictOf(waiting, head));
         else behind.push({ waiting, head });
       }
+      open = behind.map(({ waiting }) => waiting);
       // What stands never changes, so repeats are told from conflicts after the commit.
       if (behind.length > 0) await this.#compare(session.client, behind);
     } catch (error) {
-      const lost = isConnectionLost(error);
-      if (lost) {
+      if (isGivenUp(error)) this.#apart(open, error);
+      else if (isConnectionLost(error)) {
         this.#drop(session);
-        // The commit may have arrived: only the same append, sent again, can tell. Those answered above stay answered.
-        refuseAll(
-          group,
-          new EventStoreError('outcome_unknown', 'the connection was lost on the way', { cause: error }),
-        );
+        if (performance.now() >= deadline) this.#company = Math.max(1, group.length >>> 1);
+        // The commit may have arrived: only the same append, sent again, can tell.
+        refuseAll(open, new EventStoreError('outcome_unknown', 'the connection was lost on the way', { cause: error }));
       } else if (!isContentError(error)) {
-        refuseAll(group, unavailable(error));
+        refuseAll(open, unavailable(error));
       } else if (group.length === 1) {
-        refuseAll(group, new EventStoreError('invalid_event', 'Postgres refuses the append', { cause: error }));
+        refuseAll(open, new EventStoreError('invalid_event', 'Postgres refuses the append', { cause: error }));
       } else {
         // Nothing was written. In halves only the culprit is refused, in order as before.
         const middle = group.length >>> 1;
@@ -188,6 +212,20 @@ export class EventWriter {
         await this.#write(group.slice(middle));
       }
     }
+  }
+
+  /**
+   * The group took the server too long, and nothing of it was written. Each half goes again by itself, behind what waits
+   * already: so an append that the server hangs at ends up alone, and holds the others up for a moment each time only.
+   * Alone it may try twice: the first time another process may have held the lock.
+   */
+  #apart(group: readonly Waiting[], cause: unknown): void {
+    const now = performance.now();
+    const last = group.length === 1 && (group[0]?.company ?? 0) < 1;
+    const again = last ? [] : group.filter(({ deadline }) => deadline > now);
+    refuseAll(last ? group : group.filter(({ deadline }) => deadline <= now), unavailable(cause));
+    for (const waiting of again) waiting.company = group.length === 1 ? 0 : group.length >>> 1;
+    this.#queue.push(...again);
   }
 
   /** Sends the group; resolves when it is committed to what was found. */
@@ -226,16 +264,19 @@ export class EventWriter {
     }
   }
 
-  async #connect(): Promise<Session> {
+  /** `begun` is told of the socket before its first byte: a server that is silent from then on is cut off in time, too. */
+  async #connect(begun: (socket: Socket) => void): Promise<Session> {
     if (this.#session !== undefined) return this.#session;
+    const { url, deadlineMs } = this.#options;
     const socket = new Socket();
+    begun(socket);
     const client = new pg.Client({
-      connectionString: this.#options.url,
+      connectionString: url,
       application_name: 'events-writer',
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
+      ...keepAlive,
       stream: () => socket,
     });
+    limitGoodbye(client);
     const session: Session = { client, socket };
     const lose = () => {
       if (this.#session === session) this.#session = undefined;
@@ -245,8 +286,9 @@ export class EventWriter {
     try {
       await client.connect();
       await client.query(
-        `set default_transaction_isolation = 'read committed'; set synchronous_commit = on;
-         set plan_cache_mode = force_generic_plan`,
+        `${sessionSettings}; set default_transaction_isolation = 'read committed'; set synchronous_commit = on;
+         set plan_cache_mode = force_generic_plan;
+         set statement_timeout = ${Math.ceil(Math.max(minGroupMs, deadlineMs * groupShare))}`,
       );
     } catch (error) {
       socket.destroy();

@@ -5,6 +5,7 @@
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { keepAlive } from './session.ts';
 
 export interface Lease {
   /** Aborts when the connection, and with it the lease, is gone. */
@@ -40,7 +41,7 @@ export const acquireLease = async (options: {
     connectionString: options.url,
     application_name: 'log-lease',
     connectionTimeoutMillis: answerMs,
-    keepAlive: true,
+    ...keepAlive,
     stream: () => socket,
   });
   const lost = new AbortController();

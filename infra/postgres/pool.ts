@@ -1,5 +1,6 @@
 /** Postgres connections: pools, the parsing of 64-bit integers, and what an error says about the connection. */
 import pg from 'pg';
+import { defaultAnswerMs, defaultConnectMs, keepAlive, limitAnswers, sessionSettings, within } from './session.ts';
 
 const int8 = 20;
 const timestamptz = 1184;
@@ -31,15 +32,23 @@ export interface PoolOptions {
   readonly name?: string;
   /** Milliseconds a caller waits for a connection. Default 5000. */
   readonly connectTimeoutMs?: number;
+  /** Milliseconds a statement may take that names no `query_timeout` of its own. Default 30,000. */
+  readonly answerMs?: number;
 }
 
+/** A statement that is not answered in time fails with QueryTimeout, and its connection is gone from the pool. */
 export const openPool = (options: PoolOptions): pg.Pool => {
+  const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.max ?? 4,
     application_name: options.name ?? 'events',
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
-    keepAlive: true,
+    connectionTimeoutMillis: connectTimeoutMs,
+    ...keepAlive,
+    onConnect: async (client) => {
+      limitAnswers(client, answerMs);
+      await client.query({ text: sessionSettings, ...within(connectTimeoutMs) });
+    },
   });
   // An idle connection that dies is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {});

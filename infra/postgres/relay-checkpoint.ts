@@ -1,5 +1,6 @@
 /** The relay's checkpoint as one row, with its lease on the database's clock. An operational table: it is backed up. */
 import type pg from 'pg';
+import { withTableLock } from '#contracts/ports/migration.ts';
 import { checkSchemaName } from './pool.ts';
 
 export interface RelayCheckpointOptions {
@@ -28,12 +29,9 @@ export class PostgresRelayCheckpoint {
 
   /** Creates the table and the row; once, before the others. */
   async prepare(): Promise<void> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query('begin');
-      await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
-      await client.query(`create schema if not exists ${this.#schema}`);
-      await client.query(`create table if not exists ${this.#table} (
+    await withTableLock(this.#pool, lockKey, async (tx) => {
+      await tx.query(`create schema if not exists ${this.#schema}`);
+      await tx.query(`create table if not exists ${this.#table} (
         name text primary key,
         position bigint,
         epoch bigint not null default 0,
@@ -41,14 +39,8 @@ export class PostgresRelayCheckpoint {
         until timestamptz not null default '-infinity',
         saved_at timestamptz
       )`);
-      await client.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
-      await client.query('commit');
-    } catch (error) {
-      await client.query('rollback').catch(() => {});
-      throw error;
-    } finally {
-      client.release();
-    }
+      await tx.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
+    });
   }
 
   async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; position: bigint | null } | null> {

@@ -7,6 +7,7 @@ import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { statements, textArray } from './event-store.sql.ts';
 import { type EventRow, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
+import { within } from './session.ts';
 
 const mostStreams = 64;
 /** Statements out at once: a long stream does not hold up all other readers. */
@@ -21,11 +22,14 @@ interface Waiting {
 export class StreamReader {
   readonly #pool: pg.Pool;
   readonly #text: string;
+  readonly #readMs: number;
   #waiting: Waiting[] = [];
   #out = 0;
 
-  constructor(pool: pg.Pool, schema: string) {
+  /** @param readMs milliseconds until a statement gives its place back, whatever became of it */
+  constructor(pool: pg.Pool, schema: string, readMs: number) {
     this.#pool = pool;
+    this.#readMs = readMs;
     this.#text = statements(schema).readWhole;
   }
 
@@ -51,6 +55,7 @@ export class StreamReader {
           values: [textArray([...new Set(batch.map(({ stream }) => stream))])],
           rowMode: 'array',
           types: bigintTypes,
+          ...within(this.#readMs),
         });
         const streams = Map.groupBy(rows.map(toEvent), (event) => event.stream);
         for (const { stream, resolve } of batch) resolve(streams.get(stream) ?? []);

@@ -3,6 +3,10 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { channelOf } from './event-store.sql.ts';
 import { backoffMs } from './pool.ts';
+import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
+
+/** How often a connection that only listens is asked for a sign of life, which may take half of that. Milliseconds. */
+const defaultBeatMs = 10_000;
 
 /**
  * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is away.
@@ -12,14 +16,21 @@ export class TailSignal {
   readonly #url: string;
   readonly #channel: string;
   readonly #pollMs: number;
+  readonly #beatMs: number;
   readonly #closed = new AbortController();
   readonly #waiting = new Set<() => void>();
   #listening: Promise<void> | undefined;
   #connected = false;
   #version = 0;
 
-  constructor(options: { readonly url: string; readonly schema: string; readonly pollMs?: number }) {
+  constructor(options: {
+    readonly url: string;
+    readonly schema: string;
+    readonly pollMs?: number;
+    readonly beatMs?: number;
+  }) {
     this.#url = options.url;
+    this.#beatMs = options.beatMs ?? defaultBeatMs;
     this.#channel = channelOf(options.schema);
     this.#pollMs = options.pollMs ?? 1_000;
   }
@@ -64,10 +75,11 @@ export class TailSignal {
       const client = new pg.Client({
         connectionString: this.#url,
         application_name: 'events-listen',
-        connectionTimeoutMillis: 5_000,
-        keepAlive: true,
+        connectionTimeoutMillis: defaultConnectMs,
+        ...keepAlive,
         stream: () => socket,
       });
+      limitAnswers(client, this.#beatMs / 2);
       const ended = new Promise<void>((resolve) => {
         client.on('error', () => resolve());
         client.on('end', () => resolve());
@@ -80,7 +92,9 @@ export class TailSignal {
         this.#connected = true;
         // What was committed while nobody listened was not announced to us.
         this.#wake();
-        await ended;
+        // Nothing is ever asked of it, so only a beat finds out that it fell silent: it is closed, which ends the wait.
+        const beat = setInterval(() => client.query('select 1').catch(() => socket.destroy()), this.#beatMs);
+        await ended.finally(() => clearInterval(beat));
       };
       // The next try follows an error; readers poll meanwhile. NOTE: pg's `connect` never settles once `end` is called.
       await Promise.race([listen().catch(() => {}), closing]);

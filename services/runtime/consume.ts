@@ -1,5 +1,6 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { QueryTimeout } from '#contracts/ports/database.ts';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LanePosition, Log, LogRecord, LogSubscription } from '#contracts/ports/log.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
@@ -194,6 +195,9 @@ export const withConnection = async <T>(
   connection.on('error', died);
   try {
     return await work(connection, died);
+  } catch (error) {
+    if (error instanceof QueryTimeout) died(error);
+    throw error;
   } finally {
     connection.off('error', died);
     // A connection that is broken, or whose state is not known, is not given back.
@@ -214,7 +218,9 @@ export const inTransaction = async <T>(
       await tx.query(commit ? 'commit' : 'rollback');
       return result;
     } catch (error) {
-      await tx.query('rollback').catch(died);
+      // A session that did not answer is not asked for more: the server rolls back when it finds the connection closed.
+      if (error instanceof QueryTimeout) died(error);
+      else await tx.query('rollback').catch(died);
       throw error;
     }
   });

@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { Rejection } from '#domain/decider.ts';
@@ -14,7 +15,7 @@ import { BrokenInvariant } from './invariant.ts';
 
 /** Connection lost, server stopping, deadlock, store or log away: a part failed, and no job is to blame. */
 export const isInfrastructureFault = (error: unknown): boolean => {
-  if (error instanceof Unavailable) return true;
+  if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
   if (error instanceof LogError) return error.code === 'unavailable';
   if (error instanceof DatabaseError) {
@@ -60,7 +61,10 @@ export const isInstallationFault = (error: unknown): boolean =>
   (error instanceof DatabaseError && installationStates.test(error.code ?? ''));
 
 const timedOut = (error: Error): boolean =>
-  (error instanceof DatabaseError && error.code === '57014') || error.message === 'Query read timeout';
+  (error instanceof DatabaseError && error.code === '57014') ||
+  error instanceof QueryTimeout ||
+  // What a pool says whose connections are not ours to watch.
+  error.message === 'Query read timeout';
 
 /** A statement took longer than it may: the database is slow, or the statement is more than it can do. */
 export const isTimeout = (error: unknown): boolean =>

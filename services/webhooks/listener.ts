@@ -1,41 +1,62 @@
+import { Socket } from 'node:net';
 import { Client } from 'pg';
+
+/** How often the connection is asked for a sign of life, and how long each answer may take. Milliseconds. */
+const beatMs = 10_000;
+const answerMs = 5_000;
 
 /** A connection of its own that is told when rows are queued or endpoints change. While it is lost the poll finds them. */
 export class Listener {
   readonly #url: string;
   readonly #heard: () => void;
-  #client: Client | null = null;
+  readonly #beatMs: number;
+  /** Of the connection that listens. */
+  #socket: Socket | null = null;
 
-  constructor(url: string, heard: () => void) {
+  constructor(url: string, heard: () => void, times: { readonly beatMs?: number } = {}) {
     this.#url = url;
     this.#heard = heard;
+    this.#beatMs = times.beatMs ?? beatMs;
   }
 
-  /** Connects if it is not. @throws when the database is away. */
+  /** Connects if it is not. @throws when the database is away, or silent. */
   async ensure(): Promise<void> {
-    if (this.#client !== null) return;
-    const client = new Client({ connectionString: this.#url, application_name: 'webhooks listener', keepAlive: true });
+    if (this.#socket !== null) return;
+    const socket = new Socket();
+    const client = new Client({
+      connectionString: this.#url,
+      application_name: 'webhooks listener',
+      connectionTimeoutMillis: answerMs,
+      query_timeout: Math.min(answerMs, this.#beatMs / 2),
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 5_000,
+      stream: () => socket,
+    });
+    let beat: NodeJS.Timeout | undefined;
     const lost = (): void => {
-      if (this.#client === client) this.#client = null;
+      clearInterval(beat);
+      if (this.#socket === socket) this.#socket = null;
+      socket.destroy();
     };
     client.on('error', lost).on('end', lost);
     client.on('notification', this.#heard);
-    this.#client = client;
+    this.#socket = socket;
     try {
       await client.connect();
       await client.query('listen webhook_queue');
     } catch (error) {
       lost();
-      await client.end().catch(() => undefined);
       throw error;
     }
+    // Nothing is ever asked of it, so only a beat finds out that it fell silent.
+    beat = setInterval(() => client.query('select 1').catch(lost), this.#beatMs);
     // What was queued before it listened was not heard.
     this.#heard();
   }
 
-  async close(): Promise<void> {
-    const client = this.#client;
-    this.#client = null;
-    await client?.end().catch(() => undefined);
+  /** Without a goodbye, which a silent server would leave unanswered: there is nothing that this session could lose. */
+  close(): void {
+    this.#socket?.destroy();
+    this.#socket = null;
   }
 }

@@ -140,7 +140,7 @@ export class Sender implements Handover {
       await this.#recorder.close(closingMs);
       await this.#disabling;
       await this.#returning;
-      await listener.close();
+      listener.close();
     }
   }
 

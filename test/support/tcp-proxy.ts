@@ -12,12 +12,46 @@ export interface TcpProxy {
    * server answers, before a byte of the answer went through. Resolves when that happened.
    */
   loseAnswer(match: (request: Buffer) => boolean): Promise<void>;
+  /**
+   * From now on a connection falls silent in the chunk for which `falls` names a number, after that many bytes of it: both
+   * ends stay open, and nothing gets through either way, however long somebody waits. It stays so after `speak`.
+   */
+  silence(falls: Falls): void;
+  /** Connections that did not fall silent never will. */
+  speak(): void;
   close(): Promise<void>;
 }
+
+type Way = 'server' | 'client';
+
+/** @param sent bytes that went each way before this chunk */
+export type Falls = (to: Way, chunk: Buffer, sent: Readonly<Record<Way, number>>) => number | null;
+
+/** Silent once `n` bytes went that way. */
+export const afterBytes =
+  (to: Way, n: number): Falls =>
+  (way, chunk, sent) =>
+    way === to && sent[to] + chunk.length > n ? n - sent[to] : null;
+
+/** Silent at a request that holds these words: the server never sees it. */
+export const atRequest =
+  (words: string): Falls =>
+  (to, chunk) =>
+    to === 'server' && chunk.includes(words) ? 0 : null;
+
+/** Silent: the connection that sends or gets something next, and no other. */
+export const theNext = (): Falls => {
+  let one: Readonly<Record<Way, number>> | null = null;
+  return (_, __, sent) => {
+    one ??= sent;
+    return one === sent ? 0 : null;
+  };
+};
 
 export const tcpProxy = async (target: { readonly host: string; readonly port: number }): Promise<TcpProxy> => {
   const pairs = new Set<readonly [Socket, Socket]>();
   let refusing = false;
+  let falls: Falls = () => null;
   let armed: { match: (request: Buffer) => boolean; lost: () => void } | null = null;
 
   const server = createServer((client) => {
@@ -36,12 +70,22 @@ export const tcpProxy = async (target: { readonly host: string; readonly port: n
       upstream.destroy();
     };
     let losing: (() => void) | null = null;
+    const sent = { server: 0, client: 0 };
+    let silent = false;
+    /** What of the chunk still gets through. */
+    const through = (to: Way, chunk: Buffer): Buffer => {
+      if (silent) return chunk.subarray(0, 0);
+      const least = falls(to, chunk, sent);
+      silent = least !== null;
+      sent[to] += chunk.length;
+      return chunk.subarray(0, least ?? chunk.length);
+    };
     client.on('data', (chunk) => {
       if (armed?.match(chunk)) {
         losing = armed.lost;
         armed = null;
       }
-      if (!upstream.write(chunk)) client.pause();
+      if (!upstream.write(through('server', chunk))) client.pause();
     });
     upstream.on('drain', () => client.resume());
     upstream.on('data', (chunk) => {
@@ -50,7 +94,7 @@ export const tcpProxy = async (target: { readonly host: string; readonly port: n
         losing();
         return;
       }
-      if (!client.write(chunk)) upstream.pause();
+      if (!client.write(through('client', chunk))) upstream.pause();
     });
     client.on('drain', () => upstream.resume());
     for (const socket of pair) socket.on('error', end).on('close', end);
@@ -77,6 +121,12 @@ export const tcpProxy = async (target: { readonly host: string; readonly port: n
       new Promise((lost) => {
         armed = { match, lost };
       }),
+    silence: (chosen) => {
+      falls = chosen;
+    },
+    speak: () => {
+      falls = () => null;
+    },
     close: async () => {
       drop();
       server.close();

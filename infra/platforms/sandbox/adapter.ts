@@ -3,7 +3,7 @@
  * most adapters: it plays ten networks’ steps with the faults between them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type {
   Checkpoint,
   Json,
@@ -15,6 +15,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
+import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
@@ -95,15 +96,14 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
     const pool =
       'pool' in database
         ? database.pool
-        : new pg.Pool({
-            connectionString: database.url,
+        : openPool({
+            url: database.url,
             max: database.connections ?? 16,
-            connectionTimeoutMillis: 2000,
-            application_name: 'sandbox network',
+            connectTimeoutMs: 2_000,
+            answerMs: 10_000,
+            name: 'sandbox network',
           });
     this.#ownPool = 'pool' in database ? null : pool;
-    // An idle connection that dies is replaced at the next call; without a listener it would end the process.
-    this.#ownPool?.on('error', () => {});
     this.#network = new Network(pool);
     this.#metrics = new SandboxMetrics(this.#network);
     this.metricsVersion = this.#metrics.metricsVersion;

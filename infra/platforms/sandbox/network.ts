@@ -3,6 +3,7 @@
  * than most: its SQL is written out, so that the ledger can be read beside what fills it.
  */
 import type pg from 'pg';
+import { withTableLock } from '#contracts/ports/migration.ts';
 import type { PublishRequest, ThreadPart } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -146,6 +147,9 @@ const values = (call: CreateCall) => [
   call.thread?.replyTo?.parent ?? null,
 ];
 
+/** Any constant: one process at a time makes the network's schema. */
+const schemaLock = 7_236_001;
+
 export class Network {
   readonly #pool: pg.Pool;
 
@@ -154,7 +158,7 @@ export class Network {
   }
 
   async migrate(): Promise<void> {
-    await this.#pool.query(schema);
+    await withTableLock(this.#pool, schemaLock, async (tx) => void (await tx.query(schema)));
   }
 
   async #query<R extends pg.QueryResultRow>(sql: string, parameters: unknown[]): Promise<R[]> {

@@ -8,8 +8,6 @@
  * that the age of a post is not that of the clock.
  */
 export const schema = `
-begin;
-select pg_advisory_xact_lock(7236001);
 create schema if not exists sandbox;
 create sequence if not exists sandbox.post_number;
 create table if not exists sandbox.containers (
@@ -82,5 +80,4 @@ create or replace function sandbox.append_only() returns trigger language plpgsq
   $$ begin raise exception 'the ledger is append-only'; end $$;
 create or replace trigger ledger_append_only before update or delete or truncate on sandbox.ledger
   for each statement execute function sandbox.append_only();
-commit;
 `;

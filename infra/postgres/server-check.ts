@@ -1,0 +1,58 @@
+/** What a Postgres must be for us to run on it, asked before anything else is: a fault found later names only its symptom. */
+import pg from 'pg';
+import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
+
+/** Oldest release that the tests and the tour pass on. */
+export const minPostgres = 15;
+
+const whoAnswers = 'select pg_backend_pid() as pid';
+
+/**
+ * @throws with what to do instead, where the server is too old, or where a pooler hands the statements of one connection
+ * to several sessions. A pooler that keeps a connection's session (`pool_mode = session`) is as good as none.
+ */
+export const checkServer = async (url: string): Promise<void> => {
+  const clients = [connectionTo(url), connectionTo(url)] as const;
+  try {
+    const [one, other] = clients;
+    await one.connect();
+    const { rows } = await one.query<{ server_version: string }>('show server_version');
+    requireVersion(rows[0]?.server_version ?? '');
+    await other.connect();
+    // In this order two of a pooler's sessions that take turns are found out as well as a single one, or the newest first.
+    const pids: [Set<number>, Set<number>] = [new Set(), new Set()];
+    for (const turn of [0, 1, 1, 0, 1, 0, 0, 1] as const) {
+      const answer = await clients[turn].query<{ pid: number }>(whoAnswers);
+      pids[turn].add(answer.rows[0]?.pid ?? 0);
+    }
+    if (pids[0].size === 1 && pids[1].size === 1 && pids[0].isDisjointFrom(pids[1])) return;
+    throw new Error(
+      `DATABASE_URL (${addressOf(one)}) leads through a connection pooler that gives each transaction another session ` +
+        '(transaction mode). LISTEN, advisory locks and prepared statements need one session for a connection: name the ' +
+        "server's own address, or a port of the pooler in session mode (PgBouncer: pool_mode = session)",
+    );
+  } finally {
+    await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
+  }
+};
+
+const requireVersion = (version: string): void => {
+  if (Number.parseInt(version, 10) >= minPostgres) return;
+  throw new Error(
+    `DATABASE_URL names a server of Postgres ${version}: at least ${minPostgres} is needed. Upgrade it, or name another`,
+  );
+};
+
+/** Without its user and password. */
+const addressOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
+
+const connectionTo = (url: string): pg.Client => {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'start',
+    connectionTimeoutMillis: defaultConnectMs,
+    ...keepAlive,
+  });
+  limitAnswers(client, defaultConnectMs);
+  return client;
+};

@@ -1,0 +1,75 @@
+/**
+ * What every connection to Postgres has in common: short keep-alive, and a deadline on every statement. pg's own
+ * `query_timeout` answers the caller and leaves the connection as it is, in the middle of the statement: whoever rolls
+ * back over it waits for the same silent server.
+ */
+import type { Socket } from 'node:net';
+import type pg from 'pg';
+import { QueryTimeout } from '#contracts/ports/database.ts';
+
+/** Milliseconds a statement may take where the caller names no other time in `query_timeout`. */
+export const defaultAnswerMs = 30_000;
+/** Milliseconds until a connection must stand. */
+export const defaultConnectMs = 5_000;
+/** Milliseconds a server may take to close a connection that says goodbye. */
+const goodbyeMs = 2_000;
+
+export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const;
+
+/**
+ * The server's half of it: a client that went without a word gives back its locks within 5 + 3 × 2 seconds, one that
+ * closed its connection in the middle of a statement within 5, and one that went silent in a transaction within 60.
+ * Not every platform can look for a client that left.
+ */
+export const sessionSettings = `
+  set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
+  set idle_in_transaction_session_timeout = 60000;
+  do $$ begin perform set_config('client_connection_check_interval', '5000', false);
+    exception when others then null; end $$`;
+
+const socketOf = (client: pg.ClientBase): Socket =>
+  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
+
+/** Member of a query that may take another time than its pool's. pg's types know it of a connection only. */
+export const within = (milliseconds: number): object => ({ query_timeout: milliseconds });
+
+type Ask = (...asked: unknown[]) => unknown;
+
+/** The time that a query names for itself is ours to keep: pg's timer would only answer the caller. */
+const timeOf = (asked: unknown[], otherwise: number): number => {
+  const [query] = asked;
+  if (typeof query !== 'object' || query === null || !('query_timeout' in query)) return otherwise;
+  const { query_timeout: own, ...rest } = query;
+  asked[0] = rest;
+  return typeof own === 'number' ? own : otherwise;
+};
+
+/** From now on a statement of this client that is not answered in time destroys the connection and fails with QueryTimeout. */
+export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
+  let timer: NodeJS.Timeout | undefined;
+  const rest = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  // Destroyed between two statements, it is found out by the next one; without a listener it would end the process.
+  client.on('error', rest).on('drain', rest).on('end', rest);
+  const query = client.query.bind(client) as Ask;
+  client.query = ((...asked: unknown[]) => {
+    const ms = timeOf(asked, answerMs);
+    // What is asked while another statement is out does not give that one more time.
+    timer ??= setTimeout(() => socketOf(client).destroy(new QueryTimeout(ms)), ms);
+    return query(...asked);
+  }) as typeof client.query;
+  limitGoodbye(client);
+};
+
+/** A server that does not answer the goodbye keeps neither a socket nor the process that holds it. */
+export const limitGoodbye = (client: pg.ClientBase): void => {
+  const closing = client as pg.Client;
+  const end = closing.end.bind(closing) as Ask;
+  closing.end = ((...asked: unknown[]) => {
+    const late = setTimeout(() => socketOf(client).destroy(), goodbyeMs);
+    closing.once('end', () => clearTimeout(late));
+    return end(...asked);
+  }) as typeof closing.end;
+};

@@ -1,0 +1,293 @@
+/** No wait for Postgres is without end: a connection that falls silent, at whatever byte, is told, closed and replaced. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { QueryTimeout } from '#contracts/ports/database.ts';
+import { EventStoreError, type EventToAppend } from '#contracts/ports/event-store.ts';
+import { withTableLock } from '#contracts/ports/migration.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { EventWriter } from '#infra/postgres/event-writer.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import { TailSignal } from '#infra/postgres/tail-signal.ts';
+import { inTransaction, withConnection } from '#runtime/consume.ts';
+import { Listener } from '#services/webhooks/listener.ts';
+import { runSql } from '#test/support/event-store/postgres.ts';
+import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
+import { suite } from '#test/support/suite.ts';
+import { afterBytes, atRequest, theNext } from '#test/support/tcp-proxy.ts';
+
+const bytes = new TextEncoder().encode('{}');
+
+const event = (): EventToAppend => {
+  const id = randomUUID();
+  return { id, type: 'PostCreated', data: bytes, metadata: bytes, partitionKey: id };
+};
+
+/** What became of it, and after how many milliseconds. */
+const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly told: string; readonly ms: number }> => {
+  const began = performance.now();
+  const told = await Promise.race([
+    work.then(
+      () => 'ok',
+      (error) =>
+        error instanceof EventStoreError ? error.code : error instanceof QueryTimeout ? error.code : `${error}`,
+    ),
+    delay(20_000, 'no answer', { ref: false }),
+  ]);
+  return { told, ms: performance.now() - began };
+};
+
+const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
+  const deadline = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`never: ${what}`);
+    await delay(10);
+  }
+};
+
+suite('deadlines on Postgres', (t) => {
+  let database: ProxiedDatabase;
+
+  t.before(async () => {
+    database = await proxiedDatabase();
+    await (await PostgresEventStore.open({ url: database.direct })).close();
+  });
+  t.after(() => database?.close());
+
+  const stored = async (stream: string): Promise<number> =>
+    (await runSql(database.direct, 'select 1 from es.events where stream = $1', [stream])).length;
+
+  t('an append answers within its deadline at whatever byte its connection falls silent', async () => {
+    const deadlineMs = 2_000;
+    const open = (url: string) => new EventWriter({ url, schema: 'es', partitions: 12, deadlineMs });
+    const append = (writer: EventWriter, stream: string, one: EventToAppend) =>
+      writer.append(stream, 'none', [one], 200);
+    // How much goes each way from the connection to the answer of the first append.
+    const whole = { server: 0, client: 0 };
+    const measured = await database.way();
+    measured.proxy.silence((to, chunk) => {
+      whole[to] += chunk.length;
+      return null;
+    });
+    const writer = open(measured.url);
+    await append(writer, `post-${randomUUID()}`, event());
+    await writer.close();
+
+    const points = (['server', 'client'] as const).flatMap((to) =>
+      Array.from({ length: 8 }, (_, i) => ({ to, n: Math.floor((whole[to] * i) / 8) })),
+    );
+    const seen = await Promise.all(
+      points.map(async ({ to, n }) => {
+        const { url, proxy } = await database.way();
+        proxy.silence(afterBytes(to, n));
+        const mine = open(url);
+        const stream = `post-${randomUUID()}`;
+        const one = event();
+        const { told, ms } = await outcomeOf(append(mine, stream, one));
+        proxy.speak();
+        // The same append again tells what became of it, on a connection of its own.
+        let again = told;
+        if (told !== 'no answer') {
+          await until('it is known', async () => {
+            again = (await outcomeOf(append(mine, stream, one))).told;
+            return !/^(unavailable|outcome_unknown)$/.test(again);
+          });
+          await mine.close();
+        }
+        return { at: `byte ${n} to the ${to}`, told, ms, again, stored: await stored(stream) };
+      }),
+    );
+    for (const { at, told, ms, again, stored: count } of seen) {
+      assert.match(told, /^(unavailable|outcome_unknown)$/, at);
+      assert.ok(ms < deadlineMs + 1_000, `${at}: ${Math.round(ms)} ms`);
+      assert.equal(again, 'ok', at);
+      assert.equal(count, 1, at);
+    }
+    assert.deepEqual([...new Set(seen.map(({ told }) => told))].sort(), ['outcome_unknown', 'unavailable']);
+  });
+
+  t('appends that wait behind a silent connection go out on the next one', async () => {
+    const { url, proxy } = await database.way();
+    const writer = new EventWriter({ url, schema: 'es', partitions: 12, deadlineMs: 2_000 });
+    await writer.append(`post-${randomUUID()}`, 'none', [event()], 200);
+    proxy.silence(atRequest('append'));
+    const first = outcomeOf(writer.append(`post-${randomUUID()}`, 'none', [event()], 200));
+    await delay(50);
+    const behind = outcomeOf(writer.append(`post-${randomUUID()}`, 'none', [event()], 200));
+    assert.equal((await Promise.race([first, behind])).told, 'outcome_unknown');
+    proxy.speak();
+    assert.equal((await first).told, 'outcome_unknown');
+    assert.equal((await behind).told, 'ok');
+    await writer.close();
+  });
+
+  t('an append that the server hangs at takes no other with it', async () => {
+    const store = await PostgresEventStore.open({ url: database.direct, deadlineMs: 4_000 });
+    const holder = new pg.Client({ connectionString: database.direct });
+    await holder.connect();
+    const streams = Array.from({ length: 24 }, () => `post-${randomUUID()}`);
+    const culprit = streams[13] ?? '';
+    try {
+      await holder.query('begin');
+      await holder.query(
+        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+         values (9000000000, $1, 0, gen_random_uuid(), 'X', '', '', '')`,
+        [culprit],
+      );
+      const outcomes = await Promise.all(streams.map((stream) => outcomeOf(store.append(stream, 'none', [event()]))));
+      for (const [i, { told }] of outcomes.entries()) assert.equal(told, streams[i] === culprit ? 'unavailable' : 'ok');
+      assert.ok(outcomes.every(({ ms }) => ms < 5_000));
+      assert.equal(await stored(culprit), 0);
+    } finally {
+      await holder.query('rollback');
+      await holder.end();
+    }
+    await store.append(culprit, 'none', [event()]);
+    await store.close();
+  });
+
+  t('readers get the places of those back that a silent connection took', async () => {
+    const { url, proxy } = await database.way();
+    const store = await PostgresEventStore.open({ url, readMs: 400 });
+    const stream = `post-${randomUUID()}`;
+    await store.append(stream, 'none', [event()]);
+    proxy.silence(atRequest('read-whole'));
+    const reads: Promise<{ told: string; ms: number }>[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      reads.push(outcomeOf(store.read(stream)));
+      await delay(20);
+    }
+    for (const { told, ms } of await Promise.all(reads)) {
+      assert.equal(told, 'unavailable');
+      assert.ok(ms < 2_500, `${ms} ms`);
+    }
+    proxy.speak();
+    assert.equal((await store.read(stream)).length, 1);
+    await store.close();
+  });
+
+  t('a statement without an answer fails with QueryTimeout, and its connection is gone', async () => {
+    const phases = ['begin;', 'update one', 'commit'];
+    for (const phase of phases) {
+      const { url, proxy } = await database.way();
+      const pool = openPool({ url, max: 1, answerMs: 300 });
+      await runSql(database.direct, 'create table if not exists one (n int); truncate one; insert into one values (0)');
+      proxy.silence(atRequest(phase));
+      const work = () =>
+        inTransaction(pool, async (tx) => {
+          await tx.query('update one set n = n + 1');
+          return { commit: true, result: null };
+        });
+      const { told, ms } = await outcomeOf(work());
+      assert.equal(told, 'query_timeout', phase);
+      assert.ok(ms < 2_000, `${phase}: ${ms} ms`);
+      assert.equal(pool.totalCount, 0, `${phase}: the connection was given back`);
+      proxy.speak();
+      // The lock of the row went with the session.
+      await work();
+      assert.deepEqual(await runSql(database.direct, 'select n from one'), [{ n: 1 }], phase);
+      await pool.end();
+    }
+  });
+
+  t('a connection that falls silent between two statements ends the work that holds it', async () => {
+    const { url, proxy } = await database.way();
+    const pool = openPool({ url, max: 1, answerMs: 300 });
+    const { told } = await outcomeOf(
+      withConnection(pool, async (tx) => {
+        await tx.query('select 1');
+        proxy.silence(() => 0);
+        await tx.query('select 2');
+      }),
+    );
+    assert.equal(told, 'query_timeout');
+    proxy.speak();
+    assert.equal((await pool.query('select 3 as n')).rows[0].n, 3);
+    // A time of its own: longer than the pool's for one, shorter for another.
+    assert.equal(
+      (await outcomeOf(pool.query({ text: 'select pg_sleep(0.6)', query_timeout: 5_000 } as pg.QueryConfig))).told,
+      'ok',
+    );
+    assert.equal((await outcomeOf(pool.query('select pg_sleep(0.6)'))).told, 'query_timeout');
+    // What was given up ends on the server, too.
+    await until('the server lets go', async () => {
+      const left = await runSql(database.direct, `select 1 from pg_stat_activity where query = 'select pg_sleep(0.6)'`);
+      return left.length === 0;
+    });
+    // A goodbye that nobody answers keeps nobody.
+    await pool.query('select 1');
+    proxy.silence(() => 0);
+    await pool.end();
+  });
+
+  t('a connection that only listens is found out when it falls silent', async () => {
+    const { url, proxy } = await database.way();
+    // Only a notification can wake it in time.
+    const signal = new TailSignal({ url, schema: 'es', pollMs: 60_000, beatMs: 200 });
+    const never = new AbortController();
+    await signal.changed(signal.version, never.signal);
+    const listening = async () =>
+      runSql(database.direct, `select pid from pg_stat_activity where application_name = 'events-listen'`);
+    const before = await listening();
+    proxy.silence(theNext());
+    let seen = signal.version;
+    await until('another connection listens', async () => {
+      const now = await listening();
+      return now.length === 1 && now[0]?.pid !== before[0]?.pid && signal.version > seen;
+    });
+    seen = signal.version;
+    await runSql(database.direct, 'notify es_events');
+    assert.equal((await outcomeOf(signal.changed(seen, never.signal))).told, 'ok');
+    await signal.close();
+  });
+
+  t('the listener of the webhooks is found out when it falls silent', async () => {
+    const { url, proxy } = await database.way();
+    let heard = 0;
+    const hear = (): void => {
+      heard += 1;
+    };
+    const listener = new Listener(url, hear, { beatMs: 200 });
+    await listener.ensure();
+    proxy.silence(theNext());
+    // Its owner looks now and then; that it listens anew counts as heard.
+    await until('it listens anew', async () => {
+      await listener.ensure();
+      return heard === 2;
+    });
+    const before = heard;
+    await runSql(database.direct, 'notify webhook_queue');
+    await until('it hears', () => heard > before);
+    listener.close();
+  });
+
+  t('a change of tables waits for its lock in words, lets others pass, and names who has it at the end', async () => {
+    const pool = openPool({ url: database.direct, max: 3, answerMs: 300, name: 'second' });
+    const holder = new pg.Client({ connectionString: database.direct, application_name: 'first' });
+    await holder.connect();
+    const told: string[] = [];
+    let ran = 0;
+    const change = async (tx: pg.PoolClient): Promise<void> => {
+      ran += 1;
+      // Longer than a statement of the running system may take.
+      await tx.query('select pg_sleep(0.5)');
+    };
+    const limits = { lockMs: 150, tellMs: 50, told: (text: string) => void told.push(text) };
+    try {
+      await holder.query('begin; select pg_advisory_xact_lock(4711)');
+      const failed = await withTableLock(pool, 4711, change, { ...limits, patienceMs: 400 }).catch(String);
+      assert.match(String(failed), /lock is held by first \(backend \d+, idle in transaction, .*End that session/);
+      assert.equal(ran, 0);
+      assert.match(told[0] ?? '', /waits for first \(backend \d+/);
+      const waiting = withTableLock(pool, 4711, change, { ...limits, patienceMs: 20_000 });
+      await until('it tells again', () => told.length > 12);
+      await holder.query('rollback');
+      await waiting;
+      assert.equal(ran, 1);
+    } finally {
+      await holder.end();
+      await pool.end();
+    }
+  });
+});
