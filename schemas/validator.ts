@@ -19,7 +19,12 @@ ajv.addFormat('uuid', true);
 // Every event has several: the form that we write ourselves needs one look, on the days that every month has.
 const plainInstant = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 const anyInstant = addFormats.default.get('date-time') as { validate(text: string): boolean };
-ajv.addFormat('date-time', (text) => plainInstant.test(text) || anyInstant.validate(text));
+// The format's own check splits the text: over this length nothing is an instant, and the split would hold the event loop.
+const maxInstant = 64;
+ajv.addFormat(
+  'date-time',
+  (text) => plainInstant.test(text) || (text.length <= maxInstant && anyInstant.validate(text)),
+);
 ajv.addKeyword({ keyword: 'personal', schemaType: 'boolean' });
 
 const compiled = new WeakMap<TSchema, ValidateFunction>();
@@ -39,24 +44,48 @@ export interface SchemaIssue {
   readonly message: string;
 }
 
-/** Empty when the value fits. */
+/** Issues told of one value; who mends these and sends again is told of the rest. */
+export const maxIssues = 20;
+
+const maxMember = 100;
+const maxPointer = 1_000;
+const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+
+/** JSON Pointer. Long member names are cut: the caller chose them, and gets each back once for every issue below it. */
+export const pointerTo = (path: readonly string[]): string =>
+  path.map((step) => `/${cut(step, maxMember).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** Empty when the value fits; at most `maxIssues`. */
 export const issuesOf = (schema: TSchema, value: unknown): readonly SchemaIssue[] => {
   const validate = validatorOf(schema);
   return validate(value) ? [] : telling(validate.errors ?? []).map(issueOf);
 };
 
-/** Of an optional member only what is wrong with its value: not that it is no null either, nor that no branch fits. */
+/**
+ * Of an optional member only what is wrong with its value: not that it is no null either, nor that no branch fits. A vague
+ * error is left out where a clear one lies at its place or below. Linear: a caller may send 10,000 wrong items.
+ */
 const telling = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
   const vague = ({ keyword, params }: ErrorObject): boolean =>
     keyword === 'anyOf' || (keyword === 'type' && params.type === 'null');
-  const inside = (outer: ErrorObject, one: ErrorObject): boolean =>
-    one.instancePath === outer.instancePath || one.instancePath.startsWith(`${outer.instancePath}/`);
-  const clear = errors.filter((one) => !vague(one));
-  return errors.filter((one) => !vague(one) || !clear.some((other) => inside(one, other)));
+  const explained = new Set<string>();
+  for (const error of errors) {
+    if (vague(error)) continue;
+    // Whatever is in the set has all that lies above it there too.
+    for (
+      let path = error.instancePath;
+      !explained.has(path);
+      path = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+    ) {
+      explained.add(path);
+    }
+  }
+  return errors.filter((one) => !vague(one) || !explained.has(one.instancePath)).slice(0, maxIssues);
 };
 
 const issueOf = (error: ErrorObject): SchemaIssue => {
   const missing = error.keyword === 'required' ? `/${String(error.params.missingProperty)}` : '';
   const allowed = error.keyword === 'enum' ? `: ${(error.params.allowedValues as unknown[]).join(', ')}` : '';
-  return { path: `${error.instancePath}${missing}`, message: `${error.message ?? 'is not valid'}${allowed}` };
+  const path = cut(`${error.instancePath}${missing}`, maxPointer);
+  return { path, message: `${error.message ?? 'is not valid'}${allowed}` };
 };

@@ -86,9 +86,9 @@ export interface ServedAnswer {
 
 /**
  * `url_invalid`: not signed by us for this, altered, or expired; `mismatch`: of another type or length than the URL was made
- * for, or broken off; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
+ * for, or broken off; `type`: longer than any type is; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
  */
-export type ServedRefusalCode = 'url_invalid' | 'mismatch' | 'method' | 'not_found';
+export type ServedRefusalCode = 'url_invalid' | 'mismatch' | 'type' | 'method' | 'not_found';
 
 /** What a caller asked for and does not get; the message is theirs to read. */
 export class ServedRefusal extends Error {

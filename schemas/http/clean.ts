@@ -15,6 +15,9 @@ interface Shape {
 /** The alternative of a union that a valid value fits. */
 const meantOf = (shape: Shape, value: unknown): Shape => {
   if (shape.anyOf === undefined) return shape;
+  // An optional member: it is no null, so it is the other one. Looked into without validating all of it once more.
+  const [only, ...more] = shape.anyOf.filter(({ type }) => type !== 'null');
+  if (only !== undefined && more.length === 0 && value !== null) return only;
   // Validation has passed, so one of them fits; the first that does is the one meant (unions carry a discriminator).
   return shape.anyOf.find((one) => issuesOf(one as TSchema, value).length === 0) ?? shape;
 };

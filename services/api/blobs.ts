@@ -15,6 +15,7 @@ import { Refusal } from './refusal.ts';
 const codes: Readonly<Record<ServedRefusalCode, ErrorCode>> = {
   url_invalid: 'upload_url_invalid',
   mismatch: 'upload_mismatch',
+  type: 'unsupported_media_type',
   method: 'method_not_allowed',
   not_found: 'not_found',
 };

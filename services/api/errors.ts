@@ -110,6 +110,12 @@ const refusals = {
     title: 'The body is too large',
     about: 'A body may have 1 MiB, a bulk body 16 MiB.',
   },
+  too_many_values: {
+    status: 413,
+    title: 'The body holds too many values',
+    about:
+      'A body may hold 10,000 values: texts, numbers, truths and nulls, and the objects and lists around them. Send less at once.',
+  },
   unsupported_media_type: {
     status: 415,
     title: 'The body is in the wrong form',

@@ -1,15 +1,25 @@
 import type { IncomingMessage } from 'node:http';
+import { maxIssues, pointerTo } from '#schemas/validator.ts';
 import { Refusal } from './refusal.ts';
 
 /** From bytes to a JSON value that every part of ours can hold: the database refuses NUL, and lone surrogates are no text. */
 
 /** Bytes of a body where the operation says nothing else. */
 export const defaultBodyLimit = 1024 * 1024;
+/** Values in a body where the operation says nothing else. */
+export const defaultValueLimit = 10_000;
 const deepest = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** @throws Refusal 413 as soon as it is known to be too large; the rest is not read. */
-export const readBody = async (req: IncomingMessage, limit: number): Promise<Buffer> => {
+/**
+ * @param look sees each chunk as it comes, and may refuse what is to come by throwing a Refusal.
+ * @throws Refusal 413 as soon as it is known to be too large; the rest is dropped.
+ */
+export const readBody = async (
+  req: IncomingMessage,
+  limit: number,
+  look: (chunk: Buffer) => void = () => undefined,
+): Promise<Buffer> => {
   const tooLarge = () => new Refusal('payload_too_large', `The body may have ${limit} bytes.`);
   if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
@@ -18,10 +28,15 @@ export const readBody = async (req: IncomingMessage, limit: number): Promise<Buf
     for await (const chunk of req.iterator({ destroyOnReturn: false })) {
       size += chunk.length;
       if (size > limit) throw tooLarge();
+      look(chunk);
       chunks.push(chunk);
     }
   } catch (error) {
-    if (error instanceof Refusal) throw error;
+    if (error instanceof Refusal) {
+      // What is left is dropped as it comes: the next request of this connection stands behind it.
+      req.resume();
+      throw error;
+    }
     throw invalidJson('The body ended before its end.');
   }
   return Buffer.concat(chunks);
@@ -29,7 +44,51 @@ export const readBody = async (req: IncomingMessage, limit: number): Promise<Buf
 
 const invalidJson = (detail: string) => new Refusal('invalid_json', detail);
 
-const escaped = (member: string): string => member.replaceAll('~', '~0').replaceAll('/', '~1');
+const [quote, backslash, comma, bracket, brace, bracketEnd, braceEnd] = Buffer.from('"\\,[{]}');
+
+/**
+ * Counts values and depth of a JSON text while its bytes come: the parser and the validator hold the event loop for as
+ * long as there are values, so a body with too many is refused before either sees it.
+ */
+export class JsonMeter {
+  readonly #limit: number;
+  #values = 1;
+  #depth = 0;
+  #inText = false;
+  /** The byte before was a backslash; it may have been the last of its chunk. */
+  #escaped = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Every value but the first follows a comma or opens its object or array. @throws Refusal 413, 400 */
+  take(chunk: Uint8Array): void {
+    let inText = this.#inText;
+    let escaped = this.#escaped;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (inText) {
+        if (escaped) escaped = false;
+        else if (byte === backslash) escaped = true;
+        else if (byte === quote) inText = false;
+      } else if (byte === quote) inText = true;
+      else if (byte === comma) this.#count();
+      else if (byte === bracket || byte === brace) {
+        this.#depth += 1;
+        if (this.#depth > deepest) throw invalidJson(`The body is more than ${deepest} levels deep.`);
+        this.#count();
+      } else if (byte === bracketEnd || byte === braceEnd) this.#depth -= 1;
+    }
+    this.#inText = inText;
+    this.#escaped = escaped;
+  }
+
+  #count(): void {
+    this.#values += 1;
+    if (this.#values > this.#limit) throw new Refusal('too_many_values', `The body may have ${this.#limit} values.`);
+  }
+}
 
 interface Issue {
   readonly path: string;
@@ -41,30 +100,32 @@ const textIssue = (text: string): string | null => {
   return text.isWellFormed() ? null : 'must be well-formed Unicode (it has a lone surrogate)';
 };
 
-/** The depth limit bounds the recursion. */
-const inspect = (value: unknown, path: string, depth: number, issues: Issue[]): void => {
+/** The meter has bounded depth and number of what it looks at. `path` leads to the value, and is the same after it. */
+const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
+  if (issues.length === maxIssues) return;
+  const tell = (message: string): void => void issues.push({ path: pointerTo(path), message });
   if (typeof value === 'string') {
     const message = textIssue(value);
-    if (message !== null) issues.push({ path, message });
+    if (message !== null) tell(message);
   } else if (typeof value === 'number') {
-    if (!Number.isFinite(value)) issues.push({ path, message: 'must be a number that a double can hold' });
+    if (!Number.isFinite(value)) tell('must be a number that a double can hold');
   } else if (typeof value === 'object' && value !== null) {
-    if (depth >= deepest) throw invalidJson(`The body is more than ${deepest} levels deep.`);
-    if (Array.isArray(value)) {
-      value.forEach((one, index) => {
-        inspect(one, `${path}/${index}`, depth + 1, issues);
-      });
-    } else {
-      for (const [member, one] of Object.entries(value)) {
-        const message = textIssue(member);
-        if (message === null) inspect(one, `${path}/${escaped(member)}`, depth + 1, issues);
-        else issues.push({ path, message: `has a member name that ${message}` });
-      }
+    const list = Array.isArray(value);
+    for (const member of Object.keys(value)) {
+      const message = list ? null : textIssue(member);
+      if (message === null) {
+        path.push(member);
+        inspect((value as Record<string, unknown>)[member], path, issues);
+        path.pop();
+      } else if (issues.length < maxIssues) tell(`has a member name that ${message}`);
     }
   }
 };
 
-/** @throws Refusal 400 for what is not JSON, 422 for values nobody can hold. */
+/**
+ * @param bytes of a text that a meter has let through.
+ * @throws Refusal 400 for what is not JSON, 422 for values nobody can hold.
+ */
 export const parseJson = (bytes: Buffer): unknown => {
   let value: unknown;
   try {
@@ -73,7 +134,7 @@ export const parseJson = (bytes: Buffer): unknown => {
     throw invalidJson('The body is not well-formed JSON in UTF-8.');
   }
   const issues: Issue[] = [];
-  inspect(value, '', 0, issues);
+  inspect(value, [], issues);
   if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
   return value;
 };

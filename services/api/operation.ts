@@ -96,6 +96,8 @@ interface Promised {
   readonly cost: number;
   /** Bytes of the largest body; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** Values in the largest body: every value counts, and every object and list; default 10,000. */
+  readonly valueLimit?: number;
   /** A call without a body is a call with `{}`. */
   readonly bodyOptional?: boolean;
   /** The body changes only the members it has. */

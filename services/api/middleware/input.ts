@@ -2,7 +2,8 @@ import type { Context, Middleware } from 'koa';
 import type { TObject } from 'typebox';
 import { clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
-import { defaultBodyLimit, parseJson, readBody } from '../json.ts';
+import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
+import { isJsonType } from '../media-type.ts';
 import type { Operation } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
@@ -44,17 +45,16 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
   return clean(schema, values);
 };
 
-const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
-
 const readJson = async (ctx: Context, operation: Operation): Promise<unknown> => {
   const { headers } = ctx.req;
   const none = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (none && operation.bodyOptional === true) return {};
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (!none && (!jsonType.test(headers['content-type'] ?? '') || encoding !== 'identity')) {
+  if (!none && (!isJsonType(headers['content-type'] ?? '') || encoding !== 'identity')) {
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json, without Content-Encoding.');
   }
-  const bytes = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit);
+  const meter = new JsonMeter(operation.valueLimit ?? defaultValueLimit);
+  const bytes = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => meter.take(chunk));
   if (bytes.length === 0 && operation.bodyOptional === true) return {};
   return parseJson(bytes);
 };

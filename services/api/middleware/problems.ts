@@ -3,6 +3,7 @@ import { BlobError } from '#contracts/ports/blob-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
+import { maxIssues } from '#schemas/validator.ts';
 import type { Deps } from '../deps.ts';
 import { categoryOf, type ErrorCode, errors, isErrorCode } from '../errors.ts';
 import { Refusal } from '../refusal.ts';
@@ -90,7 +91,7 @@ const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra,
     category: categoryOf(status),
     ...(detail === null ? {} : { detail }),
     correlationId: stateOf(ctx).correlationId,
-    ...(issues.length === 0 ? {} : { errors: issues.slice(0, 100) }),
+    ...(issues.length === 0 ? {} : { errors: issues.slice(0, maxIssues) }),
   });
   ctx.type = 'application/problem+json';
 };

@@ -1,6 +1,14 @@
-import { bodyIssues, emptyIssues, gateIssues, type Issue, unsupportedIssues } from '#domain/compose.ts';
+import { setImmediate } from 'node:timers/promises';
+import {
+  bodyIssues,
+  emptyIssues,
+  gateIssues,
+  type Issue,
+  type PostAssets,
+  unsupportedIssues,
+} from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
-import { planOf } from '#domain/scheduling.ts';
+import { type Destination, planOf } from '#domain/scheduling.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 import { ownClient, select } from './destinations.ts';
@@ -12,21 +20,42 @@ const refuse = (issues: readonly Issue[]): void => {
   if (issues.length > 0) throw new Rejection('validation_failed', 'The input is not valid.', { errors: issues });
 };
 
-const refuseTooLarge = (stored: unknown): void => {
+/** @returns bytes as stored. */
+const refuseTooLarge = (stored: unknown): number => {
   const bytes = Buffer.byteLength(JSON.stringify(stored));
   if (bytes > maxPostBytes) {
     refuse([{ path: '', message: `the post has ${bytes} bytes as stored, at most ${maxPostBytes} are allowed` }]);
   }
+  return bytes;
+};
+
+/** Bytes of a post whose texts are counted for one network at a time, with a turn for everybody else in between. */
+const slowToCount = 32 * 1024;
+
+/** @throws Rejection `validation_failed` */
+const refuseByNetworks = async (
+  body: PostBody,
+  destinations: readonly Destination[],
+  assets: PostAssets,
+  bytes: number,
+) => {
+  if (bytes < slowToCount) return refuse(gateIssues(body, destinations, assets));
+  const issues: Issue[] = [];
+  for (const ofNetwork of Map.groupBy(destinations, ({ platform }) => platform).values()) {
+    issues.push(...gateIssues(body, ofNetwork, assets));
+    await setImmediate();
+  }
+  refuse(issues);
 };
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
 
 /** A draft is held to its own form only: no jitter, no quota, no network's rules. */
 export const checkDraft = async (call: Asking, clientId: string, body: PostBody): Promise<void> => {
+  refuseTooLarge(body);
   refuse(bodyIssues(body, clientId));
   await ownClient(call, clientId);
   requireDraftMedia(body, clientId, await assetsOf(call, body));
-  refuseTooLarge(body);
 };
 
 /** Every gate of a post that goes out; all or nothing. Media are looked at before the networks' rules: those need to know them. */
@@ -35,6 +64,8 @@ export const planPost = async (
   post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
 ): Promise<Plan> => {
   const { id, clientId, body, planNumber } = post;
+  // Before anything that reads the texts: the size of what is refused bounds the time it takes.
+  refuseTooLarge(body);
   refuse([...bodyIssues(body, clientId), ...unsupportedIssues(body)]);
   // Asked for side by side; what is wrong with the accounts is said first.
   const asked = assetsOf(call, body);
@@ -55,6 +86,7 @@ export const planPost = async (
     scheduleMode: body.scheduleMode,
     now: call.now,
   });
+  const bytes = refuseTooLarge({ body, plan });
   const { empty, threadless } = emptyIssues(body, destinations);
   refuse(empty);
   if (threadless.length > 0) {
@@ -64,7 +96,6 @@ export const planPost = async (
   }
   const assets = await asked;
   requireMedia(body, destinations, assets);
-  refuse(gateIssues(body, destinations, assets));
-  refuseTooLarge({ body, plan });
+  await refuseByNetworks(body, destinations, assets, bytes);
   return plan;
 };

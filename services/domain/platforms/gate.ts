@@ -5,7 +5,7 @@ import { type GateMedia, mediaErrors } from './gate-media.ts';
 import { checkOverride, isSet, type Overrides, overrideRules } from './overrides.ts';
 import type { TextUnit } from './rules.ts';
 import { rulesOf } from './table.ts';
-import { sentText, textLength } from './text.ts';
+import { sentText, textLength, usedWords } from './text.ts';
 
 export interface GateInput {
   readonly platform: Platform;
@@ -51,7 +51,7 @@ function textErrors({ platform, content, overrides }: GateInput): GateError[] {
       path,
       mediaId: null,
       code: 'text_too_long',
-      message: `${name} takes at most ${limit} ${words[unit]}; the text has ${used}`,
+      message: `${name} takes at most ${limit} ${words[unit]}; the text has ${usedWords({ used, limit })}`,
     }));
 }
 

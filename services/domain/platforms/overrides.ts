@@ -2,7 +2,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { OverrideRule } from './rules.ts';
 import { rulesOf } from './table.ts';
-import { textLength } from './text.ts';
+import { textLength, usedWords } from './text.ts';
 
 export type Overrides = Readonly<Record<string, unknown>>;
 
@@ -106,7 +106,9 @@ export function checkOverride(
       }
       if (!rule.asPost) return null;
       const { used, limit } = textLength(platform, value, { parseMode: overrides.parseMode });
-      return used > limit ? tooLong(`is over the network's own limit of ${limit}: ${used}`) : null;
+      return used > limit
+        ? tooLong(`is over the network's own limit of ${limit}: ${usedWords({ used, limit })}`)
+        : null;
     }
   }
 }

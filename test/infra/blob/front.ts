@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { type BlobStore, ServedRefusal } from '#contracts/ports/blob-store.ts';
 
-const statuses = { url_invalid: 403, mismatch: 400, method: 405, not_found: 404 } as const;
+const statuses = { url_invalid: 403, mismatch: 400, type: 415, method: 405, not_found: 404 } as const;
 
 const answer = async (store: BlobStore, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const { method = '', url = '', headers } = request;

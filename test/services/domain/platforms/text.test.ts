@@ -35,12 +35,7 @@ suite('text of a network', (t) => {
 
   t('x finds the links it would shorten', () => {
     const text = 'a https://a.com/b_(c), b.org/x. no@c.com';
-    equal(
-      links(text)
-        .map(({ start, end }) => text.slice(start, end))
-        .join(' '),
-      'https://a.com/b_(c) b.org/x',
-    );
+    equal([...links(text)].map(({ start, end }) => text.slice(start, end)).join(' '), 'https://a.com/b_(c) b.org/x');
   });
 
   t('counting stays linear on hostile text', () => {
