@@ -28,6 +28,7 @@ import pg from 'pg';
 import { claimFolder } from './owner.ts';
 import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
+import { keepServerLogShort, type ServerLogLimits } from './server-log.ts';
 import { limitAnswers } from './session.ts';
 
 export interface EmbeddedOptions {
@@ -35,6 +36,10 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; default a free one. */
   readonly port?: number;
+  /** When `pg.log` is put aside, and how many of those are kept. Default 10 MiB, 5. */
+  readonly log?: ServerLogLimits;
+  /** How often its length is looked at, milliseconds. */
+  readonly logLookMs?: number;
   /** Told before each step that can take over a second. */
   readonly onProgress?: (step: string) => void;
 }
@@ -58,7 +63,6 @@ const DATABASE = 'postline';
 const START_MS = 60_000;
 /** Milliseconds a stop may take before the server is told to stop without its checkpoint. */
 const STOP_MS = 20_000;
-const LOG_BYTES = 10 * 1024 * 1024;
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -90,7 +94,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   const progress = options.onProgress ?? (() => {});
   const dataDir = path.resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
-  const release = claimFolder(dataDir);
+  const giveBack = claimFolder(dataDir);
+  const log = path.join(dataDir, 'pg.log');
+  const forgetLog = keepServerLogShort(log, options.log, options.logLookMs);
+  const release = (): void => {
+    forgetLog();
+    giveBack();
+  };
   try {
     const files = locate(dataDir);
     const password = passwordOf(dataDir, files);
@@ -98,7 +108,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       progress('creating the database cluster (once, a few seconds)');
       initialise(files, password);
     }
-    const { pid, port, adopted } = await bringUp(dataDir, files, password, options.port, progress);
+    const { pid, port, adopted } = await bringUp(log, files, password, options.port, progress);
     await prepare(databaseUrl(dataDir, port, 'postgres'), adopted);
 
     let stopping: Promise<void> | undefined;
@@ -160,13 +170,12 @@ function initialise(files: ServerFiles, password: string): void {
 
 /** Adopts the running server or spawns one, and waits until it answers. Every way it can be found leads through this loop. */
 async function bringUp(
-  dataDir: string,
+  log: string,
   files: ServerFiles,
   password: string,
   wanted: number | undefined,
   progress: (step: string) => void,
 ): Promise<{ pid: number; port: number; adopted: boolean }> {
-  const log = path.join(dataDir, 'pg.log');
   const deadline = performance.now() + START_MS;
   const patience = performance.now() + 2_000;
   let told = false;
@@ -213,7 +222,6 @@ function launch(files: ServerFiles, port: number, log: string): Spawned {
   const stale = path.join(files.cluster, 'postmaster.pid');
   // Nobody runs this cluster; a number in the file that now belongs to a stranger would stop the server.
   rmSync(stale, { force: true });
-  if (existsSync(log) && statSync(log).size > LOG_BYTES) renameSync(log, `${log}.1`);
   const from = existsSync(log) ? statSync(log).size : 0;
   const out = openSync(log, 'a', 0o600);
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

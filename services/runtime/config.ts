@@ -162,6 +162,13 @@ const variables = {
     null as string | null,
     'file the log is appended to; none = standard output',
   ),
+  logFileBytes: variable(
+    'LOG_FILE_BYTES',
+    integer(64 * 1024, 1024 ** 4),
+    64 * 1024 ** 2,
+    'a log file that has so many bytes is put aside and a new one begun; standalone: also the embedded Postgres’s log',
+  ),
+  logFiles: variable('LOG_FILES', integer(1, 1_000), 5, 'log files put aside that are kept'),
   poolSize: variable('DATABASE_POOL', integer(2, 200), 10, 'Postgres connections per process or thread'),
   ratePerMinute: variable(
     'RATE_LIMIT_PER_MINUTE',

@@ -1,12 +1,15 @@
 import { isMainThread, parentPort } from 'node:worker_threads';
 import type { Registry } from 'prom-client';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type Config, ConfigError, configHelp, processEnv, readConfig, requireSet } from './config.ts';
 import {
   type Check,
-  createLogger,
+  countDropped,
   createRegistry,
   type Logger,
   type MetricsJson,
+  type OpenedLog,
+  openLog,
   Readiness,
   type SelfReport,
   serveOps,
@@ -36,7 +39,8 @@ export interface ProcessContext {
 export type ToThread = { readonly type: 'drain' } | { readonly type: 'report'; readonly id: number };
 export type FromThread =
   | { readonly type: 'ready'; readonly process: string; readonly details: Readonly<Record<string, unknown>> }
-  | { readonly type: 'failed'; readonly process: string }
+  /** @property reason for the operator, where the process could say */
+  | { readonly type: 'failed'; readonly process: string; readonly reason: string | null }
   | {
       readonly type: 'report';
       readonly process: string;
@@ -71,17 +75,20 @@ export const runProcess = async ({
     return;
   }
   let config: Config;
+  let log: OpenedLog;
   try {
     config = readConfig(env);
     requireSet(config, requires);
+    log = logOf(name, config);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${name}: ${error.message}\nSee --help for all variables.\n`);
     process.exitCode = 2;
     return;
   }
-  const logger = createLogger(name, config.logLevel, config.logFile);
+  const { logger } = log;
   const registry = createRegistry(name);
+  countDropped(registry, log.dropped);
   const readiness = new Readiness();
   const report: SelfReport = {
     checks: () => readiness.ask(),
@@ -113,14 +120,26 @@ export const runProcess = async ({
     await main(context);
   } catch (error) {
     logger.fatal({ err: error }, 'stopped by an error');
-    process.exitCode = 1;
-    tellParent({ type: 'failed', process: name });
+    const reason = error instanceof SetupError ? error.message : null;
+    if (reason !== null && isMainThread) process.stderr.write(`${name}: ${reason}\n`);
+    process.exitCode = reason === null ? 1 : 2;
+    tellParent({ type: 'failed', process: name, reason });
   } finally {
     for (const close of closers)
       await close().catch((error: unknown) => logger.error({ err: error }, 'closing failed'));
     undoDrain();
     logger.info('stopped');
     logger.flush();
+  }
+};
+
+/** @throws ConfigError */
+const logOf = (name: string, { logLevel, logFile, logFileBytes: bytes, logFiles: files }: Config): OpenedLog => {
+  try {
+    return openLog(name, logLevel, logFile, { bytes, files });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(`LOG_FILE must be a file that can be written: ${why}`);
   }
 };
 

@@ -1,7 +1,9 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
-import { AggregatorRegistry, collectDefaultMetrics, Registry } from './metrics.ts';
+import { LogFile, type LogLimits } from './log-file.ts';
+import { Lines } from './log-lines.ts';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
 
 /** What a process says about itself: logs, metrics, and whether it is alive and ready. */
 
@@ -40,24 +42,66 @@ const cutMembers = (members: object) => cut(members) as Record<string, unknown>;
 const gathered = 8_192;
 const lingerMs = 250;
 
-/** A line a request must not cost a write a request. What a kill -9 loses is the last lines; an orderly end flushes. */
-const openFile = (file: string) => {
-  const destination = pino.destination({ dest: file, sync: true, minLength: gathered, append: true, mkdir: true });
-  setInterval(() => destination.flush(), lingerMs).unref();
-  return destination;
+const usualLimits: LogLimits = { bytes: 64 * 1024 ** 2, files: 5 };
+
+/**
+ * A line a request must not cost a write a request, so a file gathers them. What a kill -9 loses is the last lines; an
+ * orderly end flushes.
+ */
+const openLines = (name: string, file: string | null, limits: LogLimits): Lines => {
+  const gap = (dropped: number, why: string): string => {
+    const time = new Date().toISOString();
+    return `${JSON.stringify({ level: 40, time, name, dropped, why, msg: 'log lines could not be written' })}\n`;
+  };
+  const stdout = (): number => 1;
+  if (file === null) return new Lines({ descriptor: stdout, gathered: 0, gap });
+  const opened = new LogFile(file, limits);
+  const lines = new Lines({ descriptor: () => opened.descriptor(), gathered, gap });
+  setInterval(() => lines.flushSync(), lingerMs).unref();
+  return lines;
 };
 
-/** @param file where the log goes; null = standard output. Several threads may share one: lines are written whole. */
-export const createLogger = (name: string, level: string, file: string | null = null): Logger => {
+export interface OpenedLog {
+  readonly logger: Logger;
+  /** Lines that could not be written since the start. */
+  dropped(): number;
+}
+
+/**
+ * @param file where the log goes; null = standard output. Several threads may share one: lines are written whole.
+ * @throws where the file cannot be opened
+ */
+export const openLog = (
+  name: string,
+  level: string,
+  file: string | null = null,
+  limits: LogLimits = usualLimits,
+): OpenedLog => {
   const formatters = { log: cutMembers };
   const options = { name, level, formatters, base: { name }, timestamp: pino.stdTimeFunctions.isoTime };
-  const logger = file === null ? pino(options) : pino(options, openFile(file));
+  const lines = openLines(name, file, limits);
+  const logger = pino(options, lines);
   // What a child is bound to passes by the formatters.
   const { child } = logger;
   logger.child = function (this: Logger, bindings: object, more?: object) {
     return child.call(this, cutMembers(bindings), more);
   } as typeof child;
-  return logger;
+  return { logger, dropped: () => lines.dropped };
+};
+
+export const createLogger = (name: string, level: string, file: string | null = null): Logger =>
+  openLog(name, level, file).logger;
+
+export const countDropped = (registry: Registry, dropped: () => number): void => {
+  new Counter({
+    name: 'log_lines_dropped_total',
+    help: 'Lines of the log that could not be written, for example because its disk was full',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(dropped());
+    },
+  });
 };
 
 export const createRegistry = (thread: string): Registry => {

@@ -80,8 +80,9 @@ class Thread {
         waiting -= 1;
         if (waiting === 0) isReady();
       } else if (message.type === 'failed') {
-        fail(new Error(`${message.process} has stopped; its log says why`));
-        isNot(new Error(`${message.process} did not start; its log says why`));
+        const { process, reason } = message;
+        fail(new Error(`${process} has stopped${reason === null ? '; its log says why' : `: ${reason}`}`));
+        isNot(new Error(`${process} did not start${reason === null ? '; its log says why' : `: ${reason}`}`));
       } else this.#take(message.id, message);
     });
     this.ready = ready;

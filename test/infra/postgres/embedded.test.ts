@@ -80,6 +80,34 @@ suite('embedded postgres', (t) => {
     await second.stop();
   });
 
+  t('the log of the server is put aside by size and count while it runs, and after a start', async () => {
+    const dataDir = newFolder();
+    const log = path.join(dataDir, 'pg.log');
+    writeFileSync(log, 'a long one of an earlier start\n'.repeat(100));
+    const server = await startEmbedded({ dataDir, log: { bytes: 2_000, files: 2 }, logLookMs: 20 });
+    const first = readFileSync(`${log}.1`, 'utf8');
+    assert.match(first, /^a long one/);
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    const deadline = performance.now() + 20_000;
+    for (let n = 0; !existsSync(`${log}.2`) || readFileSync(`${log}.2`, 'utf8') === first; n += 1) {
+      assert.ok(performance.now() < deadline, 'it is not put aside');
+      await client.query(`SELECT missing_${n}`).catch(() => undefined);
+    }
+    await client.query('SELECT missing_at_last').catch(() => undefined);
+    const text = ['.2', '.1', ''].map((end) => (existsSync(log + end) ? readFileSync(log + end, 'utf8') : '')).join('');
+    const seen = [...text.matchAll(/STATEMENT: +SELECT missing_(\d+)/g)].map(([, n]) => Number(n));
+    // What the server writes in the very instant of a cut may be lost; three cuts are in what is kept.
+    const whole = (seen.at(-1) ?? 0) - (seen[0] ?? 0) + 1;
+    assert.ok(seen.length > 20 && whole - seen.length <= 6, `${whole - seen.length} of ${whole} are lost`);
+    assert.equal(new Set(seen).size, seen.length, 'none is doubled');
+    assert.match(text, /missing_at_last/);
+    assert.ok(!readFileSync(log).includes(0), 'the server appends, it leaves no hole');
+    assert.equal(existsSync(`${log}.3`), false);
+    await client.end();
+    await server.stop();
+  });
+
   t('a second process is refused while the first lives, and the first is not disturbed', async () => {
     const dataDir = newFolder();
     const server = await startEmbedded({ dataDir });

@@ -1,0 +1,105 @@
+import { writeSync } from 'node:fs';
+
+/**
+ * Where the lines of a logger go. A disk that is full, or a reader of standard output that stands still, must not end the
+ * process or hold it up: lines that cannot be written are dropped and counted, and the first that can says how many.
+ */
+
+export interface LinesOptions {
+  /** Asked before each write. */
+  readonly descriptor: () => number;
+  /** Bytes that are gathered before a write; 0 = none. */
+  readonly gathered: number;
+  /** The line that tells of those that were dropped. */
+  readonly gap: (dropped: number, why: string) => string;
+}
+
+/** A full pipe is waited for so long, in steps; while it stays full nobody waits again. Milliseconds. */
+const patienceMs = 500;
+const stepMs = 5;
+const waiting = new Int32Array(new SharedArrayBuffer(4));
+
+const newlines = (bytes: Uint8Array, to: number): number => {
+  let found = 0;
+  for (let at = bytes.indexOf(10); at !== -1 && at < to; at = bytes.indexOf(10, at + 1)) found += 1;
+  return found;
+};
+
+export class Lines {
+  readonly #options: LinesOptions;
+  #waiting: string[] = [];
+  #length = 0;
+  #dropped = 0;
+  /** Dropped, and not told yet. */
+  #untold = 0;
+  #why = '';
+  /** The last write ended within a line: the next begins with a new one. */
+  #torn = false;
+
+  constructor(options: LinesOptions) {
+    this.#options = options;
+  }
+
+  /** Since the start. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  write(line: string): void {
+    this.#waiting.push(line);
+    this.#length += line.length;
+    if (this.#length >= this.#options.gathered) this.flushSync();
+  }
+
+  /** As pino calls it. */
+  flush(done?: () => void): void {
+    this.flushSync();
+    done?.();
+  }
+
+  flushSync(): void {
+    const lines = this.#waiting;
+    if (lines.length === 0 && this.#untold === 0) return;
+    this.#waiting = [];
+    this.#length = 0;
+    const head = [this.#torn ? '\n' : '', this.#untold > 0 ? this.#options.gap(this.#untold, this.#why) : ''];
+    const bytes = Buffer.from([...head, ...lines].join(''));
+    const { written, why } = this.#put(bytes);
+    if (why === null) {
+      this.#torn = false;
+      this.#untold = 0;
+      return;
+    }
+    this.#why = why;
+    const whole = newlines(bytes, written) - (this.#torn ? 1 : 0);
+    const told = this.#untold > 0 ? 1 : 0;
+    const lost = lines.length - Math.max(0, whole - told);
+    this.#dropped += lost;
+    this.#untold = lost + (whole >= 1 ? 0 : this.#untold);
+    if (written > 0) this.#torn = bytes[written - 1] !== 10;
+  }
+
+  /** One descriptor for all of it: a batch must not begin in one file and end in another. */
+  #put(bytes: Buffer): { readonly written: number; readonly why: string | null } {
+    let written = 0;
+    try {
+      const descriptor = this.#options.descriptor();
+      while (written < bytes.length) written += this.#some(descriptor, bytes, written);
+      return { written, why: null };
+    } catch (error) {
+      return { written, why: (error as NodeJS.ErrnoException).code ?? String(error) };
+    }
+  }
+
+  /** A pipe that is full is waited for a moment. @returns bytes written */
+  #some(descriptor: number, bytes: Buffer, from: number): number {
+    for (const until = performance.now() + (this.#untold > 0 ? 0 : patienceMs); ; ) {
+      try {
+        return writeSync(descriptor, bytes, from);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() > until) throw error;
+        Atomics.wait(waiting, 0, 0, stepMs);
+      }
+    }
+  }
+}
