@@ -7,6 +7,7 @@ import type { Log, LogWriter } from '#contracts/ports/log.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
+import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { openPool } from './postgres/pool.ts';
 import { checkServer } from './postgres/server-check.ts';
@@ -29,8 +30,13 @@ export interface PartsOptions {
   /** Wraps the data keys of clients, signs URLs of media files. */
   readonly secrets: {
     readonly current: string;
-    subKey(purpose: 'wrapping' | 'blob-urls', version?: string): Buffer;
+    readonly source: string;
+    versions(): readonly string[];
+    has(version: string): boolean;
+    subKey(purpose: 'wrapping' | 'blob-urls' | 'key-check', version?: string): Buffer;
   };
+  /** False: the keys must agree with those of the database, and none is made known to it. Default true. */
+  readonly decidesKeys?: boolean;
   /** REST root of the api, with `/v1`, for who knows it better than the configuration does: the api itself, once it listens. */
   readonly baseUrl?: () => string;
 }
@@ -50,7 +56,13 @@ export interface Parts {
 }
 
 /** @throws when the parts named do not go together, or one refuses to start. */
-export const openParts = async ({ name, config, secrets, baseUrl }: PartsOptions): Promise<Parts> => {
+export const openParts = async ({
+  name,
+  config,
+  secrets,
+  baseUrl,
+  decidesKeys = true,
+}: PartsOptions): Promise<Parts> => {
   const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
   if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
   const hasKafka = kafkaBrokers.length > 0;
@@ -67,8 +79,8 @@ export const openParts = async ({ name, config, secrets, baseUrl }: PartsOptions
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
-    // Better not to start than to find at the first read that the key of somebody's data was taken away.
-    for (const version of (await dataKeys.uses()).keys()) secrets.subKey('wrapping', version);
+    // Better not to start than to find at the first read that the key of somebody's data is gone or another one.
+    await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
     const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
     closers.push(postgres?.release ?? (() => store.close()));

@@ -36,6 +36,9 @@ interface KeyRow {
   readonly destroyed_at: Date | null;
 }
 
+/** Data keys that are tried at each end of a version's time. */
+const sampled = 50;
+
 const place = (clientId: string, version: string): Buffer => Buffer.from(`data key\n${clientId}\n${version}`);
 
 export class PostgresDataKeys {
@@ -104,11 +107,32 @@ export class PostgresDataKeys {
   }
 
   /** How many keys each version of the secret wraps: a version in use must not be taken away. */
-  async uses(): Promise<ReadonlyMap<string, number>> {
-    const { rows } = await this.#pool.query<{ key_version: string; n: number }>(
+  async uses(db: pg.Pool | pg.ClientBase = this.#pool): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await db.query<{ key_version: string; n: number }>(
       'select key_version, count(*)::int as n from ops.data_keys where destroyed_at is null group by 1',
     );
     return new Map(rows.map((row) => [row.key_version, row.n]));
+  }
+
+  /**
+   * Whether our key of a version opens what that version wraps here; null: it wraps nothing. One that opens is proof: an
+   * installation that lost its key under an earlier release, and went on with a new one, has data keys of both.
+   */
+  async opens(version: string, db: pg.Pool | pg.ClientBase = this.#pool): Promise<boolean | null> {
+    const some = (order: 'asc' | 'desc') =>
+      `(select client_id::text, wrapped from ops.data_keys where key_version = $1 and destroyed_at is null
+        order by created_at ${order} limit ${sampled})`;
+    const { rows } = await db.query<{ client_id: string; wrapped: Buffer }>(`${some('desc')} union ${some('asc')}`, [
+      version,
+    ]);
+    if (rows.length === 0) return null;
+    return rows.some((row) => {
+      try {
+        return this.#unwrap(row.client_id, version, row.wrapped).length > 0;
+      } catch {
+        return false;
+      }
+    });
   }
 
   async #find(clientId: string): Promise<Entry | null> {

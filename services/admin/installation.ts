@@ -22,10 +22,17 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
   const now = new Date(operator.clock()).toISOString();
   const invites = await inviteKeyVersions(pool, now);
   const signing = await webhookKeyVersions(pool, now);
-  const versions = new Set([...secrets.versions(), ...wrapped.keys(), ...invites.keys(), ...signing.keys()]);
+  const known = await pool.query<{ version: string }>('select version from ops.secret_keys');
+  const checked = new Set(known.rows.map((row) => row.version));
+  const versions = new Set([
+    ...[...secrets.versions(), ...checked],
+    ...[...wrapped.keys(), ...invites.keys(), ...signing.keys()],
+  ]);
   return [...versions].map((version) => ({
     version,
     inSecretKey: secrets.has(version),
+    // Every process that starts was found to have the same key of it.
+    checked: checked.has(version),
     current: version === secrets.current,
     dataKeys: wrapped.get(version) ?? 0,
     openInvites: invites.get(version) ?? 0,

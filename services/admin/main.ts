@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { openParts } from '#infra/parts.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
@@ -9,7 +10,7 @@ import { EventCodec } from '#runtime/codec.ts';
 import { ConfigError, processEnv, readConfig } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
-import { secretKeyOf } from '#runtime/secret-key.ts';
+import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { type Answer, UsageError } from './context.ts';
@@ -24,17 +25,21 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   const config = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
   const embedded = config.databaseUrl === null ? await joinEmbedded(folder) : null;
   if (embedded !== null) closers.push(embedded.stop);
-  if (embedded === null && config.secretKey === null && !existsSync(path.join(folder, 'secret.key'))) {
+  if (embedded === null && config.secretKey === null && !existsSync(secretKeyFile(folder))) {
     throw new ConfigError('SECRET_KEY is required: the one of the processes that share this DATABASE_URL');
   }
-  const secrets = new Secrets(config.secretKey ?? secretKeyOf(folder));
+  const secrets =
+    config.secretKey === null ? new Secrets(secretKeyOf(folder), secretKeyFile(folder)) : new Secrets(config.secretKey);
   const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
   // Beside somebody else's Postgres there is no engine of ours.
   const joined =
     config.clickhouseUrl === null && embedded !== null ? await joinAnalytics(path.join(folder, 'analytics')) : null;
   if (joined !== null) closers.push(joined.stop);
   const clickhouseUrl = config.clickhouseUrl ?? joined?.url ?? null;
-  const parts = await openParts({ name: 'admin', config: { ...config, databaseUrl, clickhouseUrl }, secrets });
+  const parts = await openParts({
+    ...{ name: 'admin', secrets, decidesKeys: false },
+    config: { ...config, databaseUrl, clickhouseUrl },
+  });
   closers.push(parts.close);
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
@@ -75,7 +80,7 @@ try {
   const misunderstood = error instanceof UsageError || error instanceof ConfigError;
   process.stderr.write(`${wordsFor(error)}\n`);
   if (misunderstood) process.stderr.write('See npm run admin -- --help.\n');
-  process.exitCode = misunderstood ? 2 : 1;
+  process.exitCode = misunderstood || error instanceof SetupError ? 2 : 1;
 } finally {
   for (const close of closers.reverse()) await close();
 }

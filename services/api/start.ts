@@ -74,9 +74,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
   const time = await DatabaseClock.open({ pool, logger, readiness, claims: false });
   const now = new Date(time.now()).toISOString();
-  for (const inUse of [await inviteKeyVersions(pool, now), await webhookKeyVersions(pool, now)]) {
-    for (const version of inUse.keys()) secrets.subKey('secrets', version);
-  }
+  secrets.demand((await inviteKeyVersions(pool, now)).keys());
+  secrets.demand((await webhookKeyVersions(pool, now)).keys());
   // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
   const say = (message: unknown) => logger.debug({ knex: String(message) }, 'knex');
   const knex = knexFactory({

@@ -1,19 +1,43 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import path from 'node:path';
+import { SetupError } from '#contracts/ports/setup-error.ts';
+
+/** What a start puts into a data folder after its key: where one of these is, there was a key. */
+const laterThanTheKey = ['pg.password', 'pg.location', 'cluster', 'analytics', 'blobs'];
+
+export const secretKeyFile = (dataDir: string): string => path.join(dataDir, 'secret.key');
 
 /**
  * The installation's secret key under the data folder, mode 0600, made on the first start. It is written whole under
  * another name and then linked, so that a death in between leaves none or a whole one; an existing one is never replaced.
+ * @throws SetupError when the folder holds data and no key: a new one could open nothing of it
  */
 export const secretKeyOf = (dataDir: string): string => {
   mkdirSync(dataDir, { recursive: true });
-  const file = path.join(dataDir, 'secret.key');
+  const file = secretKeyFile(dataDir);
   const draft = `${file}.${process.pid}`;
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const [data] = laterThanTheKey.filter((name) => existsSync(path.join(dataDir, name)));
+  if (data !== undefined) {
+    throw new SetupError(
+      `${file} is gone, and ${path.join(dataDir, data)} was made with it: restore the file from a backup, or set ` +
+        'SECRET_KEY to what it held. To start anew without the data, choose another folder or move this one away.',
+    );
   }
   const handle = openSync(draft, 'w', 0o600);
   writeSync(handle, `v1:${randomBytes(32).toString('base64')}\n`);

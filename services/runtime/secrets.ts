@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 
 /**
  * The secret keys of the installation, newest first, and what is derived from them. Nothing derived is ever stored:
@@ -7,7 +8,15 @@ import { MissingKey } from '#contracts/ports/data-keys.ts';
  */
 
 /** Each purpose has its own sub-key, so that a leak in one place opens no other. */
-export type Purpose = 'secrets' | 'cursors' | 'blob-urls' | 'fingerprints' | 'wrapping' | 'consistency' | 'sessions';
+export type Purpose =
+  | 'secrets'
+  | 'cursors'
+  | 'blob-urls'
+  | 'fingerprints'
+  | 'wrapping'
+  | 'consistency'
+  | 'sessions'
+  | 'key-check';
 
 export class Secrets {
   readonly #keys: ReadonlyMap<string, Buffer>;
@@ -15,9 +24,12 @@ export class Secrets {
   /** The same as key objects: a Buffer would be made into one for every HMAC, which costs more than the HMAC. */
   readonly #macKeys = new Map<string, KeyObject>();
   readonly current: string;
+  /** Where the keys were read from, for the operator: a setting or a file. */
+  readonly source: string;
 
   /** @param list `v2:<base64, 32 bytes>,v1:…`; the first is current. */
-  constructor(list: string) {
+  constructor(list: string, source = 'SECRET_KEY') {
+    this.source = source;
     const keys = list.split(',').map((part): [string, Buffer] => {
       const [version, text, ...rest] = part.trim().split(':');
       const key = Buffer.from(text ?? '', 'base64');
@@ -43,6 +55,17 @@ export class Secrets {
 
   has(version: string): boolean {
     return this.#keys.has(version);
+  }
+
+  /** @throws SetupError for a version that links or signing secrets out there were derived from, and that is gone. */
+  demand(versions: Iterable<string>): void {
+    for (const version of versions) {
+      if (this.has(version)) continue;
+      throw new SetupError(
+        `SECRET_KEY: version ${version} is not in ${this.source}, and invite links or webhook secrets in use were made ` +
+          `with it. Add it behind the current one; npm run admin -- secrets tells what still needs each version.`,
+      );
+    }
   }
 
   /** 32 bytes. @throws when the version is not in the list: a key in use was taken away. */

@@ -1,15 +1,16 @@
 import path from 'node:path';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { processEnv } from '#runtime/config.ts';
+import { type Config, processEnv } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
-import { secretKeyOf } from '#runtime/secret-key.ts';
+import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
@@ -56,7 +57,8 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
       try {
         await run(context, screen, options, own, dataDir, receiver);
       } catch (error) {
-        screen.problem(error instanceof Error ? error.message : String(error), own.LOG_FILE);
+        if (!(error instanceof SetupError))
+          screen.problem(error instanceof Error ? error.message : String(error), own.LOG_FILE);
         throw error;
       }
     },
@@ -78,9 +80,12 @@ const run: (
   dataDir,
   receiver,
 ) => {
-  const databaseUrl = config.databaseUrl ?? (await embedded(screen, dataDir, onClose));
+  const databaseUrl = config.databaseUrl ?? (await embedded(screen, config, dataDir, onClose));
   const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
-  const secrets = new Secrets(config.secretKey ?? '');
+  const secrets = new Secrets(
+    config.secretKey ?? '',
+    env.SECRET_KEY !== undefined ? 'SECRET_KEY' : secretKeyFile(dataDir),
+  );
   // Before the threads, which must know where it is: networks fetch media files from it.
   const door = await openDoor(config);
   onClose(door.close);
@@ -160,11 +165,12 @@ const run: (
 
 const embedded = async (
   screen: Screen,
+  { logFileBytes: bytes, logFiles: files }: Config,
   dataDir: string,
   onClose: (close: () => Promise<void>) => void,
 ): Promise<string> => {
   screen.step('Starting Postgres');
-  const server = await startEmbedded({ dataDir, onProgress: (step) => screen.step(step) });
+  const server = await startEmbedded({ dataDir, log: { bytes, files }, onProgress: (step) => screen.step(step) });
   onClose(server.stop);
   return server.url;
 };
@@ -188,7 +194,8 @@ try {
   if (options.help) process.stdout.write(help());
   else await serve(options);
 } catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  process.stderr.write(`${error.message}\nSee --help.\n`);
+  const isUsage = error instanceof UsageError;
+  if (!isUsage && !(error instanceof SetupError)) throw error;
+  process.stderr.write(`${error.message}\n${isUsage ? 'See --help.\n' : ''}`);
   process.exitCode = 2;
 }

@@ -30,7 +30,7 @@ await runProcess({
     await migrateSender(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
-    for (const version of await keyVersionsInUse(pool)) secrets.subKey('secrets', version);
+    secrets.demand(await keyVersionsInUse(pool));
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
     const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));

@@ -1,5 +1,6 @@
 /** Standalone as a person meets it: starts, second starts, Ctrl-C, kill -9, wrong words. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -10,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -246,6 +248,31 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.match(rebuilt.output, /version +3/);
     assert.equal(enginePid(), undefined);
     assert.equal(postmaster(), undefined);
+  });
+
+  t('without its secret key, or with another one, it does not start, and says which file to restore', async () => {
+    const file = path.join(dataDir, 'secret.key');
+    const key = readFileSync(file, 'utf8');
+    const args = ['--data', dataDir, '--port', '0'];
+    try {
+      rmSync(file);
+      for (const [program, words] of [
+        [main, args],
+        ['services/admin/main.ts', ['secrets', '--data', dataDir]],
+      ] as const) {
+        const lost = await run(program, { args: words });
+        assert.equal(lost.code, 2, lost.output);
+        assert.match(lost.output, /secret\.key is gone, and \S+ was made with it: restore the file/);
+        assert.equal(existsSync(file), false, 'no new one is made in silence');
+      }
+      writeFileSync(file, `v1:${randomBytes(32).toString('base64')}\n`);
+      const wrong = await run(main, { args });
+      assert.equal(wrong.code, 2, wrong.output);
+      assert.match(wrong.output, /SECRET_KEY: v1 of \S+secret\.key is not the key v1/);
+      assert.equal(postmaster(), undefined);
+    } finally {
+      writeFileSync(file, key, { mode: 0o600 });
+    }
   });
 
   t('the second start is ready in less than 3 s, shows no key and keeps everything', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { openPool } from '#infra/postgres/pool.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -15,7 +16,7 @@ suite('data keys in Postgres', (t) => {
   let url = '';
   /** As another process would hold them. */
   const another = (over: { secrets?: Secrets; freshMs?: number; most?: number } = {}): PostgresDataKeys => {
-    const pool = new Pool({ connectionString: url, max: 2 });
+    const pool = openPool({ url, max: 2 });
     pools.push(pool);
     return new PostgresDataKeys({ pool, secrets, ...over });
   };

@@ -1,0 +1,88 @@
+/**
+ * What the database knows of the installation's secret keys: a check value of each version, never a key. A process whose
+ * key is another one would accept posts that nobody can open, so it is refused before it does anything.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type pg from 'pg';
+import { SetupError } from '#contracts/ports/setup-error.ts';
+import type { PostgresDataKeys, WrappingKeys } from './data-keys.ts';
+
+export interface CheckedKeys extends WrappingKeys {
+  /** Where the keys were read from, for the operator: a setting or a file. */
+  readonly source: string;
+  versions(): readonly string[];
+  has(version: string): boolean;
+  subKey(purpose: 'wrapping' | 'key-check', version?: string): Buffer;
+}
+
+/** From a sub-key of its own: it tells whether two keys are the same, and nothing else about them. */
+export const checkValueOf = (keys: Pick<CheckedKeys, 'subKey'>, version: string): Buffer =>
+  createHmac('sha256', keys.subKey('key-check', version)).update(`postline key check ${version}`).digest();
+
+const another = (version: string, source: string): SetupError =>
+  new SetupError(
+    `SECRET_KEY: ${version} of ${source} is not the key ${version} that this database was used with. Put the right key ` +
+      `there (it is in the backup of the installation). Where that one is lost for good and nothing needs it any more, ` +
+      'put a new key first under a version that was never used.',
+  );
+
+const lacking = (version: string, source: string, uses: number): SetupError =>
+  new SetupError(
+    `SECRET_KEY: version ${version} is not in ${source}, and ${uses} data keys of clients are wrapped with it. Add it ` +
+      `behind the current one (v2:…,${version}:…); it is in the backup of the installation.`,
+  );
+
+/** Check values by version. */
+const known = async (tx: pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> => {
+  await tx.query(`
+    create schema if not exists ops;
+    create table if not exists ops.secret_keys (
+      version text primary key,
+      check_value bytea not null,
+      made_at timestamptz not null default now()
+    )`);
+  const { rows } = await tx.query<{ version: string; check_value: Buffer }>(
+    'select version, check_value from ops.secret_keys',
+  );
+  return new Map(rows.map((row) => [row.version, row.check_value]));
+};
+
+/**
+ * The first process that brings a version to a database decides which key it is, unless that version wraps something:
+ * then the key must open it. Databases of earlier releases get their check values this way.
+ * @param decides false: a command that only looks leaves no check value of a version that nobody works with yet
+ * @throws SetupError when a version is another key than before, or one that wraps something is missing
+ */
+export const checkKeys = async (
+  pool: pg.Pool,
+  keys: CheckedKeys,
+  dataKeys: PostgresDataKeys,
+  decides = true,
+): Promise<void> => {
+  const client = await pool.connect();
+  let broken = false;
+  try {
+    await client.query('begin');
+    // The lock of migrations: two first starts with different keys must not both be right.
+    await client.query('select pg_advisory_xact_lock(7070707)');
+    const wrapped = await dataKeys.uses(client);
+    const checks = await known(client);
+    for (const [version, uses] of wrapped) if (!keys.has(version)) throw lacking(version, keys.source, uses);
+    for (const version of keys.versions()) {
+      const own = checkValueOf(keys, version);
+      const check = checks.get(version);
+      const agrees = check === undefined ? await dataKeys.opens(version, client) : timingSafeEqual(check, own);
+      if (agrees === false) throw another(version, keys.source);
+      if (check === undefined && decides)
+        await client.query('insert into ops.secret_keys (version, check_value) values ($1, $2)', [version, own]);
+    }
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => {
+      broken = true;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+};
