@@ -67,7 +67,7 @@ export const openParts = async ({
   if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
   const hasKafka = kafkaBrokers.length > 0;
   if (eventStoreUrl !== null && !hasKafka) {
-    throw new Error('EVENTSTORE_URL needs KAFKA_BROKERS: without Kafka the log is the Postgres event table');
+    throw new Error('ESDB_URL needs KAFKA_BROKERS: without Kafka the log is the Postgres event table');
   }
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {

@@ -16,7 +16,7 @@ const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
   --dir <folder>   run the files of this folder alone: no types, no lint, no shared servers
   --help           print this
 
-Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, EVENTSTORE_URL give
+Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
 real servers. SEED=<n> plays a random test again.`;
 
 const AT_ONCE = 2;

@@ -112,8 +112,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     let tests: readonly AskedTest[] = [];
     let hears = hearing;
     if (own.length > 0) {
-      const positionAt = async (instant: number) => ((await positionBefore(pool, instant)) ?? -1n) + 1n;
-      const changes = await applyEndpointEvents(tx, own, positionAt);
+      const changes = await applyEndpointEvents(tx, own, (instant) => positionBefore(pool, instant));
       if (changes.verdict !== null) return changes.verdict;
       tests = changes.tests;
       const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];

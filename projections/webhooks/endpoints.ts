@@ -26,8 +26,14 @@ interface Known {
   readonly disabledPosition: bigint | null;
 }
 
-/** Finds the commit position of the first event recorded at or after an instant (milliseconds). */
-export type PositionAt = (instant: number) => Promise<bigint>;
+/** Finds a position behind which everything recorded at or after an instant (milliseconds) lies; null: from the start. */
+export type PositionBefore = (instant: number) => Promise<bigint | null>;
+
+/** Where an interval begins, and whether an event has that position: one that was counted from a mark has none. */
+interface Start {
+  readonly position: bigint;
+  readonly isEvent: boolean;
+}
 
 /** How far back an automatic disable is caught up, milliseconds. */
 const catchUpMs = 72 * 3_600_000;
@@ -41,12 +47,12 @@ export interface EndpointChanges {
 export const applyEndpointEvents = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
-  positionAt: PositionAt,
+  positionBefore: PositionBefore,
 ): Promise<EndpointChanges> => {
   const { rows } = await tx.query<{ version: string }>(
     'update ops.webhook_version set version = version + 1 returning version::text',
   );
-  const change = new Change(tx, rows[0]?.version ?? '0', positionAt);
+  const change = new Change(tx, rows[0]?.version ?? '0', positionBefore);
   await change.load([...new Set(events.map(({ stream }) => idOf(stream)))]);
   for (const event of events) {
     const verdict = await change.apply(event);
@@ -60,14 +66,14 @@ class Change {
   readonly tests: AskedTest[] = [];
   readonly #tx: PoolClient;
   readonly #version: string;
-  readonly #positionAt: PositionAt;
+  readonly #positionBefore: PositionBefore;
   readonly #known = new Map<string, Known>();
   readonly #workspaces = new Map<string, string>();
 
-  constructor(tx: PoolClient, version: string, positionAt: PositionAt) {
+  constructor(tx: PoolClient, version: string, positionBefore: PositionBefore) {
     this.#tx = tx;
     this.#version = version;
-    this.#positionAt = positionAt;
+    this.#positionBefore = positionBefore;
   }
 
   async load(ids: readonly string[]): Promise<void> {
@@ -118,7 +124,7 @@ class Change {
     if (after.status === 'none') return null;
     switch (fact.type) {
       case 'WebhookRegistered':
-        await this.#open(id, position, after, event);
+        await this.#open(id, { position, isEvent: true }, after, event);
         return null;
       case 'WebhookUpdated':
         if (fact.data.url !== undefined) await this.#forgetHealth(id);
@@ -130,7 +136,9 @@ class Change {
         return fact.data.by === 'service' ? position : null;
       case 'WebhookEnabled': {
         await this.#forgetHealth(id);
-        const from = before.disabledPosition === null ? position : await this.#since(before.disabledPosition, event);
+        const { disabledPosition } = before;
+        const own: Start = { position, isEvent: true };
+        const from = disabledPosition === null ? own : await this.#since(disabledPosition, event);
         await this.#open(id, from, after, event);
         return null;
       }
@@ -164,21 +172,22 @@ class Change {
     return this.#known.get(id)?.state.status === 'live';
   }
 
-  async #since(disabled: bigint, event: DecodedEvent): Promise<bigint> {
-    const earliest = await this.#positionAt(Date.parse(event.metadata.occurredAt) - catchUpMs);
-    return disabled > earliest ? disabled : earliest;
+  async #since(disabled: bigint, event: DecodedEvent): Promise<Start> {
+    const before = await this.#positionBefore(Date.parse(event.metadata.occurredAt) - catchUpMs);
+    if (before === null || disabled > before) return { position: disabled, isEvent: true };
+    return { position: before + 1n, isEvent: false };
   }
 
   /** Hears from `from` on; what lies between there and the head is read once more by a catch-up. */
-  async #open(id: string, from: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+  async #open(id: string, from: Start, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
       `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, version)
        values ($1, $2, null, $3, $4, $5)
        on conflict (endpoint_id, from_position) do update
          set to_position = null, events = excluded.events, version = excluded.version`,
-      [id, from, event.metadata.workspaceId, state.events, this.#version],
+      [id, from.position, event.metadata.workspaceId, state.events, this.#version],
     );
-    await this.#revive(id, from, state, event);
+    await this.#revive(id, from.position, state, event);
     await this.#catchUp(id, from, event);
   }
 
@@ -203,12 +212,15 @@ class Change {
     );
   }
 
-  /** NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. */
-  async #catchUp(id: string, from: bigint, event: DecodedEvent): Promise<void> {
+  /**
+   * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before the
+   * start is for processes of the release that knew no inclusive read.
+   */
+  async #catchUp(id: string, { position, isEvent }: Start, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
-      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor)
-       values ($1, 'catch_up', $2, $3, $4::int8 - 1) on conflict do nothing`,
-      [event.id, id, event.metadata.workspaceId, from],
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, from_inclusive)
+       values ($1, 'catch_up', $2, $3, $4::int8 - 1, case when $5 then $4::int8 end) on conflict do nothing`,
+      [event.id, id, event.metadata.workspaceId, position, isEvent],
     );
   }
 
@@ -223,7 +235,7 @@ class Change {
   /** Another filter from here on: what a late lane minted by the old one beyond here and the new one leaves out goes. */
   async #refilter(id: string, position: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#close(id, position);
-    await this.#open(id, position, state, event);
+    await this.#open(id, { position, isEvent: true }, state, event);
     await this.#cancel(id, position, state);
   }
 

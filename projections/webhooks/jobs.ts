@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import { type EventStore, EventStoreError, type ReadStart, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
@@ -42,6 +42,8 @@ interface Job {
   readonly endpoint_id: string;
   readonly workspace_id: string;
   readonly cursor: string | null;
+  /** The first event it reads, until its first page is read; null where it reads on behind the cursor. */
+  readonly from_inclusive: string | null;
   readonly from_time: Date | null;
   readonly to_time: Date | null;
   readonly types: string[] | null;
@@ -60,6 +62,9 @@ const defaultReplayRate = 200;
 /** Deliveries of replays that may wait for one endpoint: a replay goes on when they are fewer. */
 const mostWaiting = 1_000;
 const purgedAtOnce = 1_000;
+/** How long a job that failed lets the others pass. */
+const passMs = 2_000;
+const brokenPassMs = 5_000;
 
 /** What a step did: when somebody is to go on with it, milliseconds; null when it is over. */
 interface Step {
@@ -140,24 +145,33 @@ export class Jobs {
     }
   }
 
-  /** A replay meets an event that cannot be read: it ends. What was promised (a catch-up, a deletion) is tried on. */
+  /**
+   * Whatever the reason, the job goes behind the others: while it was the one that waited longest, nobody else's would
+   * ever run. A replay meets an event that cannot be read: it ends. What was promised (a catch-up, a deletion) is tried on.
+   */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {
-    if (job === null || isInfrastructureFault(error)) return;
+    if (job === null) return;
     const { pool } = this.#deps;
     const why = error instanceof Error ? error.message : String(error);
+    const isBroken = !isInfrastructureFault(error);
+    // A row that a process of the former release wrote beside us.
+    const countsBack = error instanceof EventStoreError && error.code === 'invalid_position' && isCountedBack(job);
     await pool
       .query(
-        `update ops.webhook_jobs set not_before = clock_timestamp() + interval '5 seconds', updated_at = clock_timestamp(),
-           status = case when kind = 'replay' then 'failed' else status end, failure = $2
+        `update ops.webhook_jobs set
+           not_before = clock_timestamp() + $2::float8 * interval '1 millisecond', updated_at = clock_timestamp(),
+           status = case when $3::bool and kind = 'replay' then 'failed' else status end,
+           failure = case when $3 then $4::text else failure end,
+           from_inclusive = case when $5::bool then cursor + 1 else from_inclusive end
          where id = $1 and status = 'running'`,
-        [job.id, why],
+        [job.id, countsBack ? 0 : isBroken ? brokenPassMs : passMs, isBroken && !countsBack, why, countsBack],
       )
       .catch(() => undefined);
   }
 
   async #next(tx: PoolClient): Promise<Job | null> {
     const { rows } = await tx.query<Job>(
-      `select j.id, j.kind, j.endpoint_id, j.workspace_id, j.cursor::text, j.from_time, j.to_time, j.types,
+      `select j.id, j.kind, j.endpoint_id, j.workspace_id, j.cursor::text, j.from_inclusive::text, j.from_time, j.to_time, j.types,
          j.last_position::text, extract(epoch from j.settle_at - clock_timestamp())::float8 * 1000 as settles_in,
          (select e.state from ops.webhook_endpoints e where e.id = j.endpoint_id) as state
        from ops.webhook_jobs j
@@ -177,7 +191,7 @@ export class Jobs {
     // Reads to the head of now; and once more, when every member knows, to the head of then. It never runs after the head.
     const head = job.last_position === null ? ((await eventStore.head()) ?? 0n) : BigInt(job.last_position);
     const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
-    const page = await eventStore.readAll({ after: BigInt(job.cursor ?? '0'), limit: pageEvents });
+    const page = await eventStore.readAll({ ...startOf(job), limit: pageEvents });
     interest.outdated();
     await interest.fresh();
     const events = await this.#decoded(page, job);
@@ -260,6 +274,7 @@ export class Jobs {
   ): Promise<void> {
     await tx.query(
       `update ops.webhook_jobs set cursor = coalesce($2::int8, cursor), minted = minted + $3,
+         from_inclusive = case when $2::int8 is null then from_inclusive end,
          read_to = greatest(read_to, $4::timestamptz),
          settle_at = coalesce(settle_at, clock_timestamp() + $5 * interval '1 millisecond')
        where id = $1`,
@@ -271,6 +286,15 @@ export class Jobs {
     if (minted > 0) await tx.query('update ops.webhook_jobs set minted = minted + $2 where id = $1', [job.id, minted]);
   }
 }
+
+/** Not begun, and a start that is only a cursor: the former release counted one back from the event it meant. */
+const isCountedBack = ({ kind, cursor, from_inclusive, settles_in }: Job): boolean =>
+  kind === 'catch_up' && cursor !== null && from_inclusive === null && settles_in === null;
+
+const startOf = ({ cursor, from_inclusive }: Job): ReadStart => {
+  if (from_inclusive !== null) return { from: BigInt(from_inclusive) };
+  return { after: cursor === null ? null : BigInt(cursor) };
+};
 
 /** tsc does not see that the transaction assigned them. */
 const asStep = (step: Step | null): Step | null => step;

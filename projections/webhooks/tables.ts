@@ -13,7 +13,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
     // Made in one transaction: where the last one is, all are. NOTE: `create index if not exists` locks its table before
     // it looks, so a start would wait for, and could deadlock with, those who write already.
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
-    if (made.rowCount !== 0) return;
+    if (made.rowCount !== 0) return beginInclusively(tx);
     await tx.query(`
       create schema if not exists ops;
       -- One row; its lock puts every change of an endpoint in one order, and so the versions become visible in order.
@@ -140,6 +140,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
         workspace_id uuid not null,
         -- Everything at or before this commit position was read; null = nothing.
         cursor int8,
+        -- Catch-up, until its first page is read: the position of the first event it reads; null = behind the cursor.
+        from_inclusive int8,
         -- Catch-up: no head taken before this instant is the last one to read to. Null until its first step: that comes
         -- after the commit of the interval, whoever slept before it.
         settle_at timestamptz,
@@ -169,6 +171,22 @@ export const migrate = async (pool: Pool): Promise<void> => {
   });
   const now = Date.now();
   await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
+};
+
+/**
+ * Tables of the release that began catch-ups at `from - 1`, which EventStoreDB refuses: it takes positions of events alone.
+ * Where a mark stands at the cursor, that is such a position, and was meant.
+ */
+const beginInclusively = async (tx: PoolClient): Promise<void> => {
+  const { rowCount } = await tx.query(
+    `select 1 from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'from_inclusive'`,
+  );
+  if (rowCount !== 0) return;
+  await tx.query(`
+    alter table ops.webhook_jobs add column from_inclusive int8;
+    update ops.webhook_jobs j set from_inclusive = cursor + 1
+    where kind = 'catch_up' and status = 'running' and settle_at is null and cursor >= 0
+      and not exists (select from ops.webhook_marks m where m.position = j.cursor)`);
 };
 
 /** Tables that are cut by event time, a partition a week. */

@@ -9,6 +9,8 @@ type Reader<T> = (text: string) => T;
 
 interface Variable<T> {
   readonly name: string;
+  /** Read where the other is not set. */
+  readonly former?: string;
   readonly read: Reader<T>;
   readonly fallback: T;
   readonly help: string;
@@ -84,11 +86,12 @@ const optional =
   (value) =>
     value === '' ? null : read(value);
 
-const variable = <T>(name: string, read: Reader<T>, fallback: T, help: string): Variable<T> => ({
+const variable = <T>(name: string, read: Reader<T>, fallback: T, help: string, former?: string): Variable<T> => ({
   name,
+  ...(former === undefined ? {} : { former }),
   read,
   fallback,
-  help,
+  help: former === undefined ? help : `${help}; its former name ${former} still works`,
 });
 
 const variables = {
@@ -99,10 +102,12 @@ const variables = {
     'Postgres for read models and operational tables. Standalone: none = an embedded server under the data folder',
   ),
   eventStoreUrl: variable(
-    'EVENTSTORE_URL',
+    // Not EVENTSTORE_…: the server reads every variable of that prefix, and one that it does not know ends its start.
+    'ESDB_URL',
     optional(eventStoreUrl),
     null as string | null,
     'EventStoreDB; none = the Postgres event store',
+    'EVENTSTORE_URL',
   ),
   kafkaBrokers: variable(
     'KAFKA_BROKERS',
@@ -334,6 +339,7 @@ export type Config = { readonly [K in keyof Variables]: Variables[K] extends Var
 const hidden = [
   'SECRET_KEY',
   'DATABASE_URL',
+  'ESDB_URL',
   'EVENTSTORE_URL',
   'CLICKHOUSE_URL',
   'S3_ACCESS_KEY_ID',
@@ -342,17 +348,20 @@ const hidden = [
 
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
-  const read = Object.entries(variables).map(([key, { name, read: reader, fallback }]): [string, unknown] => {
-    const value = env[name];
-    if (value === undefined) return [key, fallback];
-    try {
-      return [key, reader(value)];
-    } catch (error) {
-      const why = error instanceof Error ? error.message : 'is not valid';
-      const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
-      throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
-    }
-  });
+  const read = Object.entries(variables).map(
+    ([key, { name: now, former, read: reader, fallback }]): [string, unknown] => {
+      const name = former !== undefined && env[now] === undefined && env[former] !== undefined ? former : now;
+      const value = env[name];
+      if (value === undefined) return [key, fallback];
+      try {
+        return [key, reader(value)];
+      } catch (error) {
+        const why = error instanceof Error ? error.message : 'is not valid';
+        const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
+        throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
+      }
+    },
+  );
   return Object.fromEntries(read) as Config;
 };
 

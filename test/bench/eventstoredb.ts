@@ -1,12 +1,13 @@
 /**
- * The EventStoreDB adapter beside the bare client, both against one double in a process of its own, turn by turn.
+ * The EventStoreDB adapter beside the bare client, both against one server, turn by turn: a real one where there is one,
+ * else the double in a process of its own.
  * Both store the same bytes as binary events, and both read bytes back. Run alone: `node test/bench/eventstoredb.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import db from '@eventstore/db-client';
 import type { EventToAppend } from '#contracts/ports/event-store.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
-import { doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
+import { eventStoreServer, measuredOn } from '#test/support/eventstoredb/server-handle.ts';
 import { type BenchRow, printRows, spread } from './row.ts';
 
 const data = Buffer.from(
@@ -35,7 +36,7 @@ const rate = async (
 };
 
 export const run = async ({ quick }: { readonly quick: boolean }): Promise<BenchRow[]> => {
-  const server = await doubleProcess();
+  const server = await eventStoreServer();
   const store = new EventStoreDbStore({ url: server.url });
   const bare = db.EventStoreDBClient.connectionString(server.url);
   try {
@@ -68,7 +69,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
       rows.push(row(`EventStoreDB adapter, append of ${events}, 64 callers`, measured.ours, measured.limit));
     }
     rows.push(await reading(store, bare, rounds));
-    return rows;
+    return rows.map((one) => ({ ...one, note: `${one.note}; ${measuredOn(server)}` }));
   } finally {
     await Promise.all([store.close(), bare.dispose()]);
     await server.stop();
@@ -126,7 +127,7 @@ const row = (name: string, ours: readonly number[], limit: readonly number[]): B
     limit: bare.median,
     goal: '≥ 0.9 of the bare client',
     ok: mine.median >= 0.9 * bare.median,
-    note: `ratio ${(mine.median / bare.median).toFixed(2)}; ours ${range(mine)}, bare ${range(bare)}; server: the double, in a process of its own`,
+    note: `ratio ${(mine.median / bare.median).toFixed(2)}; ours ${range(mine)}, bare ${range(bare)}`,
   };
 };
 

@@ -1,6 +1,6 @@
 /**
  * The relay beside bare kafkajs sending the same batches, and from EventStoreDB to Kafka beside the two bare halves one
- * after the other. One broker, one double, turn by turn. Run alone: `node test/bench/relay.ts`.
+ * after the other. One broker, one server (a real one where there is one, else the double), turn by turn. Run alone: `node test/bench/relay.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import db from '@eventstore/db-client';
@@ -16,7 +16,7 @@ import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { toRecord } from '#services/relay/record.ts';
-import { doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
+import { eventStoreServer, measuredOn } from '#test/support/eventstoredb/server-handle.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
 import { sharedServer } from '#test/support/postgres.ts';
@@ -44,41 +44,54 @@ const eventOf = (post: string): EventToAppend => ({
   partitionKey: post,
 });
 
-const fill = async (store: EventStore, events: number): Promise<void> => {
+/** What was filled: behind which position it lies, and the last of it. A real server may hold other events too. */
+interface Filled {
+  readonly after: bigint | null;
+  readonly last: bigint;
+}
+
+const fill = async (store: EventStore, events: number): Promise<Filled> => {
+  const after = await store.head();
   let left = events / 10;
+  let last = 0n;
   const write = async () => {
     while (left-- > 0) {
       const post = randomUUID();
-      await store.append(
+      const { position } = await store.append(
         `post-${post}`,
         'none',
         Array.from({ length: 10 }, () => eventOf(post)),
       );
+      if (position !== null && position > last) last = position;
     }
   };
   await Promise.all(Array.from({ length: 32 }, write));
+  return { after, last };
 };
 
-/** Events a second of the relay from the start of the store to its head, into fresh topics. */
+/** Events a second of the relay from the first to the last of them, into fresh topics. */
 const relayed = async (
   store: EventStore,
   brokers: readonly string[],
   checkpoint: RelayCheckpoint,
   events: number,
+  { after, last }: Filled,
 ): Promise<number> => {
   const prefix = `b${randomUUID().slice(0, 8)}-`;
   const writer = await openKafkaLogWriter({ brokers, prefix, topics: [topic] });
-  const head = await store.head();
   const stopped = new AbortController();
   const started = performance.now();
   const finished = Promise.withResolvers<void>();
   const watched = {
-    acquire: checkpoint.acquire.bind(checkpoint),
+    acquire: async (holder: string, ttlMs: number) => {
+      const lease = await checkpoint.acquire(holder, ttlMs);
+      return lease === null ? null : { ...lease, position: after };
+    },
     renew: checkpoint.renew.bind(checkpoint),
     release: checkpoint.release.bind(checkpoint),
     save: async (position: bigint, epoch: bigint) => {
       const saved = await checkpoint.save(position, epoch);
-      if (position === head) finished.resolve();
+      if (position >= last) finished.resolve();
       return saved;
     },
   };
@@ -114,10 +127,11 @@ const sent = async (records: readonly LogRecord[], brokers: readonly string[]): 
 };
 
 /** Events a second of the bare client's subscription, doing nothing with them. */
-const subscribed = async (bare: db.EventStoreDBClient, events: number): Promise<number> => {
+const subscribed = async (bare: db.EventStoreDBClient, events: number, after: bigint | null): Promise<number> => {
   let seen = 0;
   const started = performance.now();
-  const subscription = bare.subscribeToAll({ filter: db.streamNameFilter({ regex: '^[^$]' }) });
+  const fromPosition = after === null ? (db.START as 'start') : { commit: after, prepare: after };
+  const subscription = bare.subscribeToAll({ fromPosition, filter: db.streamNameFilter({ regex: '^[^$]' }) });
   await new Promise<void>((resolve, reject) => {
     subscription.on('error', reject);
     subscription.on('data', () => {
@@ -137,7 +151,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
     const missing = { unit: 'events/s', ours: Number.NaN, ok: false, note: broker.skip };
     return [{ name: 'relay', goal: '≥ 0.7 of bare kafkajs', ...missing }];
   }
-  const server = await doubleProcess();
+  const server = await eventStoreServer();
   const store = new EventStoreDbStore({ url: server.url });
   const postgres = await sharedServer();
   const pool = openPool({ url: postgres.url });
@@ -150,17 +164,18 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
   const bare = db.EventStoreDBClient.connectionString(server.url);
   try {
     const memory = new MemoryEventStore();
-    await fill(memory, events);
-    await fill(store, events);
+    const inMemory = await fill(memory, events);
+    const filled = await fill(store, events);
     const records = memory.log.all
       .map((event: RecordedEvent) => toRecord(event, 12))
       .filter((record) => record !== null);
     const figures = { memory: [] as number[], send: [] as number[], whole: [] as number[], subscribe: [] as number[] };
     const turns = [
-      async () => figures.memory.push(await relayed(memory, broker.brokers, new MemoryRelayCheckpoint(), events)),
+      async () =>
+        figures.memory.push(await relayed(memory, broker.brokers, new MemoryRelayCheckpoint(), events, inMemory)),
       async () => figures.send.push(await sent(records, broker.brokers)),
-      async () => figures.whole.push(await relayed(store, broker.brokers, await stored(), events)),
-      async () => figures.subscribe.push(await subscribed(bare, events)),
+      async () => figures.whole.push(await relayed(store, broker.brokers, await stored(), events, filled)),
+      async () => figures.subscribe.push(await subscribed(bare, events, filled.after)),
     ];
     for (const turn of turns) await turn();
     for (const list of Object.values(figures)) list.length = 0;
@@ -169,7 +184,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
     }
     const serial = figures.send.map((rate, i) => 1 / (1 / rate + 1 / (figures.subscribe[i] ?? Number.NaN)));
     const parts = `broker: ${broker.source}`;
-    const rest = `${parts}; checkpoint in Postgres (${postgres.source}), store: the double in a process of its own`;
+    const rest = `${parts}; checkpoint in Postgres (${postgres.source}); ${measuredOn(server)}`;
     return [
       row('relay, memory → Kafka', figures.memory, figures.send, 'bare kafkajs, batches of 500', parts),
       row('relay, EventStoreDB → Kafka', figures.whole, serial, 'bare subscribe, then bare send', rest),

@@ -32,7 +32,7 @@ Measures ours, beside the bare clients (limit) and other libraries (peer) doing 
   --help          print this
 
 Environment: QUICK=1 takes the short form, for development: its figures are not comparable.
-DATABASE_URL, KAFKA_BROKERS, EVENTSTORE_URL give real servers. BENCH_PROFILE=<dir>: CPU profiles of standalone.
+DATABASE_URL, KAFKA_BROKERS, ESDB_URL give real servers; each figure names what it was measured on. BENCH_PROFILE=<dir>: CPU profiles of standalone.
 The exit code is 0 also when a goal is missed: the table says MISSED. It is 1 when a bench could not run.`;
 
 interface Told {

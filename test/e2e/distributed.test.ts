@@ -99,7 +99,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     process.stdout.write(`  Kafka: ${broker.source}, event store: ${events.source}\n`);
     env = {
       DATABASE_URL: db.url,
-      EVENTSTORE_URL: events.url,
+      ESDB_URL: events.url,
       CLICKHOUSE_URL: clickhouse.url,
       KAFKA_BROKERS: broker.brokers.join(','),
       KAFKA_TOPIC_PREFIX: `e2e-${randomBytes(4).toString('hex')}-`,

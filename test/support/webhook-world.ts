@@ -3,6 +3,7 @@
  * started by the test, as many as it wants; what sends is another world's business.
  */
 import { randomUUID } from 'node:crypto';
+import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log, LogRecord } from '#contracts/ports/log.ts';
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { startDispatcher, webhooksGroup } from '#projections/webhooks/dispatcher.ts';
@@ -45,19 +46,22 @@ export interface DeliveryRow {
 export class WebhookWorld {
   readonly world: ProjectionWorld;
   readonly store: DomainStore;
+  readonly events: EventStore;
   readonly workspaceId: string = randomUUID();
   readonly #running = new Set<{ stop(): Promise<void> }>();
 
-  static async open(): Promise<WebhookWorld> {
+  /** @param events another store than the one in Postgres; then the log is one that the test hands over itself. */
+  static async open(events?: EventStore): Promise<WebhookWorld> {
     const world = await projectionWorld();
     await migrateDeliveries(world.pool);
     await migrateMint(world.pool);
-    return new WebhookWorld(world);
+    return new WebhookWorld(world, events ?? world.store);
   }
 
-  private constructor(world: ProjectionWorld) {
+  private constructor(world: ProjectionWorld, events: EventStore) {
     this.world = world;
-    this.store = new DomainStore(world.store, world.codec, defaultPartitions);
+    this.events = events;
+    this.store = new DomainStore(events, world.codec, defaultPartitions);
   }
 
   async close(): Promise<void> {
@@ -66,7 +70,8 @@ export class WebhookWorld {
   }
 
   dispatch({ handover = nobody, log = this.world.log }: { handover?: Handover; log?: Log } = {}) {
-    const { pool, codec, logger, store: eventStore } = this.world;
+    const { pool, codec, logger } = this.world;
+    const eventStore = this.events;
     const controller = new AbortController();
     const deps = { log, eventStore, store: this.store, codec, pool, handover, logger };
     const dispatcher = startDispatcher(deps, controller.signal);
@@ -168,7 +173,7 @@ export class WebhookWorld {
 
   /** Everything stored, as a log would carry it. */
   async records(): Promise<readonly LogRecord[]> {
-    const stored = await this.world.store.readAll({ after: null, limit: 10_000 });
+    const stored = await this.events.readAll({ after: null, limit: 10_000 });
     return stored.flatMap((one): LogRecord[] => {
       const topic = topicOf(one.stream);
       if (topic === null) return [];

@@ -7,7 +7,7 @@ import { suite } from '#test/support/suite.ts';
 /** Every variable, with a value that is right and values that are wrong. Free texts have no wrong ones. */
 const table: Readonly<Record<string, { readonly right: string; readonly wrong: readonly string[] }>> = {
   DATABASE_URL: { right: 'postgres://u:p@host/db', wrong: ['mysql://host/db', 'host:5432', 'postgres:'] },
-  EVENTSTORE_URL: { right: 'esdb://one:2113,two:2113?tls=false', wrong: ['http://host:2113', 'host:2113', 'esdb://'] },
+  ESDB_URL: { right: 'esdb://one:2113,two:2113?tls=false', wrong: ['http://host:2113', 'host:2113', 'esdb://'] },
   CLICKHOUSE_URL: { right: 'http://u:p@ch:8123/postline', wrong: ['ch:8123', 'tcp://ch:9000'] },
   KAFKA_BROKERS: { right: 'a:9092, [::1]:9092', wrong: ['a', 'a:b', 'http://a:9092', 'a:99999'] },
   KAFKA_TOPIC_PREFIX: { right: 'blue.', wrong: ['blue/', 'a b'] },
@@ -106,13 +106,32 @@ suite('config', (t) => {
   }
 
   t('takes an empty text as "none" where none is possible', () => {
-    const empty = { DATABASE_URL: '', EVENTSTORE_URL: '', KAFKA_BROKERS: '', SECRET_KEY: '', BASE_URL: '' };
+    const empty = {
+      DATABASE_URL: '',
+      ESDB_URL: '',
+      EVENTSTORE_URL: '',
+      KAFKA_BROKERS: '',
+      SECRET_KEY: '',
+      BASE_URL: '',
+    };
     deepEqual(readConfig(empty), readConfig({}));
+  });
+
+  t('takes the event store by its former name too, under which the server itself refuses to start', () => {
+    equal(readConfig({ EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, 'esdb://old:2113');
+    equal(
+      readConfig({ ESDB_URL: 'esdb://new:2113', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl,
+      'esdb://new:2113',
+    );
+    equal(readConfig({ ESDB_URL: '', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, null);
+    throws(() => readConfig({ EVENTSTORE_URL: 'http://host' }), /^ConfigError: EVENTSTORE_URL must /);
+    // No variable of ours may have the server's prefix.
+    for (const name of names) ok(!name.startsWith('EVENTSTORE_'), name);
   });
 
   t('shows the value that is wrong, unless it may hold a secret', () => {
     throws(() => readConfig({ PORT: 'eighty' }), /it is "eighty"/);
-    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'EVENTSTORE_URL']) {
+    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL', 'EVENTSTORE_URL']) {
       throws(
         () => readConfig({ [name]: 'wrong://user:canary-4711@host' }),
         (error: Error) => !error.message.includes('canary'),

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { GenericContainer, Wait } from 'testcontainers';
+import { readConfig } from '#runtime/config.ts';
 import { engineAnswers } from '#test/support/container-engine.ts';
 import { somePort } from '#test/support/port.ts';
 
@@ -25,8 +26,9 @@ export interface DoubleProcess extends EventStoreServer {
 
 /** A real server: the one of the environment, else a container. Null when there is neither. */
 export const givenEventStore = async (): Promise<EventStoreServer | null> => {
-  const named = process.env.EVENTSTORE_URL;
-  if (named !== undefined && named !== '') return { url: named, source: 'environment', stop: async () => undefined };
+  const { ESDB_URL, EVENTSTORE_URL } = process.env;
+  const { eventStoreUrl } = readConfig({ ESDB_URL, EVENTSTORE_URL });
+  if (eventStoreUrl !== null) return { url: eventStoreUrl, source: 'environment', stop: async () => undefined };
   if (!(await engineAnswers())) return null;
   const container = await new GenericContainer('eventstore/eventstore:24.10.14')
     .withExposedPorts(2113)
@@ -104,5 +106,12 @@ export const doubleProcess = async (
   };
 };
 
-/** What an end-to-end world uses: a real server where it can be had, else the double. */
+/** For the note of a figure. The address alone: a URL may hold a password. */
+export const measuredOn = ({ source, url }: EventStoreServer): string => {
+  if (source === 'double') return 'server: the double, in a process of its own';
+  const [, hosts] = /^\S+?:\/\/(?:[^@/]*@)?([^/?]+)/.exec(url) ?? [];
+  return `server: EventStoreDB at ${hosts} (${source})`;
+};
+
+/** What end-to-end worlds and benches use: a real server where it can be had, else the double. */
 export const eventStoreServer = async (): Promise<EventStoreServer> => (await givenEventStore()) ?? doubleProcess();
