@@ -9,7 +9,7 @@ import { role, scope, token } from './middleware/auth.ts';
 import { correlation } from './middleware/correlation.ts';
 import { idempotencyKey, input } from './middleware/input.ts';
 import { problems } from './middleware/problems.ts';
-import { Allowance, rateLimit, showAllowance } from './middleware/rate-limit.ts';
+import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts';
 import { matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
@@ -20,7 +20,7 @@ export const createApp = (deps: Deps): Koa => {
   const app = new Koa();
   const keyring = new Keyring(deps.pool, deps.clock);
   const sessions = new Sessions(deps);
-  const allowance = new Allowance(deps.rate);
+  const allowances = new Allowances(deps.rate);
   const ownWrites = new OwnWrites(deps);
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
 
@@ -30,24 +30,24 @@ export const createApp = (deps: Deps): Koa => {
       [operation.method],
       [
         matched(operation),
-        token(keyring, sessions, allowance),
+        token(keyring, sessions, allowances),
         scope,
         role,
-        rateLimit(allowance),
+        rateLimit(allowances),
         input,
         idempotencyKey,
-        answer(deps, ownWrites, allowance),
+        answer(deps, ownWrites, allowances),
       ],
     );
   }
 
   for (const middleware of deps.first ?? []) app.use(middleware);
   app.use(correlation(deps));
-  app.use(showAllowance(allowance));
+  app.use(showAllowance(allowances));
   app.use(problems(deps));
   app.use(blobs(deps));
   app.use(router.routes());
-  app.use(invitePages(deps, allowance));
+  app.use(invitePages(deps, allowances));
   app.use(unmatched);
   // What ends up here broke while the answer was on its way: the problem middleware has answered everything else.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { DomainStore, Positions } from '#runtime/domain-store.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
+import type { TrustedProxies } from '#runtime/proxies.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
 
@@ -39,6 +40,8 @@ export interface Deps {
   readonly baseUrl: () => string;
   /** Host of the invite page, without a slash at the end. */
   readonly consoleUrl: () => string;
+  /** Whose word on where a request comes from is believed. Default: nobody's. */
+  readonly trustedProxies?: TrustedProxies;
   /** Requests a minute, and at once, per credential and process. */
   readonly rate: { readonly perMinute: number; readonly burst: number };
   /** True when they have applied the positions, false when that took longer than the time given. Default: read models. */
@@ -49,6 +52,6 @@ export interface Deps {
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
-  /** Runs before everything else: /livez, /readyz and /metrics. */
+  /** Runs before everything else: /livez and /readyz. */
   readonly first?: readonly Middleware[];
 }

@@ -18,7 +18,7 @@ import { type ConnectedAccount, invitePage, messagePage, missingPage } from './i
 import { claimedInviteId, isGenuine } from './invite-token.ts';
 import { readBody } from './json.ts';
 import { told } from './middleware/problems.ts';
-import { type Allowance, ownerOf } from './middleware/rate-limit.ts';
+import type { Allowances } from './middleware/rate-limit.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
@@ -150,10 +150,10 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: str
 
 /** What goes wrong is told to a person: the same codes and statuses as everywhere, as a page. */
 const forPeople =
-  (deps: Deps, allowance: Allowance): Middleware =>
+  (deps: Deps, allowances: Allowances): Middleware =>
   async (ctx, next) => {
     try {
-      await allowance.spend(ctx, ownerOf(ctx), 1);
+      await allowances.spend(ctx, 1);
       await next();
     } catch (error) {
       const { code, headers } = told(error);
@@ -164,9 +164,9 @@ const forPeople =
     }
   };
 
-export const invitePages = (deps: Deps, allowance: Allowance): Middleware => {
+export const invitePages = (deps: Deps, allowances: Allowances): Middleware => {
   const router = new Router({ strict: true, sensitive: true });
-  const people = forPeople(deps, allowance);
+  const people = forPeople(deps, allowances);
   router.get('/invite/:token', people, async (ctx) => {
     const open = await openInvite(deps, String(ctx.params.token));
     if (open === null) return show404(ctx);

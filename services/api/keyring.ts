@@ -18,7 +18,10 @@ const form = /^sk_(live|test)_[A-Za-z0-9_-]{20,200}$/;
 const believedMs = 750;
 /** A key that was made a moment ago is not refused for long. */
 const absentMs = 100;
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
+/** What is looked up later is looked up once so many milliseconds, with so many others at most. */
+const laterMs = 1_000;
+const maxLater = 500;
 
 const refuse = (code: 'invalid_token' | 'token_expired' | 'token_revoked', detail: string) => new Refusal(code, detail);
 
@@ -65,15 +68,39 @@ interface Entry {
   /** Of before the key was looked for: what was found is at least as new. */
   readonly stamp: string;
   readonly key: Promise<Known | null>;
-  absentUntil: number;
+  readonly until: number;
+}
+
+/** The latest of what was found, or not found, by hash: the oldest goes first. */
+class Remembered {
+  readonly #entries = new Map<string, Entry>();
+
+  has(hash: string): boolean {
+    return this.#entries.has(hash);
+  }
+
+  get(hash: string, stamp: string): Entry | undefined {
+    const entry = this.#entries.get(hash);
+    return entry?.stamp === stamp && entry.until > performance.now() ? entry : undefined;
+  }
+
+  set(hash: string, entry: Entry): void {
+    this.#entries.delete(hash);
+    this.#entries.set(hash, entry);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > maxRemembered && oldest !== undefined) this.#entries.delete(oldest);
+  }
 }
 
 export class Keyring {
   readonly #pool: Pool;
   readonly #clock: () => number;
   readonly #keys: Batches<Known>;
-  /** Hash → what was found, also nothing. The oldest goes first. */
-  readonly #entries = new Map<string, Entry>();
+  /** Apart from what is absent, or strangers with many wrong tokens would have the right ones forgotten. */
+  readonly #found = new Remembered();
+  readonly #absent = new Remembered();
+  readonly #asked = new Map<string, Entry>();
+  readonly #later = new Set<string>();
   #stamp: Stamp = { value: '', asked: Number.NEGATIVE_INFINITY };
   #asking: Promise<Stamp> | null = null;
 
@@ -93,25 +120,47 @@ export class Keyring {
     return principalOf(known, new Date(this.#clock()).toISOString());
   }
 
+  /** Whether this token has been found to be a key here, whatever became of it since. Asks no database. */
+  hasSeen(token: string): boolean {
+    return form.test(token) && this.#found.has(hash('sha256', token));
+  }
+
+  /**
+   * For a token that may not be looked up now, because its address has guessed too much: it is with some others, in one
+   * query a second, so that a key behind an address that a stranger shares is seen before its caller asks again.
+   */
+  lookUpLater(token: string): void {
+    if (!form.test(token) || this.#later.size >= maxLater) return;
+    if (this.#later.size === 0) setTimeout(() => void this.#lookUpThose().catch(() => undefined), laterMs).unref();
+    this.#later.add(hash('sha256', token));
+  }
+
+  async #lookUpThose(): Promise<void> {
+    const hashes = [...this.#later];
+    this.#later.clear();
+    const { value: stamp } = await this.#believed();
+    for (const [hash, key] of await findKeys(this.#pool, hashes)) {
+      this.#found.set(hash, { stamp, key: Promise.resolve(knownOf(key)), until: Number.POSITIVE_INFINITY });
+    }
+  }
+
   async #lookUp(hash: string): Promise<Known | null> {
-    const { value } = await this.#believed();
-    const entry = this.#entries.get(hash);
-    if (entry?.stamp === value && entry.absentUntil > performance.now()) return entry.key;
-    const made: Entry = { stamp: value, key: this.#keys.get(hash), absentUntil: Number.POSITIVE_INFINITY };
-    this.#entries.delete(hash);
-    this.#entries.set(hash, made);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > mostRemembered && oldest !== undefined) this.#entries.delete(oldest);
-    made.key.then(
-      (known) => {
-        if (known === null) made.absentUntil = performance.now() + absentMs;
-      },
+    const { value: stamp } = await this.#believed();
+    const asked = this.#asked.get(hash);
+    const entry = this.#found.get(hash, stamp) ?? this.#absent.get(hash, stamp);
+    if (entry !== undefined) return entry.key;
+    if (asked?.stamp === stamp) return asked.key;
+    const made: Entry = { stamp, key: this.#keys.get(hash), until: Number.POSITIVE_INFINITY };
+    this.#asked.set(hash, made);
+    try {
+      const known = await made.key;
+      if (known !== null) this.#found.set(hash, made);
+      else this.#absent.set(hash, { ...made, until: performance.now() + absentMs });
+      return known;
+    } finally {
       // A failure is not remembered: the next request asks again.
-      () => {
-        if (this.#entries.get(hash) === made) this.#entries.delete(hash);
-      },
-    );
-    return made.key;
+      if (this.#asked.get(hash) === made) this.#asked.delete(hash);
+    }
   }
 
   /** The stamp, asked for again in half of its time, so that as a rule nobody waits for it. */

@@ -13,10 +13,9 @@ import { baseUrlOf, startApi } from './start.ts';
 await runProcess({
   name: 'api',
   summary: 'the REST API and the invite page',
-  ops: false,
-  async main({ config, logger, readiness, report, signal, ready, onClose }) {
+  async main({ config, logger, registry, readiness, report, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
-    const door = await openDoor(config);
+    const door = await openDoor({ ...config, setting: 'PORT', registry });
     onClose(door.close);
     const parts = await openParts({ name: 'api', config, secrets, baseUrl: () => baseUrlOf(config, door) });
     onClose(parts.close);

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import type { Registry } from 'prom-client';
+import { type ListenAt, listen, originOf } from '#runtime/listen.ts';
+import { noProxies } from '#runtime/proxies.ts';
 import { createApp } from './app.ts';
+import { type ConnectionLimits, limitConnections } from './connections.ts';
 import type { Deps } from './deps.ts';
 import { categoryOf, errors } from './errors.ts';
 
@@ -13,15 +17,6 @@ export interface ApiServer {
 }
 
 const seconds = 1_000;
-
-const listen = (server: Server, port: number, host: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
 
 /** What the parser refuses never reaches the app: it is told in the same form, and the connection ends. */
 const refuse = (deps: Deps, socket: Socket): void => {
@@ -45,17 +40,45 @@ const refuse = (deps: Deps, socket: Socket): void => {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 };
 
-/** Milliseconds for a whole request; one for a file may take longer, as long as bytes go on coming or going. */
-const requestMs = 60 * seconds;
-const idleMs = 60 * seconds;
-/** What is still sent when the answer is out is read on for so long, or the sender would not come to read the answer. */
-const lingerMs = 5 * seconds;
+/** Milliseconds that a caller may take, so that none holds a connection for nothing. */
+export interface Patience {
+  /** For all headers, counted from the connection, or from the first byte of a later request. */
+  readonly headersMs: number;
+  /** For a whole request; one for a file may take longer, as long as bytes go on coming or going. */
+  readonly requestMs: number;
+  /** Without a byte of a file. */
+  readonly fileMs: number;
+  /** Without a byte either way, while there is a request: also of an answer that nobody reads. */
+  readonly silentMs: number;
+  /** Between two requests: longer than load balancers keep theirs, which would send into a connection that closes. */
+  readonly betweenMs: number;
+  /** What is still sent when the answer is out is read on for so long, or the sender would not come to read the answer. */
+  readonly lingerMs: number;
+}
+
+const patience: Patience = {
+  headersMs: 15 * seconds,
+  requestMs: 60 * seconds,
+  fileMs: 60 * seconds,
+  silentMs: 120 * seconds,
+  betweenMs: 65 * seconds,
+  lingerMs: 5 * seconds,
+};
+
+/** Of all headers of a request. */
+const maxHeaderBytes = 16 * 1024;
 
 /** In the place of Node's own limit for whole requests, which knows no exceptions. */
-const limit = (server: Server, deps: Deps, request: IncomingMessage, response: ServerResponse): void => {
+const limit = (
+  server: Server,
+  deps: Deps,
+  { requestMs, fileMs, lingerMs }: Patience,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void => {
   const { socket } = request;
   if (deps.blobs.served !== null && request.url?.startsWith(deps.blobs.served.prefix)) {
-    socket.setTimeout(idleMs);
+    socket.setTimeout(fileMs);
     // Then it is we who are busy: the disk may take its time.
     if (request.method === 'PUT') request.once('end', () => socket.setTimeout(0));
     const cut = () => (request.complete ? undefined : socket.destroy());
@@ -83,15 +106,33 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** @param at port 0 = any free one. */
-export const openDoor = async (at: { readonly host: string; readonly port: number }): Promise<Door> => {
-  // Slow senders: headers within 15 s.
-  const limits = { headersTimeout: 15 * seconds, requestTimeout: 0, keepAliveTimeout: 65 * seconds };
-  const server = createServer({ ...limits, connectionsCheckingInterval: 5 * seconds });
+export interface DoorOptions extends ListenAt, Partial<ConnectionLimits> {
+  readonly patience?: Partial<Patience>;
+  /** Where it counts connections. */
+  readonly registry?: Registry;
+}
+
+const noLimits: ConnectionLimits = {
+  maxConnections: Number.POSITIVE_INFINITY,
+  maxConnectionsPerAddress: Number.POSITIVE_INFINITY,
+  trustedProxies: noProxies,
+};
+
+export const openDoor = async (at: DoorOptions): Promise<Door> => {
+  const waits = { ...patience, ...at.patience };
+  const server = createServer({
+    headersTimeout: waits.headersMs,
+    requestTimeout: 0,
+    keepAliveTimeout: waits.betweenMs,
+    maxHeaderSize: maxHeaderBytes,
+    connectionsCheckingInterval: Math.min(5 * seconds, waits.headersMs / 3),
+  });
+  server.timeout = waits.silentMs;
+  limitConnections(server, { ...noLimits, ...at }, at.registry ?? null);
   const waiting: Parameters<RequestListener>[] = [];
   const wait: RequestListener = (...exchange) => void waiting.push(exchange);
   server.on('request', wait);
-  const port = await listen(server, at.port, at.host);
+  const port = await listen(server, at);
   const stop = (graceMs: number): Promise<void> =>
     new Promise((resolve) => {
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -103,11 +144,11 @@ export const openDoor = async (at: { readonly host: string; readonly port: numbe
     });
   return {
     port,
-    origin: `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${port}`,
+    origin: originOf(at.host, port),
     open: (deps) => {
       const answer = createApp(deps).callback();
       const serve: RequestListener = (request, response) => {
-        limit(server, deps, request, response);
+        limit(server, deps, waits, request, response);
         void answer(request, response);
       };
       server.off('request', wait);
@@ -124,4 +165,4 @@ export const openDoor = async (at: { readonly host: string; readonly port: numbe
 export const startServer = async (
   deps: Deps,
   at: { readonly host: string; readonly port: number },
-): Promise<ApiServer> => (await openDoor(at)).open(deps);
+): Promise<ApiServer> => (await openDoor({ ...at, setting: 'PORT' })).open(deps);

@@ -1,6 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import knexFactory from 'knex';
-import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -16,8 +15,9 @@ import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
-import { type Logger, opsAnswer, type Readiness, type SelfReport } from '#runtime/telemetry.ts';
+import type { Logger, Readiness, SelfReport } from '#runtime/telemetry.ts';
 import type { Deps, SandboxProfile } from './deps.ts';
+import { health } from './health.ts';
 import type { Door } from './server.ts';
 
 /** The api over parts that somebody has opened: its own process, or standalone. */
@@ -40,7 +40,7 @@ export interface ApiOptions {
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly readiness: Readiness;
-  /** What /readyz and /metrics show: of this process, or of all threads of standalone. */
+  /** What /readyz goes by: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
 }
@@ -53,17 +53,6 @@ export interface Api {
   /** Answers what is in flight, then closes. */
   stop(): Promise<void>;
 }
-
-const ops =
-  (report: SelfReport): Middleware =>
-  async (ctx, next) => {
-    const answer = ctx.method === 'GET' ? await opsAnswer(ctx.path, report) : null;
-    if (answer === null) return next();
-    ctx.status = answer.status;
-    ctx.type = answer.contentType;
-    ctx.set('Cache-Control', 'no-store');
-    ctx.body = answer.body;
-  };
 
 /** REST root as callers see it, with `/v1`. */
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
@@ -95,6 +84,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     clock: time.now,
     baseUrl: () => baseUrlOf(config, door),
     consoleUrl: () => config.consoleUrl ?? door.origin,
+    trustedProxies: config.trustedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
@@ -105,7 +95,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     blobs: parts.blobs,
     analytics: parts.analytics,
     sandboxProfile,
-    first: [ops(report)],
+    first: [health(report)],
   };
   readiness.add('store', async () => parts.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));

@@ -3,6 +3,7 @@
  * wrong value is an error that names the variable.
  */
 
+import { noProxies, readTrustedProxies, type TrustedProxies } from './proxies.ts';
 import { Secrets } from './secrets.ts';
 
 type Reader<T> = (text: string) => T;
@@ -81,6 +82,7 @@ const oneOf =
     return known;
   };
 const durations: Reader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
+const proxies: Reader<TrustedProxies> = (value) => (value === '' ? noProxies : readTrustedProxies(value));
 const optional =
   <T>(read: Reader<T>): Reader<T | null> =>
   (value) =>
@@ -140,7 +142,13 @@ const variables = {
     'OPS_PORT',
     integer(0, 65_535),
     0,
-    'port of /livez, /readyz and /metrics of a worker process; 0 = any free one',
+    'port of /livez, /readyz and /metrics of every process, for operators alone; 0 = any free one, on this machine. Standalone: PORT + 1',
+  ),
+  opsHost: variable(
+    'OPS_HOST',
+    optional(text),
+    null as string | null,
+    'address that OPS_PORT listens on; none = HOST. Standalone: 127.0.0.1',
   ),
   baseUrl: variable(
     'BASE_URL',
@@ -175,6 +183,19 @@ const variables = {
   ),
   logFiles: variable('LOG_FILES', integer(1, 1_000), 5, 'log files put aside that are kept'),
   poolSize: variable('DATABASE_POOL', integer(2, 200), 10, 'Postgres connections per process or thread'),
+  trustedProxies: variable(
+    'TRUSTED_PROXIES',
+    proxies,
+    noProxies,
+    'proxies before the api, so that each caller has an allowance of its own: how many hops of X-Forwarded-For are ours, counted from the right, where no caller can pass them by; or their addresses, like 10.0.0.0/8,fd00::/8',
+  ),
+  maxConnections: variable('MAX_CONNECTIONS', integer(1, 1_000_000), 10_000, 'connections the api holds at once'),
+  maxConnectionsPerAddress: variable(
+    'MAX_CONNECTIONS_PER_ADDRESS',
+    integer(1, 1_000_000),
+    1_000,
+    'of them from one address; a trusted proxy is no caller and may hold all',
+  ),
   ratePerMinute: variable(
     'RATE_LIMIT_PER_MINUTE',
     integer(1, 1_000_000),
@@ -378,7 +399,7 @@ export const requireSet = (config: Config, keys: readonly (keyof Config)[]): voi
 export const configHelp = (): string =>
   Object.values(variables)
     .map(({ name, fallback, help }) => {
-      const shown = fallback === null || String(fallback) === '' ? 'none' : String(fallback);
+      const shown = fallback === null || fallback === noProxies || String(fallback) === '' ? 'none' : String(fallback);
       return `  ${name.padEnd(24)} ${help} [${shown}]`;
     })
     .join('\n');

@@ -52,7 +52,7 @@ export type FromThread =
 export interface ProcessOptions {
   readonly name: string;
   readonly summary: string;
-  /** Serves /livez, /readyz and /metrics on OPS_PORT; the api answers them itself. */
+  /** Serves /livez, /readyz and /metrics on OPS_PORT; standalone does it itself, for all its threads. */
   readonly ops?: boolean;
   /** What must be configured; else it ends with exit code 2 and says so. Default: the database and the secret key. */
   readonly requires?: readonly (keyof Config)[];
@@ -90,8 +90,9 @@ export const runProcess = async ({
   const registry = createRegistry(name);
   countDropped(registry, log.dropped);
   const readiness = new Readiness();
+  let starting: readonly Check[] = [{ name: 'start', ok: false, detail: 'still starting' }];
   const report: SelfReport = {
-    checks: () => readiness.ask(),
+    checks: async () => [...starting, ...(await readiness.ask())],
     metrics: async () => [await registry.getMetricsAsJSON()],
   };
   const draining = new AbortController();
@@ -106,6 +107,7 @@ export const runProcess = async ({
     report,
     signal: draining.signal,
     ready: (details = {}) => {
+      starting = [];
       logger.info(details, 'ready');
       tellParent({ type: 'ready', process: name, details });
     },
@@ -113,7 +115,7 @@ export const runProcess = async ({
   };
   try {
     if (ops && isMainThread) {
-      const { port, server } = await serveOps(config.host, config.opsPort, report);
+      const { port, server } = await serveOps(opsAt(config), report);
       logger.info({ opsPort: port }, 'serving /livez, /readyz and /metrics');
       context.onClose(async () => void server.close());
     }
@@ -142,6 +144,13 @@ const logOf = (name: string, { logLevel, logFile, logFileBytes: bytes, logFiles:
     throw new ConfigError(`LOG_FILE must be a file that can be written: ${why}`);
   }
 };
+
+/** A port that nobody was told is for this machine alone. */
+const opsAt = ({ host, opsHost, opsPort }: Config) => ({
+  host: opsHost ?? (opsPort === 0 ? '127.0.0.1' : host),
+  port: opsPort,
+  setting: 'OPS_PORT',
+});
 
 const tellParent = (message: FromThread): void => {
   if (!isMainThread) parentPort?.postMessage(message);

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
+import { type ListenAt, listen, originOf } from './listen.ts';
 import { LogFile, type LogLimits } from './log-file.ts';
 import { Lines } from './log-lines.ts';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
@@ -181,25 +181,34 @@ export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAn
   return { status: 200, contentType: merged.contentType, body: await merged.metrics() };
 };
 
-/** The small server of a process that has no other. Listens on loopback unless told otherwise. */
+/** How long the port of the operators waits for a request, and how many connections it holds: it is nobody else's. */
+const opsLimits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+const maxOpsConnections = 256;
+
+/** The path of a request; null where its target is none, such as `//`. */
+const pathOf = (target: string | undefined): string | null =>
+  URL.canParse(target ?? '/', 'http://ops') ? new URL(target ?? '/', 'http://ops').pathname : null;
+
+/** The small server that operators ask: no caller of the api may reach it. */
 export const serveOps = async (
-  host: string,
-  port: number,
+  at: ListenAt,
   report: SelfReport,
-): Promise<{ readonly port: number; readonly server: Server }> => {
+): Promise<{ readonly port: number; readonly origin: string; readonly server: Server }> => {
   // Loaded where it is used (see metrics.ts).
   const { createServer } = await import('node:http');
-  const server = createServer((incoming, outgoing) => {
-    opsAnswer(new URL(incoming.url ?? '/', 'http://ops').pathname, report)
-      .then((answer) => answer ?? { status: 404, contentType: 'text/plain', body: 'not found' })
+  const answer = async (target: string | undefined): Promise<OpsAnswer> => {
+    const path = pathOf(target);
+    const known = path === null ? null : await opsAnswer(path, report);
+    return known ?? { status: 404, contentType: 'text/plain', body: 'not found' };
+  };
+  const server = createServer(opsLimits, (incoming, outgoing) => {
+    answer(incoming.url)
       .catch(() => ({ status: 500, contentType: 'text/plain', body: 'failed' }))
       .then(({ status, contentType, body }) =>
         outgoing.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body),
       );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  return { port: (server.address() as AddressInfo).port, server };
+  server.maxConnections = maxOpsConnections;
+  const port = await listen(server, at);
+  return { port, origin: originOf(at.host, port), server };
 };

@@ -12,7 +12,7 @@ import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import { type Logger, serveOps } from '#runtime/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';
 import { firstStart } from './first-start.ts';
@@ -73,22 +73,29 @@ const run: (
   dataDir: string,
   receiver: Receiver,
 ) => Promise<void> = async (
-  { config, logger, readiness, report, signal, ready, onClose },
+  { config, logger, registry, readiness, report, signal, ready, onClose },
   screen,
   options,
   own,
   dataDir,
   receiver,
 ) => {
+  // Before Postgres, so that a port that is taken is told at once, and before the threads, which must know where it is:
+  // networks fetch media files from it.
+  const door = await openDoor({ ...config, setting: '--port or PORT', registry });
+  onClose(door.close);
+  let shown = report;
+  const ops = await serveOps(opsAt(config, door.port, own), {
+    checks: () => shown.checks(),
+    metrics: () => shown.metrics(),
+  });
+  onClose(async () => void ops.server.close());
   const databaseUrl = config.databaseUrl ?? (await embedded(screen, config, dataDir, onClose));
   const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
   const secrets = new Secrets(
     config.secretKey ?? '',
     env.SECRET_KEY !== undefined ? 'SECRET_KEY' : secretKeyFile(dataDir),
   );
-  // Before the threads, which must know where it is: networks fetch media files from it.
-  const door = await openDoor(config);
-  onClose(door.close);
   const baseUrl = baseUrlOf(config, door);
   const parts = await openParts({
     name: 'api',
@@ -107,6 +114,7 @@ const run: (
     report,
   );
   onClose(threads.stop);
+  shown = threads.report;
   await threads.ready;
   const api = await startApi({
     parts,
@@ -127,7 +135,7 @@ const run: (
     secrets,
     readiness: threads.report,
   });
-  screen.started(api.baseUrl, first.made);
+  screen.started(api.baseUrl, ops.origin, first.made);
   let passed = true;
   if (first.made !== null || options.tour || options.tourOnly) {
     const asked = {
@@ -161,6 +169,16 @@ const run: (
   }
   await Promise.race([aborted(signal), threads.failed]);
   screen.step('Draining');
+};
+
+/** Beside the api's own port, unless the operator named one; any free one where the api has taken any free one. */
+const opsAt = (
+  { opsHost, opsPort, port }: Config,
+  listening: number,
+  named: Readonly<Record<string, string | undefined>>,
+) => {
+  const beside = port === 0 ? 0 : (listening + 1) % 65_536;
+  return { host: opsHost ?? '127.0.0.1', port: named.OPS_PORT === undefined ? beside : opsPort, setting: 'OPS_PORT' };
 };
 
 const embedded = async (

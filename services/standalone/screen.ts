@@ -34,10 +34,12 @@ export class Screen {
 
   started(
     baseUrl: string,
+    opsOrigin: string,
     made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null,
   ): void {
     const seconds = ((performance.now() - this.#begun) / 1000).toFixed(1);
     this.#write(`\n${bold('Ready')} in ${seconds} s: ${baseUrl}`);
+    this.#write(dim(`Health and metrics, for you alone: ${opsOrigin}/readyz ${opsOrigin}/metrics`));
     if (made === null) return;
     this.#write(`\nA workspace was made: ${made.workspaceId}. Its keys are shown this once:`);
     this.#write(`  test key (sandbox accounts, nothing leaves this machine)  ${bold(made.testKey)}`);

@@ -72,7 +72,8 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
 
   const of = (role: Role): readonly Process[] => running.get(role) ?? [];
   const all = (): readonly Process[] => [...running.values()].flat();
-  const readiness = async (one: Process): Promise<Ready> => (await (await fetch(one.url('/readyz'))).json()) as Ready;
+  const readiness = async (one: Process): Promise<Ready> =>
+    (await (await fetch(one.opsUrl('/readyz'))).json()) as Ready;
   const admin = async (...args: string[]): Promise<Readonly<Record<string, string>>> => {
     const { code, output } = await run('services/admin/main.ts', { env, args: [...args, '--json'] });
     assert.equal(code, 0, output);
@@ -135,13 +136,13 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
 
   t('every process is alive, ready and measured; one relay of two is active', async () => {
     for (const one of all()) {
-      assert.equal((await fetch(one.url('/livez'))).status, 200, one.main);
+      assert.equal((await fetch(one.opsUrl('/livez'))).status, 200, one.main);
       const ready = await until(`${one.main} is ready`, async () => {
         const answer = await readiness(one);
         return answer.status === 'ready' ? answer : null;
       });
       assert.ok(ready.checks.length > 0, one.main);
-      const metrics = await (await fetch(one.url('/metrics'))).text();
+      const metrics = await (await fetch(one.opsUrl('/metrics'))).text();
       assert.match(metrics, /nodejs_eventloop_lag/, one.main);
     }
     const active = await Promise.all(of('relay').map(isActive));
@@ -287,7 +288,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual((await figuresOf(there)).all, seen.found);
     const fetched = await Promise.all(
       of('metrics').map(async (one) => {
-        const text = await (await fetch(one.url('/metrics'))).text();
+        const text = await (await fetch(one.opsUrl('/metrics'))).text();
         return [...text.matchAll(/^metrics_fetched_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
       }),
     );

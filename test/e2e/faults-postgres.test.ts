@@ -31,7 +31,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
     readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail?: string }[];
   }
   const readiness = async (name: string): Promise<{ readonly status: number; readonly body: Ready }> => {
-    const answer = await fetch(world.role(name).up?.url('/readyz') ?? '');
+    const answer = await fetch(world.role(name).up?.opsUrl('/readyz') ?? '');
     return { status: answer.status, body: (await answer.json()) as Ready };
   };
   const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
@@ -79,7 +79,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
         ill.some((one) => ['store', 'database', 'log'].includes(one.name)),
         `${name} names no part: ${JSON.stringify(body)}`,
       );
-      assert.equal((await fetch(world.role(name).up?.url('/livez') ?? '')).status, 200);
+      assert.equal((await fetch(world.role(name).up?.opsUrl('/livez') ?? '')).status, 200);
     }
     await delay(2_000);
   };

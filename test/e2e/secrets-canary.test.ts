@@ -315,13 +315,17 @@ suite('secrets of the processes', { timeoutMs: 180_000 }, (t) => {
     const said: string[] = [];
     const ask = async () => {
       for (const one of running) {
-        for (const path of ['/readyz', '/livez', '/metrics']) said.push(await (await fetch(one.url(path))).text());
+        for (const path of ['/readyz', '/livez', '/metrics']) said.push(await (await fetch(one.opsUrl(path))).text());
       }
     };
     await ask();
+    // What the api tells operators it tells no caller.
+    const outside = (of: string) => fetch(running[0]?.url(of) ?? '');
+    assert.deepEqual(await (await outside('/readyz')).json(), { status: 'ready' });
+    assert.equal((await outside('/metrics')).status, 404);
     // Whatever a lost database makes them say.
     await server.stop();
-    await until('they notice', async () => (await fetch(running[0]?.url('/readyz') ?? '')).status === 503);
+    await until('they notice', async () => (await fetch(running[0]?.opsUrl('/readyz') ?? '')).status === 503);
     await ask();
     const api = running[0];
     said.push(
@@ -330,7 +334,7 @@ suite('secrets of the processes', { timeoutMs: 180_000 }, (t) => {
       ).text(),
     );
     await server.start();
-    await until('they recover', async () => (await fetch(api?.url('/readyz') ?? '')).status === 200);
+    await until('they recover', async () => (await fetch(api?.opsUrl('/readyz') ?? '')).status === 200);
     for (const one of running) assert.equal((await one.stop()).code, 0, one.output().slice(-3_000));
     said.push(...running.map((one) => one.output()));
     // Refused starts.

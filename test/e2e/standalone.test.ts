@@ -54,8 +54,10 @@ const copyWithout = (...missing: readonly string[]): string => {
   }
   return path.relative(root, path.join(app, main));
 };
+const opsUrl = (one: Process, of: string): string =>
+  `${/^Health and metrics, for you alone: (\S+)\/readyz/m.exec(one.output())?.[1]}${of}`;
 const ready = async (one: Process) => {
-  const answer = await fetch(baseUrl(one).replace('/v1', '/readyz'));
+  const answer = await fetch(opsUrl(one, '/readyz'));
   return { status: answer.status, body: (await answer.json()) as { checks: { name: string; ok: boolean }[] } };
 };
 
@@ -133,16 +135,23 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
   });
 
-  t('/readyz names every part; /metrics has each thread', async () => {
-    const { status, body } = await ready(first);
-    assert.equal(status, 200, JSON.stringify(body));
-    const names = new Set(body.checks.map(({ name }) => name));
-    for (const name of ['store', 'database', 'log', 'projections', 'outcomes']) assert.ok(names.has(name), name);
-    const metrics = await (await fetch(baseUrl(first).replace('/v1', '/metrics'))).text();
-    for (const thread of ['standalone', 'projections', 'outcomes', 'publisher']) {
-      assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
-    }
-  });
+  t(
+    'for its operator /readyz names every part and /metrics has each thread; for callers there is neither',
+    async () => {
+      const { status, body } = await ready(first);
+      assert.equal(status, 200, JSON.stringify(body));
+      const names = new Set(body.checks.map(({ name }) => name));
+      for (const name of ['store', 'database', 'log', 'projections', 'outcomes']) assert.ok(names.has(name), name);
+      const metrics = await (await fetch(opsUrl(first, '/metrics'))).text();
+      for (const thread of ['standalone', 'projections', 'outcomes', 'publisher']) {
+        assert.match(metrics, new RegExp(`nodejs_eventloop_lag_p99_seconds\\{[^}]*thread="${thread}"`));
+      }
+      assert.equal(new URL(opsUrl(first, '/')).hostname, '127.0.0.1');
+      const told = await fetch(baseUrl(first).replace('/v1', '/readyz'));
+      assert.deepEqual([told.status, await told.json()], [200, { status: 'ready' }]);
+      assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
+    },
+  );
 
   t('the curl lines it prints are true', async () => {
     const lines = [...first.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
@@ -285,10 +294,19 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.ok(!/main job/.test(second.output()), 'no tour');
     assert.deepEqual((await get(second, testKey, '/posts?limit=100')).rows.at(-1), before);
     assert.equal((await get(second, liveKey, '/agency')).status, 200);
+    assert.equal(opsUrl(second, ''), `http://127.0.0.1:${port + 1}`);
     const taken = dataFolder();
-    const refused = await run(main, { args: ['--data', taken.dataDir, '--port', String(port)] });
-    assert.equal(refused.code, 1);
-    assert.match(refused.output, new RegExp(`EADDRINUSE|port ${port}`), 'a taken port is named');
+    for (const [env, wanted, setting] of [
+      [{}, String(port), '--port'],
+      [{ OPS_PORT: String(port) }, '0', 'OPS_PORT'],
+    ] as const) {
+      const refused = await run(main, { env, args: ['--data', taken.dataDir, '--port', wanted] });
+      assert.equal(refused.code, 2);
+      const words = `Port ${port} of 127.0.0.1 is in use by another program: choose another port with ${setting}`;
+      assert.ok(refused.output.includes(words), refused.output);
+      assert.doesNotMatch(refused.output, /EADDRINUSE/);
+      assert.equal(existsSync(path.join(taken.dataDir, 'pg.password')), false, 'nothing was begun');
+    }
     await taken.drop();
     // Its projections run and have looked for what is to be counted; nobody has asked for figures.
     const { status, body } = await ready(second);

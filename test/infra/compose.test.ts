@@ -407,16 +407,18 @@ suite('what is in the image', { timeoutMs: 180_000 }, (t) => {
     match((await run('sh', ['infra/start.sh', 'relay'], wrong)).errors, /^relay: SECRET_KEY must be/);
   });
 
-  t('is healthy when one of its two ports says that it is ready', async () => {
+  t('is healthy when its port for operators says that it is ready, and says why when it is not', async () => {
     let status = 200;
-    const server = createServer((_, answer) => void answer.writeHead(status).end('{}'));
+    const server = createServer((_, answer) => void answer.writeHead(status).end('store: away'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const check = () => run(process.execPath, ['infra/healthcheck.mjs', '1', String(port)]);
+    const check = () => run(process.execPath, ['infra/healthcheck.mjs', String(port)]);
     try {
       equal((await check()).code, 0);
       status = 503;
-      equal((await check()).code, 1);
+      const ill = await check();
+      equal(ill.code, 1);
+      match(ill.errors, /store: away/);
     } finally {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

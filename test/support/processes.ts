@@ -2,7 +2,7 @@
  * Our own processes as an operator starts them: `node <main>` with an environment and nothing else of ours in it.
  *
  *     const api = await start('services/api/main.ts', { env: { DATABASE_URL: db.url, SECRET_KEY } });
- *     api.url('/readyz'); await api.kill(); await api.stop();
+ *     api.url('/v1/posts'); api.opsUrl('/readyz'); await api.kill(); await api.stop();
  *
  * Whatever still runs at the end of the file is killed; the runner does the same when the file itself is.
  */
@@ -125,11 +125,18 @@ export class Process {
     }
   }
 
-  /** Of its own small server, or of the api. */
+  /** Of the api. */
   url(path: string): string {
-    const ready = this.said('ready') ?? {};
-    const port = ready.port ?? this.said('serving /livez, /readyz and /metrics')?.opsPort;
-    if (typeof port !== 'number') throw new Error(`${this.main} serves nothing:\n${this.output()}`);
+    return this.#at(this.said('ready')?.port, path);
+  }
+
+  /** What is for operators: /livez, /readyz with its reasons, /metrics. */
+  opsUrl(path: string): string {
+    return this.#at(this.said('serving /livez, /readyz and /metrics')?.opsPort, path);
+  }
+
+  #at(port: unknown, path: string): string {
+    if (typeof port !== 'number') throw new Error(`${this.main} does not serve ${path}:\n${this.output()}`);
     return `http://127.0.0.1:${port}${path}`;
   }
 

@@ -7,7 +7,7 @@ import { ifMatch } from '../if-match.ts';
 import type { Answer, Call, Principal } from '../operation.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { operationOf, stateOf } from '../state.ts';
-import { type Allowance, ownerOf } from './rate-limit.ts';
+import type { Allowances } from './rate-limit.ts';
 
 /** Operations without a token act for nobody: their handlers look at no principal. */
 const nobody: Principal = {
@@ -24,7 +24,7 @@ const nobody: Principal = {
 
 /** Makes the call, and its answer: envelope, ETag, consistency token. */
 export const answer =
-  (deps: Deps, ownWrites: OwnWrites, allowance: Allowance): Middleware =>
+  (deps: Deps, ownWrites: OwnWrites, allowances: Allowances): Middleware =>
   async (ctx) => {
     const operation = operationOf(ctx);
     const { correlationId, principal: known, params, query, body, key, positions } = stateOf(ctx);
@@ -58,7 +58,7 @@ export const answer =
       guard: operation.ifMatch === true ? ifMatch(ctx.get('If-Match')) : () => undefined,
       accepts: (...types) => ctx.accepts(...types) as string | false,
       behind: (topics, readers) => ownWrites.behind(principal.id, ctx.get('X-Consistency-Token'), topics, readers),
-      charge: (requests) => allowance.owe(ownerOf(ctx), requests),
+      charge: (requests) => allowances.owe(ctx, requests),
     };
     try {
       const made: Answer = await operation.handle(call as Call<never, never, never>);

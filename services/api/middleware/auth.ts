@@ -5,24 +5,37 @@ import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';
 import type { Sessions } from '../sessions.ts';
 import { operationOf, stateOf } from '../state.ts';
-import { type Allowance, ownerOf } from './rate-limit.ts';
+import type { Allowances } from './rate-limit.ts';
 
-/** Who asks. A token that fails counts against the address it came from, so that guessing ends in 429. */
+/**
+ * Who asks. A token that fails costs its address a guess, and an address without guesses has no token looked up that is
+ * new here, so that a stranger's flood costs the database nothing. A key that was seen, and a session, whose signature
+ * is checked first, are heard all the same: nobody who shares their address locks them out.
+ */
 export const token =
-  (keyring: Keyring, sessions: Sessions, allowance: Allowance): Middleware =>
+  (keyring: Keyring, sessions: Sessions, { guesses }: Allowances): Middleware =>
   async (ctx, next) => {
     if (operationOf(ctx).scope !== null) {
-      const [, sent] = /^Bearer +(\S+) *$/i.exec(ctx.get('Authorization')) ?? [];
+      const sent = bearer(ctx.get('Authorization'));
+      const { address } = stateOf(ctx);
+      const isSeen = sent !== null && (isSessionToken(sent) || keyring.hasSeen(sent));
+      if (!isSeen && !(await guesses.hasLeft(address))) {
+        if (sent !== null) keyring.lookUpLater(sent);
+        await guesses.spend(ctx, address, 1);
+      }
       try {
-        if (sent === undefined) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
+        if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
         stateOf(ctx).principal = await (isSessionToken(sent) ? sessions : keyring).identify(sent);
       } catch (error) {
-        if (error instanceof Refusal) await allowance.spend(ctx, ownerOf(ctx), 1);
+        // A database that is away says nothing about the token.
+        if (error instanceof Refusal) await guesses.spend(ctx, address, 1);
         throw error;
       }
     }
     await next();
   };
+
+const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
 
 /** What the token may do. */
 export const scope: Middleware = async (ctx, next) => {

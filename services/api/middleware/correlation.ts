@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Middleware } from 'koa';
+import { callerAddress, isProxy, noProxies } from '#runtime/proxies.ts';
 import type { Deps } from '../deps.ts';
 import { begin, stateOf } from '../state.ts';
 
@@ -18,15 +19,22 @@ const loggable = (path: string): string =>
         .map((segment) => (segment.length > 36 || /sk_|sess_/.test(segment) ? '…' : segment))
         .join('/');
 
+/** Whether callers come over TLS: by what they are told to call, or by the word of the proxy that is nearest to us. */
+const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>
+  [baseUrl(), consoleUrl()].some((url) => url.startsWith('https:')) || /(?:^|,) *https *$/i.test(forwarded);
+
 /** Names every request, sets what every answer carries, and writes its one log line. No header or body is ever logged. */
 export const correlation =
-  ({ logger }: Deps): Middleware =>
+  (deps: Deps): Middleware =>
   async (ctx, next) => {
+    const { logger, trustedProxies = noProxies } = deps;
+    const { remoteAddress } = ctx.req.socket;
     const sent = ctx.get('X-Correlation-Id');
     const correlationId = acceptable.test(sent) ? sent : randomUUID();
     const path = loggable(ctx.path);
     begin(ctx, {
       correlationId,
+      address: callerAddress(remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies),
       operation: null,
       principal: null,
       params: {},
@@ -38,6 +46,8 @@ export const correlation =
     ctx.set('X-Correlation-Id', correlationId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
+    const forwarded = isProxy(remoteAddress, trustedProxies) ? ctx.get('X-Forwarded-Proto') : '';
+    if (isSecure(deps, forwarded)) ctx.set('Strict-Transport-Security', 'max-age=31536000');
     const started = performance.now();
     await next();
     const { operation, principal } = stateOf(ctx);

@@ -4,23 +4,31 @@ import type { Deps } from '../deps.ts';
 import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 
+/** Of each kind of owner: the one that spent least lately is forgotten first, so that no number of addresses fills the memory. */
+const maxOwners = 50_000;
+
 /**
- * The allowance of a credential, counted in this process: `burst` requests in each window, and windows as long as the
- * rate needs to give them back (600 a minute with a burst of 100: 100 in 10 s). Without a credential the address counts.
+ * What each owner may spend, counted in this process: `burst` requests in each window, and windows as long as the rate
+ * needs to give them back (600 a minute with a burst of 100: 100 in 10 s).
  */
 export class Allowance {
   readonly #limiter: RateLimiterMemory;
   readonly #burst: number;
   readonly #seconds: number;
+  readonly #maxOwners: number;
+  /** Who spent something, the latest last. */
+  readonly #owners = new Set<string>();
 
-  constructor({ perMinute, burst }: Deps['rate']) {
+  constructor({ perMinute, burst }: Deps['rate'], most = maxOwners) {
     this.#burst = burst;
     this.#seconds = (burst * 60) / perMinute;
+    this.#maxOwners = most;
     this.#limiter = new RateLimiterMemory({ points: burst, duration: this.#seconds });
   }
 
   /** @throws Refusal 429 when nothing is left. */
   async spend(ctx: Context, owner: string, requests: number): Promise<void> {
+    await this.#remember(owner);
     try {
       this.#tell(ctx, await this.#limiter.consume(owner, requests));
     } catch (refused) {
@@ -33,12 +41,26 @@ export class Allowance {
 
   /** Takes more than is left where it must: what comes next waits longer. */
   async owe(owner: string, requests: number): Promise<void> {
+    await this.#remember(owner);
     await this.#limiter.penalty(owner, requests);
+  }
+
+  async hasLeft(owner: string): Promise<boolean> {
+    return ((await this.#limiter.get(owner))?.consumedPoints ?? 0) < this.#burst;
   }
 
   /** Shows an allowance that this answer does not touch. */
   async show(ctx: Context, owner: string): Promise<void> {
     this.#tell(ctx, await this.#limiter.get(owner));
+  }
+
+  async #remember(owner: string): Promise<void> {
+    this.#owners.delete(owner);
+    this.#owners.add(owner);
+    const [oldest] = this.#owners;
+    if (this.#owners.size <= this.#maxOwners || oldest === undefined) return;
+    this.#owners.delete(oldest);
+    await this.#limiter.delete(oldest);
   }
 
   #tell(ctx: Context, left: RateLimiterRes | null): void {
@@ -48,23 +70,56 @@ export class Allowance {
   }
 }
 
-/** Whose allowance a request counts against. */
-export const ownerOf = (ctx: Context): string => {
-  const { principal } = stateOf(ctx);
-  return principal === null ? `address:${ctx.req.socket.remoteAddress ?? ''}` : `${principal.kind}:${principal.id}`;
-};
+/**
+ * Three allowances of the same size, kept apart: a stranger who guesses tokens, or asks for pages, spends nothing of
+ * what a credential has, and guessing locks nobody out of a page at the same address.
+ */
+export class Allowances {
+  /** Of credentials. */
+  readonly credentials: Allowance;
+  /** Of addresses, for tokens that open nothing. */
+  readonly guesses: Allowance;
+  /** Of addresses, for what needs no token: the invite page, the contract, the catalogue. */
+  readonly pages: Allowance;
+
+  constructor(rate: Deps['rate']) {
+    this.credentials = new Allowance(rate);
+    this.guesses = new Allowance(rate);
+    this.pages = new Allowance(rate);
+  }
+
+  /** The one a request counts against, once it is known who asks, and its owner there. */
+  of(ctx: Context): readonly [allowance: Allowance, owner: string] {
+    const { principal, address } = stateOf(ctx);
+    if (principal !== null) return [this.credentials, `${principal.kind}:${principal.id}`];
+    return [this.pages, address];
+  }
+
+  /** @throws Refusal 429 */
+  async spend(ctx: Context, requests: number): Promise<void> {
+    const [allowance, owner] = this.of(ctx);
+    await allowance.spend(ctx, owner, requests);
+  }
+
+  async owe(ctx: Context, requests: number): Promise<void> {
+    const [allowance, owner] = this.of(ctx);
+    await allowance.owe(owner, requests);
+  }
+}
 
 export const rateLimit =
-  (allowance: Allowance): Middleware =>
+  (allowances: Allowances): Middleware =>
   async (ctx, next) => {
-    await allowance.spend(ctx, ownerOf(ctx), operationOf(ctx).cost);
+    await allowances.spend(ctx, operationOf(ctx).cost);
     await next();
   };
 
-/** Every answer shows the allowance, also one that was refused before it was touched. */
+/** Every answer shows an allowance, also one that was refused before any was touched. */
 export const showAllowance =
-  (allowance: Allowance): Middleware =>
+  (allowances: Allowances): Middleware =>
   async (ctx, next) => {
     await next();
-    if (ctx.res.getHeader('RateLimit') === undefined) await allowance.show(ctx, ownerOf(ctx));
+    if (ctx.res.getHeader('RateLimit') !== undefined) return;
+    const [allowance, owner] = allowances.of(ctx);
+    await allowance.show(ctx, owner);
   };

@@ -19,14 +19,18 @@ const pairs = (dotted: string): number[] => {
   return [(a << 8) | b, (c << 8) | d];
 };
 
-type Range = readonly [bytes: readonly number[], bits: number];
+export interface Range {
+  readonly bytes: readonly number[];
+  readonly bits: number;
+}
 
 const range = (cidr: string): Range => {
   const [address = '', bits = ''] = cidr.split('/');
-  return [addressBytes(address) ?? [], Number(bits)];
+  return { bytes: addressBytes(address) ?? [], bits: Number(bits) };
 };
 
-const within = (address: readonly number[], [start, bits]: Range): boolean => {
+/** Of addresses of the same length as the range's. */
+export const isWithin = (address: readonly number[], { bytes: start, bits }: Range): boolean => {
   for (let index = 0, left = bits; left > 0; index += 1, left -= 8) {
     const mask = left >= 8 ? 0xff : (0xff00 >> left) & 0xff;
     if (((address[index] ?? 0) & mask) !== ((start[index] ?? 0) & mask)) return false;
@@ -70,9 +74,9 @@ export const isPublicAddress = (address: string): boolean => {
 };
 
 const isPublic = (bytes: readonly number[]): boolean => {
-  if (bytes.length === 4) return !CLOSED_IPV4.some((one) => within(bytes, one));
-  if (within(bytes, NAT64)) return isPublic(bytes.slice(12));
-  return within(bytes, GLOBAL_UNICAST) && !CLOSED_IPV6.some((one) => within(bytes, one));
+  if (bytes.length === 4) return !CLOSED_IPV4.some((one) => isWithin(bytes, one));
+  if (isWithin(bytes, NAT64)) return isPublic(bytes.slice(12));
+  return isWithin(bytes, GLOBAL_UNICAST) && !CLOSED_IPV6.some((one) => isWithin(bytes, one));
 };
 
 /** Two spellings of one address are the same address. */

@@ -109,6 +109,38 @@ suite('keyring', (t) => {
     await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known', 5_000);
   });
 
+  t('wrong tokens by the thousand do not have a right one forgotten', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    const { keyring } = counted();
+    await until('the key is known', async () => (await codeOf(keyring.identify(token))) === 'known');
+    const wrong = await Promise.all(Array.from({ length: 10_500 }, () => codeOf(keyring.identify(someToken()))));
+    assert.deepEqual([...new Set(wrong)], ['invalid_token']);
+    assert.ok(keyring.hasSeen(token));
+  });
+
+  t('what may not be looked up now is looked up soon, in one query with five hundred others at most', async () => {
+    const [token, keyId] = [someToken(), randomUUID()];
+    await world.append([created(token, keyId)], workspaceId);
+    await until('the row is there', async () => {
+      const { rowCount } = await world.pool.query('select 1 from read.api_keys where id = $1', [keyId]);
+      return rowCount === 1;
+    });
+    const { keyring, count } = counted();
+    keyring.lookUpLater(token);
+    for (let at = 0; at < 20_000; at += 1) keyring.lookUpLater(someToken());
+    assert.ok(!keyring.hasSeen(token));
+    await until('it is seen', async () => keyring.hasSeen(token), 5_000);
+    assert.equal(count('find-keys'), 1);
+    // One that came when there was no more room is heard the next time.
+    const late = [someToken(), randomUUID()] as const;
+    await world.append([created(...late)], workspaceId);
+    await until('it is seen', async () => {
+      keyring.lookUpLater(late[0]);
+      return keyring.hasSeen(late[0]);
+    });
+  });
+
   t('a database that is away is told, and not remembered', async () => {
     const [token, keyId] = [someToken(), randomUUID()];
     await world.append([created(token, keyId)], workspaceId);

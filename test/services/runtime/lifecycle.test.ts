@@ -20,14 +20,17 @@ suite('lifecycle', (t) => {
   });
 
   const start = (env: Readonly<Record<string, string>> = {}, ...args: string[]) => {
-    const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, [main, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
     running.add(child);
     let out = '';
     let errors = '';
-    child.stdout.on('data', (text) => {
+    child.stdout?.on('data', (text) => {
       out += text;
     });
-    child.stderr.on('data', (text) => {
+    child.stderr?.on('data', (text) => {
       errors += text;
     });
     const ended = once(child, 'close').then(([code, signal]: unknown[]) => {
@@ -129,6 +132,30 @@ suite('lifecycle', (t) => {
     equal(code, 0);
     match(out, /^fixture: waits for its signal\n/);
     ok(out.includes(configHelp()));
+  });
+
+  t('a port for operators that is taken ends it with 2 and says what to change', async () => {
+    const { child, ended, said } = start();
+    const { opsPort } = await said('serving /livez, /readyz and /metrics');
+    const second = await start({ OPS_PORT: String(opsPort) }).ended;
+    equal(second.code, 2);
+    match(second.errors, new RegExp(`Port ${opsPort} of 127.0.0.1 is in use by another program: .* with OPS_PORT`));
+    child.kill('SIGTERM');
+    await ended;
+  });
+
+  t('is not ready before it says so', async () => {
+    const { child, ended, said } = start({ WORK: 'slow start' });
+    const { opsPort } = await said('serving /livez, /readyz and /metrics');
+    const ask = async () => fetch(`http://127.0.0.1:${opsPort}/readyz`, { headers: { connection: 'close' } });
+    const early = await ask();
+    equal(early.status, 503);
+    match(await early.text(), /still starting/);
+    child.send('go on');
+    await said('ready');
+    equal((await ask()).status, 200);
+    child.kill('SIGTERM');
+    equal((await ended).code, 0);
   });
 
   t('answers for itself on OPS_PORT', async () => {

@@ -1,11 +1,13 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
 import { suite } from '#test/support/suite.ts';
 
 const canary = 'canary-4711';
+const anyPort = { host: '127.0.0.1', port: 0, setting: 'OPS_PORT' };
 
 suite('log', (t) => {
   let dir = '';
@@ -121,6 +123,18 @@ suite('readiness', (t) => {
   });
 });
 
+/** Status of a request whose target goes out as it stands here. */
+const statusOf = (port: number, target: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
+    socket.once('data', (text) => {
+      resolve(Number(String(text).split(' ')[1]));
+      socket.destroy();
+    });
+    socket.once('close', () => reject(new Error(`no answer to ${target}`)));
+    socket.once('error', reject);
+  });
+
 suite('ops server', (t) => {
   t('answers /livez, /readyz and /metrics, and nothing else', async () => {
     const readiness = new Readiness();
@@ -131,7 +145,7 @@ suite('ops server', (t) => {
     });
     const registry = createRegistry('worker');
     const report = { checks: () => readiness.ask(), metrics: async () => [await registry.getMetricsAsJSON()] };
-    const { port, server } = await serveOps('127.0.0.1', 0, report);
+    const { port, server } = await serveOps(anyPort, report);
     const get = async (url: string) => {
       const response = await fetch(`http://127.0.0.1:${port}${url}`, { headers: { connection: 'close' } });
       return { status: response.status, type: response.headers.get('content-type'), body: await response.text() };
@@ -154,6 +168,9 @@ suite('ops server', (t) => {
       match(metrics.body, /^nodejs_eventloop_lag_p99_seconds\{thread="worker"\}/m);
       equal((await get('/')).status, 404);
       equal((await get('/metrics/x')).status, 404);
+      // Targets that are no path: one of them must not end the process.
+      for (const target of ['//', 'http://[', '*', '/\\']) equal(await statusOf(port, target), 404, target);
+      equal((await get('/livez')).status, 200);
     } finally {
       await new Promise((resolve) => server.close(resolve));
       registry.clear();
@@ -172,7 +189,7 @@ suite('ops server', (t) => {
   });
 
   t('says so when the report fails, and lives on', async () => {
-    const { port, server } = await serveOps('127.0.0.1', 0, {
+    const { port, server } = await serveOps(anyPort, {
       checks: () => Promise.reject(new Error(canary)),
       metrics: async () => [],
     });

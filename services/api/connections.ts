@@ -1,0 +1,47 @@
+import type { Server } from 'node:http';
+import type { Registry } from 'prom-client';
+import { Counter, Gauge } from '#runtime/metrics.ts';
+import { callerAddress, isProxy, noProxies, type TrustedProxies } from '#runtime/proxies.ts';
+
+/** Which connections the api takes: one address cannot hold them all, and all together cannot exhaust the process. */
+
+export interface ConnectionLimits {
+  readonly maxConnections: number;
+  /** Of an IPv4 address, or of the /64 of an IPv6 one. */
+  readonly maxConnectionsPerAddress: number;
+  /** Every caller's connections come from them: they have no limit of their own. */
+  readonly trustedProxies: TrustedProxies;
+}
+
+export const limitConnections = (server: Server, limits: ConnectionLimits, registry: Registry | null): void => {
+  const { maxConnections, maxConnectionsPerAddress, trustedProxies } = limits;
+  const registers = registry === null ? [] : [registry];
+  const held = new Gauge({ name: 'api_connections', help: 'Connections that callers hold.', registers });
+  const refused = new Counter({
+    name: 'api_connections_refused_total',
+    help: 'Connections that were closed at once: of an address that holds too many, or because all together are.',
+    labelNames: ['limit'] as const,
+    registers,
+  });
+  const open = new Map<string, number>();
+  server.maxConnections = maxConnections;
+  server.on('drop', () => refused.inc({ limit: 'all' }));
+  server.on('connection', (socket) => {
+    held.inc();
+    socket.once('close', () => held.dec());
+    if (isProxy(socket.remoteAddress, trustedProxies)) return;
+    const address = callerAddress(socket.remoteAddress, undefined, noProxies);
+    const before = open.get(address) ?? 0;
+    if (before >= maxConnectionsPerAddress) {
+      refused.inc({ limit: 'address' });
+      socket.destroy();
+      return;
+    }
+    open.set(address, before + 1);
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left === 0) open.delete(address);
+      else open.set(address, left);
+    });
+  });
+};

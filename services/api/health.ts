@@ -1,0 +1,44 @@
+import type { Middleware } from 'koa';
+import type { SelfReport } from '#runtime/telemetry.ts';
+
+/** How long the public answer to "ready?" stands, milliseconds. */
+const readyStandsMs = 1_000;
+
+/**
+ * Whether the process is ready, for those who may know no more. However many ask, the parts are asked once at a time and
+ * once a second: a stranger's questions cost the database nothing.
+ */
+const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
+  let asking: Promise<boolean> | null = null;
+  let until = Number.NEGATIVE_INFINITY;
+  const ask = async (): Promise<boolean> => {
+    try {
+      return (await report.checks()).every((one) => one.ok);
+    } catch {
+      return false;
+    } finally {
+      until = performance.now() + readyStandsMs;
+    }
+  };
+  return () => {
+    if (performance.now() >= until) {
+      until = Number.POSITIVE_INFINITY;
+      asking = ask();
+    }
+    return asking ?? Promise.resolve(false);
+  };
+};
+
+/** What strangers and load balancers are told: yes or no. The reasons and the figures are on OPS_PORT. */
+export const health = (report: SelfReport): Middleware => {
+  const isReady = readyOrNot(report);
+  return async (ctx, next) => {
+    const known = ctx.path === '/livez' || ctx.path === '/readyz';
+    if (!known || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    const well = ctx.path === '/livez' || (await isReady());
+    ctx.status = well ? 200 : 503;
+    ctx.type = 'application/json';
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = JSON.stringify({ status: ctx.path === '/livez' ? 'alive' : well ? 'ready' : 'not_ready' });
+  };
+};
