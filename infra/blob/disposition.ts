@@ -15,13 +15,20 @@ const inline: ReadonlySet<string> = new Set([
 const percent = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
+/** By hand: a pattern for an end looks at every dot and blank before it anew. */
+const withoutOuterDots = (text: string): string => {
+  const outer = (at: number): boolean => text[at] === '.' || text[at] === ' ';
+  let from = 0;
+  let to = text.length;
+  while (from < to && outer(from)) from += 1;
+  while (to > from && outer(to - 1)) to -= 1;
+  return text.slice(from, to);
+};
+
 /** RFC 6266: a plain name for everybody, and the true one (RFC 8187) where the plain one lost something. */
 const fileNames = (given: string): string => {
   // No folder, no control or direction character, nothing that ends a header: what is left is a name on every system.
-  const name = given
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, '_')
-    .replace(/^[. ]+|[. ]+$/g, '')
+  const name = withoutOuterDots(given.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, '_'))
     .slice(0, 200)
     .toWellFormed();
   if (name === '') return '';
