@@ -1,8 +1,9 @@
 import type { PoolClient } from 'pg';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume.ts';
+import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import type { Projection } from './index.ts';
+import { groupOf, type Projection } from './index.ts';
 import { applyEvent, type Model, type Row } from './model.ts';
 import { asRow, rowTypes } from './rows.ts';
 import { tableOf } from './tables.ts';
@@ -66,7 +67,7 @@ export class Projector {
       const born = new Set<string>();
       for (const [id, own] of streams) {
         const known = loaded.get(id) ?? null;
-        const folded = fold(model, id, known, own);
+        const folded = await this.#fold(tx, model, id, known, own);
         if ('action' in folded) return folded;
         if (folded.row !== null && folded.row.revision > (known?.revision ?? -1)) rows.set(id, folded.row);
         if (isWhole(own)) born.add(id);
@@ -102,6 +103,24 @@ export class Projector {
       types: rowTypes,
     });
     return new Map(rows.map((raw) => [raw.id, asRow(model, raw)]));
+  }
+
+  /** A gap parks the stream, unless an operator had skipped just what is missing. */
+  async #fold(
+    tx: PoolClient,
+    model: Model,
+    id: string,
+    known: Row<object> | null,
+    own: readonly DecodedEvent[],
+  ): Promise<{ readonly row: Row<object> | null } | Verdict> {
+    const folded = fold(model, id, known, own);
+    if (!('gap' in folded)) return folded;
+    const stream = `${model.kind}-${id}`;
+    const group = groupOf(this.#projection.name, this.#generation);
+    const again = fold(model, id, known, own, await skippedRevisions(tx, group, stream));
+    if (!('gap' in again)) return again;
+    const { at, event } = again.gap;
+    return park(event, `${stream} is at revision ${at} and the next event is ${event.revision}: there is a gap`);
   }
 
   /** Owner ids to recount, by owner model: those that changed, and those of changed children. Id → workspace. */
@@ -158,7 +177,12 @@ export class Projector {
 
 const placeholder = (id: string, workspaceId: string): Written => ({ id, workspace_id: workspaceId, revision: -1 });
 
-const stop = (event: DecodedEvent, reason: string): Verdict => ({ action: 'stop', eventId: event.id, reason });
+const park = (event: DecodedEvent, reason: string): Verdict => ({ action: 'park', eventId: event.id, reason });
+
+interface Gap {
+  readonly at: number;
+  readonly event: DecodedEvent;
+}
 
 /** The revision guard: what the row has seen is passed over, what it cannot follow on is never guessed. */
 const fold = (
@@ -166,7 +190,8 @@ const fold = (
   id: string,
   known: Row<object> | null,
   events: readonly DecodedEvent[],
-): { readonly row: Row<object> | null } | Verdict => {
+  skipped: ReadonlySet<number> = new Set(),
+): { readonly row: Row<object> | null } | { readonly gap: Gap } | Verdict => {
   let row = known;
   for (const event of events) {
     const at = row?.revision ?? -1;
@@ -174,14 +199,9 @@ const fold = (
     if (row === null && model.unborn.includes(event.type)) continue;
     // Where events may come before the birth no row tells how many did: only a birth is taken then, whatever its revision.
     const mayFollow = event.revision === at + 1 || (row === null && model.unborn.length > 0);
-    if (!mayFollow) {
-      return stop(
-        event,
-        `${event.stream} is at revision ${at} and the next event is ${event.revision}: there is a gap`,
-      );
-    }
+    if (!mayFollow && !isBridged(at, event.revision, skipped)) return { gap: { at, event } };
     const next = applyEvent(model, id, row, event);
-    if (next === null) return stop(event, `${event.stream} does not begin with an event that gives birth to it`);
+    if (next === null) return park(event, `${event.stream} does not begin with an event that gives birth to it`);
     row = next;
   }
   return { row };

@@ -3,9 +3,11 @@ import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume.ts';
 import { asFacts } from '#runtime/domain-store.ts';
+import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
+import { dispatcher } from '../positions.ts';
 import { disorderMs } from './marks.ts';
 
 /**
@@ -43,7 +45,7 @@ export interface EndpointChanges {
   readonly tests: readonly AskedTest[];
 }
 
-/** Applies them in order. Events at or below the revision an endpoint has are passed over; a gap stops the lane. */
+/** Applies them in order. Events at or below the revision an endpoint has are passed over; a gap parks the stream. */
 export const applyEndpointEvents = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
@@ -99,9 +101,9 @@ class Change {
     const id = idOf(event.stream);
     const known = this.#known.get(id) ?? { state: webhook.initial, revision: -1, disabledPosition: null };
     if (event.revision <= known.revision) return null;
-    if (event.revision !== known.revision + 1) {
+    if (event.revision !== known.revision + 1 && !(await this.#isBridged(event, known.revision))) {
       const reason = `${event.stream} is at revision ${known.revision} and the next event is ${event.revision}: there is a gap`;
-      return { action: 'stop', eventId: event.id, reason };
+      return { action: 'park', eventId: event.id, reason };
     }
     this.#workspaces.set(id, event.metadata.workspaceId);
     const [only] = asFacts<WebhookEvent>([event]);
@@ -110,6 +112,10 @@ class Change {
     const disabledPosition = await this.#effects(id, known, state, event, only.event);
     this.#known.set(id, { state, revision: event.revision, disabledPosition });
     return null;
+  }
+
+  async #isBridged({ stream, revision }: DecodedEvent, after: number): Promise<boolean> {
+    return isBridged(after, revision, await skippedRevisions(this.#tx, dispatcher.group, stream));
   }
 
   /** Returns the position at which it was disabled by us, which the next enabling looks back to. */

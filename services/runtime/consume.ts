@@ -6,8 +6,23 @@ import type { Lane, LaneBatch, LanePosition, Log, LogRecord, LogSubscription } f
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from './codec.ts';
 import { faultPoint } from './fault-point.ts';
-import { stopsLane } from './faults.ts';
+import { isInstallationFault, isTimeout, stopsLane } from './faults.ts';
 import { withMigrationLock } from './migrate.ts';
+import {
+  type Judged,
+  maxParkedStreams,
+  migrateParking,
+  parkAgain,
+  parkedOf,
+  parkedStreams,
+  reasonOf,
+  type SetAside,
+  setAside,
+  TooManyParked,
+  unpark,
+  wantedAgain,
+} from './parking.ts';
+import { applied, applyInPieces, over, type PieceOutcome } from './pieces.ts';
 import { restAfter } from './rests.ts';
 import type { Logger } from './telemetry.ts';
 
@@ -96,7 +111,7 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
    * go to `apply`. Throws `NotMoved` when the position was not where it should be.
    */
   readonly atOnce?: (events: readonly E[], move: Move) => Promise<Applied | 'nothing' | null>;
-  /** For an event that does not decode. Default: stop. */
+  /** For an event that does not decode. Default: park. Not asked for one of a later version, or with a missing key. */
   readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
   /**
    * The commit does not wait for the disk: a Postgres that crashes may lose the newest effects, and their position with
@@ -111,6 +126,8 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly maxBatch?: number;
   /** How long a lane rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
   readonly restsMs?: readonly number[];
+  /** How often an operator's requests about parked events are looked for, while there are any. Default 1,000 ms. */
+  readonly requestLookMs?: number;
   /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
   readonly spacingMs?: number | (() => number);
 }
@@ -154,18 +171,8 @@ export const migrate = async (pool: Pool): Promise<void> =>
         where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
           and (p.next_offset, p.position) is distinct from (m_next, m_position);
         return found;
-      end $$;
-      create table if not exists ops.parked_events (
-        consumer_group text not null,
-        stream text not null,
-        revision int8 not null,
-        event_id uuid not null,
-        type text not null,
-        position int8 not null,
-        reason text not null,
-        parked_at timestamptz not null default now(),
-        primary key (consumer_group, stream, revision)
-      )`);
+      end $$`);
+    await migrateParking(tx);
   });
 
 /** Bumps the epoch of a group's lanes: whoever holds them writes nothing more. */
@@ -250,15 +257,33 @@ const decodedAtOnce = 16;
 
 const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
 
-interface Held<E> {
+/** How far a lane has come, in the log's own count and in the store's. */
+interface Reached {
+  readonly nextOffset: bigint | null;
+  readonly position: bigint | null;
+}
+
+/** `doubtful`: it was only slow, alone. */
+type Judgement = Verdict & { readonly doubtful?: boolean };
+
+/** A piece that takes too long so often is too much for the database, not just unlucky. */
+const maxTimeouts = 2;
+
+/** How often requests of an operator are looked for, while something is parked. Milliseconds. */
+const requestLookMs = 1_000;
+/** Parked events applied in one go: batches of the lane come in between. */
+const retriedAtOnce = 100;
+
+interface LaneState<E> {
   readonly epoch: string;
   /** Events of the next batch that are decoded already, by id. */
   ahead: Map<string, E>;
   /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
+  nextOffset: bigint | null;
   position: bigint | null;
-  /** Whether the group has parked events: only then are they looked for. */
-  parks: boolean;
+  /** Ends when what is under way on the lane has ended. */
+  turn: Promise<void>;
   state: LaneStatus['state'];
   reason: string | null;
   /** Stops since it last got on. */
@@ -273,8 +298,11 @@ class Member<E extends Shaped> implements Consumer {
   readonly #options: ConsumeOptions<E>;
   readonly #kinds: ReadonlySet<string> | null;
   readonly #types: ReadonlySet<string> | null;
-  readonly #held = new Map<Lane, Held<E>>();
+  readonly #held = new Map<Lane, LaneState<E>>();
   readonly #subscription: LogSubscription;
+  /** Streams that may have parked events, and when that was last known. Others take the short way. */
+  readonly #parked = new Map<string, number>();
+  #looking: NodeJS.Timeout | null = null;
 
   constructor(options: ConsumeOptions<E>) {
     this.#options = options;
@@ -320,10 +348,11 @@ class Member<E extends Shaped> implements Consumer {
         `insert into ops.consumer_positions (consumer_group, lane, epoch)
          select $1, lane, 1 from unnest($2::text[]) as lane order by lane
          on conflict (consumer_group, lane) do update set epoch = consumer_positions.epoch + 1
-         returning lane, next_offset, position, epoch,
-           exists (select 1 from ops.parked_events p where p.consumer_group = $1) as parks`,
+         returning lane, next_offset, position, epoch`,
         [this.group, lanes],
       );
+      // After the epoch: the former owner parks nothing more.
+      this.#noteParked(await parkedStreams(this.#options.pool, this.group));
       return result.rows;
     });
     const kept = new Set([...lanes, ...this.#subscription.lanes()]);
@@ -334,7 +363,7 @@ class Member<E extends Shaped> implements Consumer {
     }
     for (const row of rows) {
       const before = this.#held.get(row.lane);
-      const { position } = asPosition(row);
+      const { nextOffset, position } = asPosition(row);
       const same = before?.position === position;
       // A lane that rests here goes on resting, unless somebody got past the event: it would stop at the same one.
       const rests = same && before.state === 'stopped' && before.rest?.over === false;
@@ -343,8 +372,9 @@ class Member<E extends Shaped> implements Consumer {
         epoch: row.epoch,
         ahead: new Map(),
         passing: null,
+        nextOffset,
         position,
-        parks: row.parks,
+        turn: before?.turn ?? Promise.resolve(),
         state: rests ? 'stopped' : 'running',
         reason: rests ? before.reason : null,
         stops: same ? before.stops : 0,
@@ -363,7 +393,9 @@ class Member<E extends Shaped> implements Consumer {
     const turn = { over: false };
     void this.#decodeAhead(held.ahead, next, turn);
     try {
-      await this.#handle(batch.lane, held, records.map(asStored), nextOffset, position, ready);
+      await this.#inTurn(held, () =>
+        this.#handle(batch.lane, held, records.map(asStored), nextOffset, position, ready),
+      );
     } finally {
       turn.over = true;
     }
@@ -403,7 +435,7 @@ class Member<E extends Shaped> implements Consumer {
   }
 
   /** The lane does nothing until its rest is over; then it is read anew from where it got to. */
-  #stop(lane: Lane, held: Held<E>, reason: string): void {
+  #stop(lane: Lane, held: LaneState<E>, reason: string): void {
     const { restsMs, signal, metrics } = this.#options;
     metrics?.bad(this.group, lane, 'stop');
     const ms = restAfter(held.stops + 1, restsMs);
@@ -415,59 +447,143 @@ class Member<E extends Shaped> implements Consumer {
     Object.assign(held, { state: 'stopped', reason, stops: held.stops + 1, rest });
   }
 
+  /** One thing at a time on a lane: batches, and what an operator wants to have tried again. */
+  async #inTurn(held: LaneState<E>, work: () => Promise<void>): Promise<void> {
+    const turn = held.turn.then(work);
+    held.turn = turn.catch(() => undefined);
+    await turn;
+  }
+
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
   async #handle(
     lane: Lane,
-    held: Held<E>,
+    held: LaneState<E>,
     all: readonly StoredBytes[],
     nextOffset: bigint | null,
     position: bigint | null,
     ready: ReadonlyMap<string, E> = new Map(),
   ): Promise<void> {
     if (isStopped(held) || !(await this.#prepared(lane, held))) return;
-    const { replay, metrics, signal } = this.#options;
-    const known = held.position;
+    const { replay, relaxed } = this.#options;
     const wanted = all.filter((one) => this.#wants(one, all));
-    const records = replay === 'never' ? onward(wanted, known) : wanted;
-    if (all.length > 0 && wanted.length === 0 && this.#options.relaxed !== true) {
+    const records = replay === 'never' ? onward(wanted, held.position) : wanted;
+    if (all.length > 0 && wanted.length === 0 && relaxed !== true) {
       this.#passOver(lane, held, nextOffset, position);
       return;
     }
-    await this.#passed(held);
-    const left = new Map<string, Verdict>();
+    await this.#inPieces(lane, held, records, { nextOffset, position: newest(held.position, position) }, ready);
+  }
+
+  /** All at once as a rule. Where that fails for good, in pieces, until the event to blame stands alone and is parked. */
+  async #inPieces(
+    lane: Lane,
+    held: LaneState<E>,
+    records: readonly StoredBytes[],
+    end: Reached,
+    ready: ReadonlyMap<string, E>,
+  ): Promise<void> {
+    const { metrics, logger } = this.#options;
+    const left = new Map<string, Judgement>();
+    let gotOn = false;
+    /** By stream: the event that was blamed. A blame may be taken back. */
+    const blamed = new Map<string, string>();
+    const judged = ({ id, stream }: StoredBytes): boolean => left.has(id) || left.has(blamed.get(stream) ?? '');
+    await applyInPieces({
+      records,
+      judged,
+      attempt: async (piece, whole) => {
+        if (whole && !gotOn && blamed.size > 1 && piece.every(judged)) {
+          // All fail, of several streams: no event is to blame.
+          this.#stoppedBy(lane, held, new Error([...left.values()][0]?.reason));
+          return over;
+        }
+        // A record does not tell its offset: a piece moves the position alone, and a log that repeats records is put up with.
+        const last = newest(held.position, piece.at(-1)?.position ?? null);
+        const reached = whole ? end : { nextOffset: held.nextOffset, position: last };
+        const outcome = await this.#attempt(lane, held, piece, reached, left, ready);
+        gotOn ||= outcome.kind === 'applied' && !piece.every(judged);
+        return outcome;
+      },
+      blame: (record, error) => {
+        const reason = reasonOf(error);
+        const { id, stream, type } = record;
+        left.set(id, { action: 'park', eventId: id, reason, doubtful: isTimeout(error) });
+        blamed.set(stream, id);
+        metrics?.bad(this.group, lane, 'park');
+        logger.error({ group: this.group, lane, eventId: id, stream, type, err: error }, 'event fails alone: parked');
+        if (parkedAmong(records, left) <= maxParkedStreams) return true;
+        this.#stopGroup(new TooManyParked(this.group));
+        return false;
+      },
+      failed: (error) => this.#stoppedBy(lane, held, error),
+    });
+  }
+
+  /** One piece, until it is applied, the lane stopped, or it failed for good. */
+  async #attempt(
+    lane: Lane,
+    held: LaneState<E>,
+    records: readonly StoredBytes[],
+    reached: Reached,
+    left: Map<string, Judgement>,
+    ready: ReadonlyMap<string, E>,
+  ): Promise<PieceOutcome> {
+    const { metrics, signal } = this.#options;
     const began = performance.now();
+    let timeouts = 0;
     for (let tries = 0; !isStopped(held); tries += 1) {
-      let applied = 0;
-      const attempt = async (): Promise<Verdict | null> => {
+      try {
+        await this.#passed(held);
         const asked = records.filter((one) => !left.has(one.id));
         const events = await this.#decode(asked, ready);
-        if (!Array.isArray(events)) return events;
-        applied = events.length;
-        return this.#transaction(lane, held, records, events, left, nextOffset, position);
-      };
-      try {
-        const verdict = await this.#insisting(held, attempt);
+        const verdict = Array.isArray(events)
+          ? await this.#transaction(lane, held, records, events, left, reached)
+          : events;
         if (verdict === null) {
-          Object.assign(held, { position: newest(known, position), stops: 0 });
-          metrics?.applied(this.group, lane, applied, performance.now() - began);
-          return;
+          Object.assign(held, reached);
+          // Another lane may have stopped the group meanwhile.
+          if (!isStopped(held)) Object.assign(held, { state: 'running', reason: null, stops: 0 });
+          metrics?.applied(this.group, lane, asked.length, performance.now() - began);
+          return applied;
         }
         await this.#judge(lane, held, verdict, records, left, tries);
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
-        // Nobody judged it: a fault of ours, or of the database. The lane rests, so that it is seen, and nothing is lost.
-        this.#stoppedBy(lane, held, error);
+        if (error instanceof TooManyParked) {
+          this.#stopGroup(error);
+        } else if (isInstallationFault(error)) {
+          this.#stoppedBy(lane, held, error);
+        } else {
+          // A time-out says something of the events only where the database answers others.
+          if (isTimeout(error) && (await this.#answers())) timeouts += 1;
+          if (stopsLane(error) || timeouts >= maxTimeouts) return { kind: 'failed', error };
+          // It was blamed for being slow, and now something else is: it may have been the database.
+          for (const [id, { doubtful }] of left) if (doubtful === true) left.delete(id);
+          await this.#waitFor(held, error, tries);
+        }
       }
     }
+    return over;
   }
 
-  #stoppedBy(lane: Lane, held: Held<E>, error: unknown): void {
+  async #answers(): Promise<boolean> {
+    return this.#options.pool.query('select 1').then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #stoppedBy(lane: Lane, held: LaneState<E>, error: unknown): void {
     this.#stop(lane, held, error instanceof Error ? error.message : String(error));
     this.#options.logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
   }
 
+  #stopGroup(error: Error): void {
+    for (const [lane, held] of this.#held) if (!isStopped(held)) this.#stoppedBy(lane, held, error);
+  }
+
   /** False when the lane stopped over it. */
-  async #prepared(lane: Lane, held: Held<E>): Promise<boolean> {
+  async #prepared(lane: Lane, held: LaneState<E>): Promise<boolean> {
     const { prepare, signal } = this.#options;
     if (prepare === undefined) return true;
     try {
@@ -485,8 +601,8 @@ class Member<E extends Shaped> implements Consumer {
    * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
    * passes over the same ones again. A relaxed consumer waits for no disk and stores each: readers wait for its position.
    */
-  #passOver(lane: Lane, held: Held<E>, nextOffset: bigint | null, position: bigint | null): void {
-    held.position = newest(held.position, position);
+  #passOver(lane: Lane, held: LaneState<E>, nextOffset: bigint | null, position: bigint | null): void {
+    Object.assign(held, { nextOffset, position: newest(held.position, position) });
     const next = { lane, nextOffset, position };
     if (held.passing !== null && held.passing.stored === null) {
       held.passing.next = next;
@@ -507,7 +623,7 @@ class Member<E extends Shaped> implements Consumer {
           if (held.passing === passing) held.passing = null;
         });
     };
-    const passing: NonNullable<Held<E>['passing']> = {
+    const passing: NonNullable<LaneState<E>['passing']> = {
       timer: setTimeout(store, passedOverMs).unref(),
       next,
       stored: null,
@@ -516,7 +632,7 @@ class Member<E extends Shaped> implements Consumer {
   }
 
   /** Nothing of what was passed over is on its way to the store any more: what comes now may not be overtaken by it. */
-  async #passed(held: Held<E>): Promise<void> {
+  async #passed(held: LaneState<E>): Promise<void> {
     clearTimeout(held.passing?.timer);
     await held.passing?.stored;
     held.passing = null;
@@ -535,8 +651,8 @@ class Member<E extends Shaped> implements Consumer {
       try {
         decoded.push(ready.get(one.id) ?? (await this.#shaped(one)));
       } catch (error) {
-        if (!(error instanceof Error) || !stopsLane(error)) throw error;
-        return { action: invalid?.(one, error) ?? 'stop', eventId: one.id, reason: error.message };
+        if (!(error instanceof Error) || !stopsLane(error) || isInstallationFault(error)) throw error;
+        return { action: invalid?.(one, error) ?? 'park', eventId: one.id, reason: error.message };
       }
     }
     return decoded;
@@ -544,10 +660,10 @@ class Member<E extends Shaped> implements Consumer {
 
   async #judge(
     lane: Lane,
-    held: Held<E>,
+    held: LaneState<E>,
     verdict: Verdict,
     records: readonly StoredBytes[],
-    left: Map<string, Verdict>,
+    left: Map<string, Judgement>,
     tries: number,
   ): Promise<void> {
     const { logger, metrics, signal } = this.#options;
@@ -558,12 +674,12 @@ class Member<E extends Shaped> implements Consumer {
     if (action === 'retry') {
       Object.assign(held, { state: 'retrying', reason });
       await delay(backoffMs(tries), undefined, { signal });
-      held.state = 'running';
     } else if (action === 'stop' || record === undefined) {
       this.#stop(lane, held, reason);
       logger.error(where, 'lane stopped at an event that cannot be applied');
     } else {
       left.set(eventId, verdict);
+      if (parkedAmong(records, left) > maxParkedStreams) this.#stopGroup(new TooManyParked(this.group));
       logger.warn(where, action === 'park' ? 'event parked' : 'event skipped');
     }
   }
@@ -571,15 +687,16 @@ class Member<E extends Shaped> implements Consumer {
   /** Position first: it takes the row's lock, so a later owner waits for us and an earlier one is found out at once. */
   async #transaction(
     lane: Lane,
-    held: Held<E>,
+    held: LaneState<E>,
     records: readonly StoredBytes[],
     decoded: readonly E[],
-    left: ReadonlyMap<string, Verdict>,
-    nextOffset: bigint | null,
-    position: bigint | null,
+    left: ReadonlyMap<string, Judgement>,
+    { nextOffset, position }: Reached,
   ): Promise<Verdict | null> {
     const { atOnce } = this.#options;
-    if (atOnce !== undefined && records.length > 0 && left.size === 0 && !held.parks) {
+    const judged: Judged = new Map(records.flatMap(({ id }) => (left.has(id) ? [[id, left.get(id) as Verdict]] : [])));
+    const parks = judged.size > 0 || records.some(({ stream }) => this.#parked.has(stream));
+    if (atOnce !== undefined && records.length > 0 && !parks) {
       faultPoint('consume:before-effect');
       const done = await this.#atOnce(atOnce, lane, held, decoded, nextOffset, position);
       if (done) return null;
@@ -591,27 +708,32 @@ class Member<E extends Shaped> implements Consumer {
       await inTransaction(this.#options.pool, async (tx) => ({ commit: await move(tx), result: null }), begin);
       return null;
     }
-    let applied: Applied | null = null;
+    let made: Applied | null = null;
+    let aside: ReadonlySet<string> = new Set();
     try {
       const verdict = await inTransaction(
         this.#options.pool,
         async (tx) => {
           if (!(await this.#move(tx, lane, held, nextOffset, position))) return { commit: false, result: null };
-          const parked = await this.#park(tx, held, records, left);
-          const events = parked.size === 0 ? decoded : decoded.filter((one) => !parked.has(one.id));
-          const made = events.length === 0 ? null : await this.#options.apply(tx, events);
-          if (made !== null && 'action' in made) return { commit: false, result: made };
-          applied = made;
+          const { ids, streams } = parks ? await setAside(tx, this.group, records, judged) : nothingAside;
+          // Before the commit: after it nothing of such a stream may take the short way.
+          this.#noteParked([...streams]);
+          aside = streams;
+          const events = ids.size === 0 ? decoded : decoded.filter((one) => !ids.has(one.id));
+          const effect = events.length === 0 ? null : await this.#options.apply(tx, events);
+          if (effect !== null && 'action' in effect) return { commit: false, result: effect };
+          made = effect;
           faultPoint('consume:before-commit');
           return { commit: true, result: null };
         },
         begin,
       );
       faultPoint('consume:after-commit');
-      asApplied(applied)?.committed();
+      this.#noteParked([...aside]);
+      asApplied(made)?.committed();
       return verdict;
     } catch (error) {
-      asApplied(applied)?.rolledBack();
+      asApplied(made)?.rolledBack();
       throw error;
     }
   }
@@ -620,7 +742,7 @@ class Member<E extends Shaped> implements Consumer {
   async #atOnce(
     atOnce: NonNullable<ConsumeOptions<E>['atOnce']>,
     lane: Lane,
-    held: Held<E>,
+    held: LaneState<E>,
     events: readonly E[],
     nextOffset: bigint | null,
     position: bigint | null,
@@ -642,9 +764,9 @@ class Member<E extends Shaped> implements Consumer {
   }
 
   /** The position was not moved: it is there already (a commit whose answer was lost). @throws Fenced */
-  async #requireOwn(db: Pick<PoolClient, 'query'>, lane: Lane, held: Held<E>): Promise<void> {
+  async #requireOwn(db: Pick<PoolClient, 'query'>, lane: Lane, held: LaneState<E>, lock = ''): Promise<void> {
     const { rowCount } = await db.query(
-      'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
+      `select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8 ${lock}`,
       [this.group, lane, held.epoch],
     );
     if (rowCount === 0) throw new Fenced(this.group, lane);
@@ -654,7 +776,7 @@ class Member<E extends Shaped> implements Consumer {
   async #move(
     tx: Pick<PoolClient, 'query'>,
     lane: Lane,
-    held: Held<E>,
+    held: LaneState<E>,
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<boolean> {
@@ -666,47 +788,6 @@ class Member<E extends Shaped> implements Consumer {
     if (rows[0]?.moved === true) return true;
     await this.#requireOwn(tx, lane, held);
     return false;
-  }
-
-  /** Sets aside what was judged so, and every later event of a stream that has one set aside. Returns their ids. */
-  async #park(
-    tx: PoolClient,
-    held: Held<E>,
-    records: readonly StoredBytes[],
-    left: ReadonlyMap<string, Verdict>,
-  ): Promise<ReadonlySet<string>> {
-    const parked = new Set<string>();
-    const judged = [...left.values()].some((one) => one.action === 'park');
-    if (!held.parks && !judged) return parked;
-    const known = await tx.query(
-      `select stream, min(revision) as revision from ops.parked_events
-       where consumer_group = $1 and stream = any($2::text[]) group by stream`,
-      [this.group, [...new Set(records.map((one) => one.stream))]],
-    );
-    const first = new Map<string, bigint>(known.rows.map((row) => [row.stream, BigInt(row.revision)]));
-    for (const { id, stream, revision, type, position } of records) {
-      const verdict = left.get(id);
-      const behind = first.get(stream);
-      if (verdict?.action === 'skip' || (verdict === undefined && (behind === undefined || revision < behind)))
-        continue;
-      if (behind === undefined) first.set(stream, revision);
-      parked.add(id);
-      await tx.query(
-        `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason)
-         values ($1, $2, $3::int8, $4, $5, $6::int8, $7) on conflict do nothing`,
-        [
-          this.group,
-          stream,
-          revision,
-          id,
-          type,
-          position,
-          verdict?.reason ?? 'an earlier event of its stream is parked',
-        ],
-      );
-    }
-    if (judged) held.parks = true;
-    return parked;
   }
 
   /** Reads the store from the lane's position to a head taken now, then goes on in the log at its first offset. */
@@ -727,14 +808,118 @@ class Member<E extends Shaped> implements Consumer {
       after = page.at(-1)?.position ?? after;
       const last = page.length === 0 || head === null || (after !== null && after >= head);
       const position = mine.at(-1)?.position ?? held.position;
-      if (mine.length > 0 || last) await this.#handle(lane, held, mine, last ? first : from.nextOffset, position);
+      if (mine.length > 0 || last) {
+        const next = last ? first : from.nextOffset;
+        await this.#inTurn(held, () => this.#handle(lane, held, mine, next, position));
+      }
       if (last) return { lane, nextOffset: first, position: held.position };
     }
   }
 
-  /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
-  async #insisting<T>(held: Held<E> | null, attempt: () => Promise<T>): Promise<T> {
+  async #waitFor(held: LaneState<E> | null, error: unknown, failures: number): Promise<void> {
     const { logger, signal } = this.#options;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (held !== null && !isStopped(held)) Object.assign(held, { state: 'retrying', reason });
+    if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
+    await delay(backoffMs(failures), undefined, { signal });
+  }
+
+  #noteParked(streams: readonly string[]): void {
+    const now = performance.now();
+    for (const stream of streams) this.#parked.set(stream, now);
+    if (this.#parked.size === 0 || this.#looking !== null || this.#options.signal.aborted) return;
+    const { requestLookMs: everyMs = requestLookMs } = this.#options;
+    this.#looking = setTimeout(() => void this.#lookAtRequests(), everyMs).unref();
+  }
+
+  /** Tries again what an operator wants to have tried again, and forgets streams that nothing is parked of any more. */
+  async #lookAtRequests(): Promise<void> {
+    const { pool, store, logger, signal } = this.#options;
+    try {
+      const requests = store === undefined ? [] : await wantedAgain(pool, this.group);
+      for (const { stream, first } of requests) await this.#tryAgain(stream, first);
+      const asked = performance.now();
+      const still = new Set(await parkedStreams(pool, this.group));
+      // One that was parked since the question may not be in the answer.
+      for (const [stream, at] of this.#parked) if (at < asked && !still.has(stream)) this.#parked.delete(stream);
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ group: this.group, err: error }, 'parked events are looked at again later');
+    } finally {
+      this.#looking = null;
+      this.#noteParked([]);
+    }
+  }
+
+  /** In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. */
+  async #tryAgain(stream: string, first: bigint): Promise<void> {
+    const { pool, store, log, signal } = this.#options;
+    const [event] = (await store?.read(stream, { from: first, limit: 1 })) ?? [];
+    const topic = topicOf(stream);
+    if (event === undefined || topic === null) return;
+    const lane = log.laneOf(topic, partitionOf(partitionKeyOf(event), log.partitions));
+    for (let more = true; more && !signal.aborted; ) {
+      const held = this.#held.get(lane);
+      if (held === undefined || isStopped(held)) return;
+      more = false;
+      await this.#inTurn(held, async () => {
+        const revisions = await parkedOf(pool, this.group, stream, retriedAtOnce);
+        if (revisions.length > 0 && (await this.#prepared(lane, held))) {
+          more = await this.#applyParked(lane, held, stream, revisions);
+        }
+      });
+    }
+  }
+
+  /** One transaction an event: what fails is known, and all before it holds. False where the stream stays parked. */
+  async #applyParked(lane: Lane, held: LaneState<E>, stream: string, revisions: readonly bigint[]): Promise<boolean> {
+    const { pool, store, logger } = this.#options;
+    for (const revision of revisions) {
+      const [event] = (await store?.read(stream, { from: revision, limit: 1 })) ?? [];
+      const reason =
+        event === undefined || event.revision !== revision
+          ? 'the store does not have it'
+          : await this.#applyOneParked(lane, held, event).catch((error: unknown) => {
+              if (!stopsLane(error)) throw error;
+              return reasonOf(error);
+            });
+      if (reason === null) continue;
+      await parkAgain(pool, this.group, stream, revision, reason);
+      logger.warn({ group: this.group, lane, stream, revision: String(revision), reason }, 'event stays parked');
+      return false;
+    }
+    logger.info({ group: this.group, lane, stream, events: revisions.length }, 'parked events applied');
+    return true;
+  }
+
+  /**
+   * The event's effect and the end of its parking are one transaction, behind the lane's epoch: if we die before, it is
+   * parked and still wanted; after, it is applied. Answers why it cannot be applied, null when it was.
+   */
+  async #applyOneParked(lane: Lane, held: LaneState<E>, event: RecordedEvent): Promise<string | null> {
+    const { pool, apply } = this.#options;
+    const shaped = await this.#shaped(event);
+    let made: Applied | null = null;
+    try {
+      const verdict = await inTransaction(pool, async (tx) => {
+        await this.#requireOwn(tx, lane, held, 'for update');
+        const effect = await apply(tx, [shaped]);
+        if (effect !== null && 'action' in effect) return { commit: false, result: effect };
+        made = effect;
+        await unpark(tx, this.group, event.stream, [event.revision]);
+        faultPoint('consume:before-unpark');
+        return { commit: true, result: null };
+      });
+      asApplied(made)?.committed();
+      return verdict === null ? null : verdict.reason;
+    } catch (error) {
+      asApplied(made)?.rolledBack();
+      throw error;
+    }
+  }
+
+  /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
+  async #insisting<T>(held: LaneState<E> | null, attempt: () => Promise<T>): Promise<T> {
+    const { signal } = this.#options;
     for (let failures = 0; ; failures += 1) {
       try {
         const result = await attempt();
@@ -744,10 +929,7 @@ class Member<E extends Shaped> implements Consumer {
         if (error instanceof Fenced || signal.aborted) throw error;
         // Without its positions a member can do nothing but ask again.
         if (held !== null && stopsLane(error)) throw error;
-        const reason = error instanceof Error ? error.message : String(error);
-        if (held !== null) Object.assign(held, { state: 'retrying', reason });
-        if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
-        await delay(backoffMs(failures), undefined, { signal });
+        await this.#waitFor(held, error, failures);
       }
     }
   }
@@ -765,6 +947,12 @@ const asStored = ({ stream, id, type, revision, position, value, metadata }: Log
   data: value,
   metadata,
 });
+
+/** Streams that are to be parked. */
+const parkedAmong = (records: readonly StoredBytes[], left: ReadonlyMap<string, Verdict>): number =>
+  new Set(records.filter(({ id }) => left.get(id)?.action === 'park').map(({ stream }) => stream)).size;
+
+const nothingAside: SetAside = { ids: new Set(), streams: new Set() };
 
 /** tsc does not see that the transaction assigned it. */
 const asApplied = (applied: Applied | null): Applied | null => applied;

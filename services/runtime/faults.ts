@@ -54,11 +54,12 @@ const installationStates = /^(28|42501|42P01|42703|42883|3F000)/;
  * process that knows it, one with a missing key for its key: parked, a rolling upgrade would set aside half of its log.
  */
 export const isInstallationFault = (error: unknown): boolean =>
-  error instanceof MissingKey ||
-  error instanceof UnknownEvent ||
-  error instanceof LogError ||
-  (error instanceof EventStoreError && error.code === 'access_denied') ||
-  (error instanceof DatabaseError && installationStates.test(error.code ?? ''));
+  stopsLane(error) &&
+  (error instanceof MissingKey ||
+    error instanceof UnknownEvent ||
+    error instanceof LogError ||
+    (error instanceof EventStoreError && error.code === 'access_denied') ||
+    (error instanceof DatabaseError && installationStates.test(error.code ?? '')));
 
 const timedOut = (error: Error): boolean =>
   (error instanceof DatabaseError && error.code === '57014') ||

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { DatabaseError } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
@@ -107,6 +108,16 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       [group, lane],
     );
     return rows[0];
+  };
+  const parked = async (
+    group: string,
+  ): Promise<{ stream: string; revision: number; reason: string; workspace: string | null }[]> => {
+    const { rows } = await world.pool.query(
+      `select stream, revision::int, reason, workspace_id::text as workspace from ops.parked_events
+       where consumer_group = $1 order by position`,
+      [group],
+    );
+    return rows;
   };
   const seen = async (group: string) => (await effects(world.pool, group)).map((one) => one.revision);
 
@@ -326,14 +337,15 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await seen(group), [0, 1, 2]);
   });
 
-  t('an event that does not decode stops its lane unless somebody says otherwise', async () => {
+  t('an event that does not decode is parked unless somebody says otherwise', async () => {
     const list = await records(client(2));
     const broken = list.map((one, i) => (i === 1 ? { ...one, value: new TextEncoder().encode('{"name": 7}') } : one));
     const one = start();
     await one.assigned();
     await one.give(broken);
-    assert.deepEqual(await seen(one.group), []);
-    assert.match(one.consumer.status().get('w-0')?.reason ?? '', /ClientUpdated.*\/name/);
+    assert.deepEqual(await seen(one.group), [0]);
+    assert.match((await parked(one.group))[0]?.reason ?? '', /ClientUpdated.*\/name/);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
     const two = start({ invalid: () => 'skip' });
     await two.assigned();
     await two.give(broken);
@@ -378,24 +390,202 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       'decoded once',
     );
     await one.give(bad);
-    assert.equal(one.consumer.status().get('w-0')?.state, 'stopped');
+    assert.equal((await parked(group)).length, 1);
     assert.deepEqual(
       await effects(world.pool, group),
       [...good, ...other].map(({ stream, revision }) => ({ stream, revision: Number(revision) })),
     );
   });
 
-  t('a fault of ours stops the lane and is not swallowed', async () => {
+  t('a fault that fails all of several streams stops the lane, parks nothing and is not swallowed', async () => {
     const one = start({
       apply: async () => {
         throw new TypeError('undefined is not a function');
       },
     });
     await one.assigned();
-    await one.give(await records(client(0)));
+    await one.give(await records(client(1), client(0)));
     assert.equal(one.consumer.status().get('w-0')?.reason, 'undefined is not a function');
     assert.equal((await stored(one.group)).next, null);
+    assert.deepEqual(await parked(one.group), []);
   });
+
+  /** Throws, without saying which, when one of these is among the events. */
+  const choking = (group: string, bad: ReadonlySet<string>, error: () => Error = () => new TypeError('choked')) => {
+    const sizes: number[] = [];
+    const apply: ConsumeOptions['apply'] = async (tx, events) => {
+      sizes.push(events.length);
+      if (events.some(({ id }) => bad.has(id))) throw error();
+      return effectsOf(group)(tx, events);
+    };
+    return { apply, sizes };
+  };
+  const idAt = (list: readonly LogRecord[], at: number): string => list[at]?.id ?? '';
+
+  t('poison: a throw that names no event is narrowed down to one; its stream is parked, all others go on', async () => {
+    const lives = Array.from({ length: 50 }, () => client(1));
+    const list = await records(...lives);
+    const [sick, worse] = [list[30], list[73]];
+    assert.ok(sick !== undefined && worse !== undefined);
+    const group = `g-${randomUUID()}`;
+    const { apply, sizes } = choking(group, new Set([sick.id, worse.id]));
+    const one = start({ group, apply });
+    await one.assigned();
+    await one.give(list);
+    const good = list.filter(
+      (event) =>
+        !(event.stream === sick.stream && event.revision >= sick.revision) &&
+        !(event.stream === worse.stream && event.revision >= worse.revision),
+    );
+    assert.deepEqual(
+      (await effects(world.pool, group)).map(({ stream, revision }) => `${stream} ${revision}`),
+      good.map(({ stream, revision }) => `${stream} ${revision}`),
+      'each once, in order',
+    );
+    assert.deepEqual(await stored(group), { next: 100, position: String(list.at(-1)?.position) });
+    assert.ok(sizes.length < 60, `${sizes.length} tries: it halves`);
+    const rows = await parked(group);
+    assert.deepEqual(
+      rows.map(({ stream }) => stream).sort(),
+      list
+        .filter((event) => !good.includes(event))
+        .map(({ stream }) => stream)
+        .sort(),
+    );
+    assert.ok(rows.every(({ workspace }) => workspace !== null));
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+  });
+
+  t('poison alone in a quiet system is parked too', async () => {
+    const list = await records(client(0));
+    const group = `g-${randomUUID()}`;
+    const one = start({ group, apply: choking(group, new Set([idAt(list, 0)])).apply });
+    await one.assigned();
+    await one.give(list);
+    assert.deepEqual(
+      (await parked(group)).map(({ reason }) => reason),
+      ['choked'],
+    );
+    assert.equal((await stored(group)).next, 1);
+  });
+
+  t('others keep the short way while a stream is parked', async () => {
+    const [sick, well] = [await records(client(2)), await records(client(1))];
+    const group = `g-${randomUUID()}`;
+    const told: string[] = [];
+    const bad = new Set([idAt(sick, 0)]);
+    const short = atOnce(told);
+    const one = start({
+      group,
+      apply: choking(group, bad).apply,
+      atOnce: async (events, move) => {
+        if (events.some(({ id }) => bad.has(id))) throw new TypeError('choked');
+        return short(events, move);
+      },
+    });
+    await one.assigned();
+    await one.give(sick.slice(0, 1));
+    await one.give(well);
+    assert.deepEqual(told, ['committed 2']);
+    await one.give(sick.slice(1));
+    assert.deepEqual(told, ['committed 2'], 'what follows the parked one does not');
+    assert.equal((await parked(group)).length, 3);
+  });
+
+  t(
+    'an event of a later version and one with a missing key are not parked: the lane waits for who can read them',
+    async () => {
+      const [list, other] = [await records(client(1)), await records(client(0))];
+      const unknown = list.map((event, at) => (at === 1 ? { ...event, type: 'ClientPainted' } : event));
+      const one = start();
+      await one.assigned();
+      await one.give([...unknown, ...other]);
+      assert.equal(one.consumer.status().get('w-0')?.state, 'stopped');
+      assert.match(one.consumer.status().get('w-0')?.reason ?? '', /ClientPainted.*catalogue/);
+      assert.deepEqual(await parked(one.group), []);
+      const group = `g-${randomUUID()}`;
+      const two = start({
+        group,
+        apply: choking(group, new Set([idAt(list, 1)]), () => new MissingKey('no key of its client')).apply,
+      });
+      await two.assigned();
+      await two.give([...list, ...other]);
+      assert.equal(two.consumer.status().get('w-0')?.state, 'stopped');
+      assert.deepEqual(await parked(group), []);
+      const updated = start({ group: one.group });
+      await updated.assigned();
+      await updated.give([...list, ...other]);
+      assert.deepEqual(await seen(one.group), [0, 1, 0], 'who knows it loses nothing');
+    },
+  );
+
+  t('more than ten streams within a minute stop the group, on all its lanes, and are not parked', async () => {
+    const lives = Array.from({ length: 12 }, () => client(0));
+    const list = await records(...lives);
+    const group = `g-${randomUUID()}`;
+    const bad = new Set(list.map(({ id }) => id));
+    bad.delete(idAt(list, 11));
+    const one = start({ group, apply: choking(group, bad).apply });
+    await one.assigned(['w-0', 'w-1']);
+    await one.give(list);
+    for (const lane of ['w-0', 'w-1']) {
+      assert.match(one.consumer.status().get(lane)?.reason ?? '', /more than 10 streams/, lane);
+    }
+    assert.deepEqual(await parked(group), []);
+    // Ten are let be, and the eleventh a batch later is one too many.
+    const next = start({ group, apply: choking(group, bad).apply });
+    await next.assigned();
+    await next.give([...list.slice(0, 10), ...list.slice(11)]);
+    assert.equal((await parked(group)).length, 10);
+    assert.deepEqual(await seen(group), [0]);
+    await next.give(list.slice(10, 11), { nextOffset: 12n });
+    assert.equal(next.consumer.status().get('w-0')?.state, 'stopped');
+    assert.equal((await parked(group)).length, 10);
+    await world.pool.query(
+      `update ops.parked_events set parked_at = now() - interval '61 seconds' where consumer_group = $1`,
+      [group],
+    );
+    await next.assigned();
+    const later = start({ group, apply: choking(group, bad).apply });
+    await later.assigned();
+    await later.give(list.slice(10, 11), { nextOffset: 12n });
+    assert.equal((await parked(group)).length, 11);
+  });
+
+  t(
+    'a batch that times out twice is halved; an event that alone does so is parked, unless the database was just slow',
+    async () => {
+      const slow = () =>
+        Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
+      const list = await records(client(0), client(0), client(0), client(0));
+      const group = `g-${randomUUID()}`;
+      const heavy = choking(group, new Set([idAt(list, 2)]), slow);
+      const one = start({ group, apply: heavy.apply });
+      await one.assigned();
+      await one.give(list);
+      assert.deepEqual(
+        (await parked(group)).map(({ stream }) => stream),
+        [list[2]?.stream],
+      );
+      assert.deepEqual(await seen(group), [0, 0, 0]);
+      assert.deepEqual(heavy.sizes.slice(0, 2), [4, 4], 'twice whole');
+      // Another fault right after the second time-out: the event is innocent.
+      const sick = `g-${randomUUID()}`;
+      let left = 3;
+      const two = start({
+        group: sick,
+        apply: async (tx, events) => {
+          left -= 1;
+          if (left >= 0) throw left > 0 ? slow() : new Error('of the network');
+          return effectsOf(sick)(tx, events);
+        },
+      });
+      await two.assigned();
+      await two.give(list.slice(0, 2));
+      assert.deepEqual(await parked(sick), []);
+      assert.deepEqual(await seen(sick), [0, 0]);
+    },
+  );
 
   t(
     'blips nobody thought of are waited out: a name, a host with two addresses, a server that is read-only',

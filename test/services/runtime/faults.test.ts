@@ -63,7 +63,13 @@ suite('faults', (t) => {
     for (const error of [...whole, state('42P01'), state('42703'), new LogError('fatal', 'x')]) {
       equal(isInstallationFault(error), true, String(error));
     }
-    for (const error of [new InvalidEvent('s-1', 'T', 'x'), new TypeError('x'), state('22P02'), store('too_large')]) {
+    for (const error of [
+      new LogError('unavailable', 'x'),
+      new InvalidEvent('s-1', 'T', 'x'),
+      new TypeError('x'),
+      state('22P02'),
+      store('too_large'),
+    ]) {
       equal(isInstallationFault(error), false, String(error));
     }
   });
