@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
 import { canonicalJson } from '#runtime/canonical.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Call, Many } from './operation.ts';
@@ -35,25 +36,34 @@ const open = (secrets: Secrets, binding: string, cursor: string): unknown => {
  * One page of a list. `rows` fetches behind `after` (null = from the start); `keyOf` names a row for the next page.
  * @throws Refusal 400 `invalid_cursor`.
  */
-export const listPage = async <Row, After, Shown>(
+export const listPage = async <Row, After, Shown, Beside = undefined>(
   operation: string,
-  { deps, workspaceId, query }: Pick<Call<unknown, Paging>, 'deps' | 'workspaceId' | 'query'>,
+  { deps, workspaceId, principal, query }: Pick<Call<unknown, Paging>, 'deps' | 'workspaceId' | 'principal' | 'query'>,
   steps: {
-    readonly rows: (page: {
-      readonly after: After | null;
-      readonly limit: number;
-    }) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>;
+    readonly rows: (
+      page: { readonly after: After | null; readonly limit: number },
+      knex: Knex,
+    ) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>;
     readonly keyOf: (row: Row) => After;
-    readonly show: (row: Row) => Shown;
+    /** What is shown beside the rows and comes from elsewhere: fetched when the list's turn is over. */
+    readonly beside?: (rows: readonly Row[]) => Promise<Beside>;
+    readonly show: (row: Row, beside: Beside) => Shown;
   },
 ): Promise<Many<Shown>> => {
   const binding = bindingOf(operation, workspaceId, query);
   const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
-  const { rows, hasMore } = await steps.rows({ after, limit: query.limit });
+  // Live and test data of an agency share its turns: a second key is no second share.
+  const { rows, hasMore } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
+    steps.rows({ after, limit: query.limit }, knex),
+  );
   const last = rows.at(-1);
   const nextCursor =
     hasMore && last !== undefined ? deps.secrets.seal('cursors', JSON.stringify([binding, steps.keyOf(last)])) : null;
-  return { data: rows.map(steps.show), page: { hasMore, cursor: query.cursor ?? null, nextCursor } };
+  const beside = (await steps.beside?.(rows)) as Beside;
+  return {
+    data: rows.map((row) => steps.show(row, beside)),
+    page: { hasMore, cursor: query.cursor ?? null, nextCursor },
+  };
 };
 
 /** Keyset of lists that show the newest first. */

@@ -9,6 +9,7 @@ import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { TrustedProxies } from '#runtime/proxies.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Lists } from './lists.ts';
 
 /** What the sandbox network says of a username: the account that a connect page connects for a test workspace. */
 export type SandboxProfile = (
@@ -30,8 +31,9 @@ export interface Deps {
   readonly store: DomainStore;
   /** Hot lookups. */
   readonly pool: Pool;
-  /** Lists. */
+  /** Rows that commands and single answers look up. */
   readonly knex: Knex;
+  readonly lists: Lists;
   readonly secrets: Secrets;
   readonly logger: Logger;
   /** Milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Meta, Page, Problem } from '#schemas/http/common.ts';
 import { type ErrorCode, errors } from './errors.ts';
-import type { Operation } from './operation.ts';
+import { isSearchable, type Operation, searchCost } from './operation.ts';
 
 /** The contract, made from the table of operations. Pure: the same table gives the same bytes. */
 
@@ -249,16 +249,19 @@ const requestBody = ({ body, bodyOptional, example }: Operation): Json =>
         },
       };
 
-const words = ({ scope, role, description, idempotent, cost }: Operation): string =>
-  [
+const words = (operation: Operation): string => {
+  const { scope, role, description, idempotent, cost } = operation;
+  return [
     description,
     scope === null ? 'No token is asked for.' : `Scope: \`${scope}\`.`,
     role === undefined ? undefined : `Only for the role ${role}.`,
     idempotent === 'none' ? undefined : `Idempotency-Key: ${idempotent}.`,
     cost === 1 ? undefined : `Counts as ${cost} requests.`,
+    isSearchable(operation) ? `With \`search\` it counts as ${searchCost} requests.` : undefined,
   ]
     .filter((part) => part !== undefined)
     .join(' ');
+};
 
 const tagWords: Readonly<Record<string, string>> = {
   agency: 'The workspace of the credential.',

@@ -124,6 +124,12 @@ export interface Operation extends Promised {
   readonly handle: (call: Call<never, never, never>) => Promise<Answer>;
 }
 
+/** Requests that a list with `search` counts for: it may look at every row the tenant has. */
+export const searchCost = 10;
+
+export const isSearchable = ({ query }: Operation): boolean =>
+  query !== undefined && Object.hasOwn(query.properties, 'search');
+
 /** Types the handler by the schemas beside it. */
 export const operation = <P extends TObject | undefined, Q extends TObject | undefined, B extends TObject | undefined>(
   spec: Promised & {

@@ -18,6 +18,7 @@ import type { Secrets } from '#runtime/secrets.ts';
 import type { Logger, Readiness, SelfReport } from '#runtime/telemetry.ts';
 import type { Deps, SandboxProfile } from './deps.ts';
 import { health } from './health.ts';
+import { Lists } from './lists.ts';
 import type { Door } from './server.ts';
 
 /** The api over parts that somebody has opened: its own process, or standalone. */
@@ -73,12 +74,14 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     pool: { min: 0, max: config.poolSize },
     log: { warn: say, error: say, debug: say, deprecate: say },
   });
+  const lists = new Lists({ url: databaseUrl, connections: config.poolSize, logger });
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
   const deps: Deps = {
     store: new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions),
     pool,
     knex,
+    lists,
     secrets,
     logger,
     clock: time.now,
@@ -107,6 +110,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     stop: async () => {
       await server.stop();
       await time.close();
+      await lists.close();
       await knex.destroy();
     },
   };

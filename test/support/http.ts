@@ -38,6 +38,7 @@ import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { Deps, Readers } from '#services/api/deps.ts';
+import { Lists } from '#services/api/lists.ts';
 import { startServer } from '#services/api/server.ts';
 import { assertContract } from './contract.ts';
 import { testDatabase } from './postgres.ts';
@@ -144,6 +145,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const silent = { warn: quiet, error: quiet, debug: quiet, deprecate: quiet };
   const knex = knexFor({ client: 'pg', connection: db.url, pool: { min: 0, max: 6 }, log: silent });
   closers.push(() => knex.destroy());
+  const lists = new Lists({ url: db.url, connections: 6, logger: { debug: quiet } });
+  closers.push(() => lists.close());
   await migratePositions(pool);
   await migrateReadModels(pool);
   await migrateWebhooks(pool);
@@ -179,6 +182,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     store,
     pool,
     knex,
+    lists,
     secrets,
     logger,
     clock: now,

@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Deps } from '../deps.ts';
+import { isSearchable, searchCost } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 
@@ -110,7 +111,9 @@ export class Allowances {
 export const rateLimit =
   (allowances: Allowances): Middleware =>
   async (ctx, next) => {
-    await allowances.spend(ctx, operationOf(ctx).cost);
+    const operation = operationOf(ctx);
+    const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
+    await allowances.spend(ctx, searches ? searchCost : operation.cost);
     await next();
   };
 

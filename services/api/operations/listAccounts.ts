@@ -27,8 +27,8 @@ export const listAccounts = operation({
       ...(platform === undefined ? {} : { platforms: platform }),
     };
     return listPage('listAccounts', call, {
-      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
-        queryAccounts(call.deps.knex, call.workspaceId, filters, page),
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        queryAccounts(knex, call.workspaceId, filters, page),
       keyOf: newestFirst,
       show: renderAccount,
     });

@@ -28,8 +28,8 @@ export const listClients = operation({
       ...(search === undefined ? {} : { search }),
     };
     return listPage('listClients', call, {
-      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
-        queryClients(call.deps.knex, call.workspaceId, filters, page),
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        queryClients(knex, call.workspaceId, filters, page),
       keyOf: newestFirst,
       show: renderClient,
     });

@@ -23,7 +23,6 @@ export const listMedia = operation({
   example: { data: exampleMedia },
   handle: async (call) => {
     await call.behind(['media']);
-    const { deps, workspaceId } = call;
     const { kind, folder, clientId, search } = call.query;
     const filters = {
       ...(kind === undefined ? {} : { kind }),
@@ -32,17 +31,17 @@ export const listMedia = operation({
       ...(search === undefined ? {} : { search }),
     };
     return listPage('listMedia', call, {
-      rows: async (page: { readonly after: NewestFirst | null; readonly limit: number }) => {
-        const { rows, hasMore } = await queryMedia(deps.knex, workspaceId, filters, page);
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        queryMedia(knex, call.workspaceId, filters, page),
+      keyOf: newestFirst,
+      beside: async (rows) => {
         const progress = await progressOfRows(call, rows);
-        const shown = rows.map(async (row) => ({
-          row,
-          media: await showMedia(call, row, progress.get(row.id) ?? null),
-        }));
-        return { rows: await Promise.all(shown), hasMore };
+        const shown = rows.map(
+          async (row) => [row.id, await showMedia(call, row, progress.get(row.id) ?? null)] as const,
+        );
+        return new Map(await Promise.all(shown));
       },
-      keyOf: ({ row }) => newestFirst(row),
-      show: ({ media }) => media,
+      show: ({ id }, media) => media.get(id),
     });
   },
 });

@@ -24,21 +24,17 @@ export const listPostAnalytics = operation({
   codes: [],
   example: { data: postAnalyticsRowExample },
   handle: async (call) => {
-    const { deps, workspaceId } = call;
+    const { workspaceId } = call;
     await call.behind(['posts']);
     const { window, filters, timezone } = await questionOf(call);
     const reader = readerOf(call);
     return listPage('listPostAnalytics', call, {
-      rows: async (page: { readonly after: PublishedFirst | null; readonly limit: number }) => {
-        const range = instantsOf(window, timezone);
-        const found = await listPublished(deps.knex, workspaceId, range, publishedFilters(filters), page);
-        const figures = await reader.posts(workspaceId, wentOut(found.rows), window.to);
-        const byPost = Map.groupBy(figures, ({ postId }) => postId);
-        const rows = found.rows.map((post) => ({ post, figures: byPost.get(post.id) ?? [] }));
-        return { rows, hasMore: found.hasMore };
-      },
-      keyOf: ({ post }) => ({ publishedAt: post.published_at ?? '', id: post.id }),
-      show: ({ post, figures }) => renderPostAnalytics(post, figures, window),
+      rows: (page: { readonly after: PublishedFirst | null; readonly limit: number }, knex) =>
+        listPublished(knex, workspaceId, instantsOf(window, timezone), publishedFilters(filters), page),
+      keyOf: (post) => ({ publishedAt: post.published_at ?? '', id: post.id }),
+      beside: async (rows) =>
+        Map.groupBy(await reader.posts(workspaceId, wentOut(rows), window.to), ({ postId }) => postId),
+      show: (post, figures) => renderPostAnalytics(post, figures.get(post.id) ?? [], window),
     });
   },
 });

@@ -25,8 +25,8 @@ export const listPostTargets = operation({
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
     const filters: TargetFilters = filtersOf({ ...more, statuses, platforms });
     return listPage('listPostTargets', call, {
-      rows: (page: { after: DueFirst | null; limit: number }) =>
-        listTargets(call.deps.knex, call.workspaceId, filters, page),
+      rows: (page: { after: DueFirst | null; limit: number }, knex) =>
+        listTargets(knex, call.workspaceId, filters, page),
       keyOf: ({ target }) => ({ scheduledAt: target.due_at, id: target.id }),
       show: ({ target, body }) => renderTarget(target, body),
     });

@@ -26,8 +26,7 @@ export const listPosts = operation({
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
     const filters: PostFilters = filtersOf({ ...more, statuses, platforms });
     return listPage('listPosts', call, {
-      rows: (page: { after: NewestFirst | null; limit: number }) =>
-        rowsOf(call.deps.knex, call.workspaceId, filters, page),
+      rows: (page: { after: NewestFirst | null; limit: number }, knex) => rowsOf(knex, call.workspaceId, filters, page),
       keyOf: (row) => ({ createdAt: row.created_at, id: row.id }),
       show: renderPostRow,
     });

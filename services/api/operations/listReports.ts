@@ -23,10 +23,10 @@ export const listReports = operation({
   example: { data: exampleSummary },
   handle: async (call) => {
     await call.behind(['reports']);
-    const { deps, workspaceId } = call;
+    const { workspaceId } = call;
     return listPage('listReports', call, {
-      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
-        rowsOf(deps.knex, workspaceId, page),
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        rowsOf(knex, workspaceId, page),
       keyOf: newestFirst,
       show: showSummary,
     });

@@ -26,7 +26,7 @@ export const listWebhookDeliveries = operation({
   codes: [],
   example: { data: exampleDelivery },
   handle: async (call) => {
-    const { deps, workspaceId, query } = call;
+    const { deps, workspaceId, principal, query } = call;
     // Whatever the caller wrote may have made a delivery.
     await call.behind(topics, 'dispatcher');
     const { active, id: webhookId } = await readWebhook(call);
@@ -36,10 +36,10 @@ export const listWebhookDeliveries = operation({
     const bound = { ...query, webhookId };
     return listPage(
       'listWebhookDeliveries',
-      { deps, workspaceId, query: bound },
+      { deps, workspaceId, principal, query: bound },
       {
-        rows: (page: { readonly after: DeliveryKey | null; readonly limit: number }) =>
-          listDeliveries(deps.knex, { workspaceId, webhookId }, filters, page),
+        rows: (page: { readonly after: DeliveryKey | null; readonly limit: number }, knex) =>
+          listDeliveries(knex, { workspaceId, webhookId }, filters, page),
         keyOf: (row) => ({ sortKey: row.sort_key, id: row.id }),
         show: (row) => renderDelivery(row, active),
       },

@@ -24,8 +24,8 @@ export const listWebhooks = operation({
     await call.behind(['webhooks']);
     const { deps, workspaceId, now } = call;
     return listPage('listWebhooks', call, {
-      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }) =>
-        rowsOf(deps.knex, workspaceId, page),
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        rowsOf(knex, workspaceId, page),
       keyOf: newestFirst,
       show: (row) => renderWebhook(row, deps.secrets, now),
     });

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Lists, Turns } from '#services/api/lists.ts';
+import { refused } from '#test/support/composing.ts';
+import { startWorld, type World } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('turns of lists', (t) => {
+  /** Work that ends when it is told to. */
+  const open = (turns: Turns, workspace: string, begun: string[]) => {
+    let end = () => {};
+    const asked = turns.run(workspace, () => {
+      begun.push(workspace);
+      return new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    });
+    asked.catch(() => undefined);
+    return { asked, end: () => end() };
+  };
+
+  t('two of a workspace at once; the third begins when one ends, and others do not wait for it', async () => {
+    const turns = new Turns({ each: 2, total: 10 }, 10_000);
+    const begun: string[] = [];
+    const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(turns, workspace, begun));
+    assert.deepEqual(begun, ['a', 'a', 'b']);
+    first?.end();
+    await first?.asked;
+    await turn();
+    assert.deepEqual(begun, ['a', 'a', 'b', 'a']);
+  });
+
+  t('where all are taken the workspaces take turns, however many one asks for', async () => {
+    const turns = new Turns({ each: 2, total: 2 }, 10_000);
+    const begun: string[] = [];
+    const works = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map((workspace) => open(turns, workspace, begun));
+    for (const at of [0, 1]) works[at]?.end();
+    await Promise.all([works[0]?.asked, works[1]?.asked]);
+    await turn();
+    assert.deepEqual(begun, ['a', 'a', 'a', 'b']);
+    for (const at of [2, 5]) works[at]?.end();
+    await Promise.all([works[2]?.asked, works[5]?.asked]);
+    await turn();
+    assert.deepEqual(begun, ['a', 'a', 'a', 'b', 'c', 'a']);
+  });
+
+  t('who waits too long, or in too long a line, is told to come back, and takes no turn', async () => {
+    const turns = new Turns({ each: 1, total: 1 }, 20);
+    const begun: string[] = [];
+    const first = open(turns, 'a', begun);
+    const waiting = Array.from({ length: 21 }, () => open(turns, 'a', begun));
+    const answers = await Promise.allSettled(waiting.map(({ asked }) => asked));
+    for (const answer of answers) {
+      assert.ok(answer.status === 'rejected');
+      assert.equal(answer.reason.code, 'unavailable');
+      assert.equal(answer.reason.headers['Retry-After'], '2');
+    }
+    assert.match(
+      String(answers.at(-1)?.status === 'rejected' && (answers.at(-1) as PromiseRejectedResult).reason),
+      /Too many/,
+    );
+    first.end();
+    await first.asked;
+    await turn();
+    assert.deepEqual(begun, ['a']);
+    const next = open(turns, 'a', begun);
+    assert.deepEqual(begun, ['a', 'a']);
+    next.end();
+    await next.asked;
+  });
+
+  t('work that fails gives its turn back', async () => {
+    const turns = new Turns({ each: 1, total: 1 }, 10_000);
+    await assert.rejects(
+      turns.run('a', () => Promise.reject(new Error('no'))),
+      /no/,
+    );
+    assert.equal(await turns.run('b', async () => 1), 1);
+  });
+});
+
+suite('lists that take long', (t) => {
+  let world: World;
+  t.before(async () => {
+    world = await startWorld();
+  });
+  t.after(() => world?.close());
+
+  t('end after their deadline, two of a workspace at once; pages, commands and other tenants go on', async () => {
+    const victim = await world.agency('Victim');
+    await victim.owner.post('/clients', { name: 'Acme', type: 'brand' });
+    await world.settled();
+    const lock = await world.pool.connect();
+    try {
+      await lock.query('begin');
+      await lock.query('lock table read.posts_v1 in access exclusive mode');
+      const began = performance.now();
+      const searches = Array.from({ length: 10 }, () => world.owner.get('/posts?search=coffee'));
+      const held = async () =>
+        (
+          await world.pool.query(`select count(*)::int as n from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%ilike%'`)
+        ).rows[0].n;
+      for (const limit = performance.now() + 2_000; performance.now() < limit && (await held()) < 2; ) await turn();
+      for (let n = 0; n < 20; n += 1) {
+        assert.equal(await held(), 2);
+        for (const caller of [victim.owner, world.owner]) {
+          assert.equal((await caller.get('/clients')).status, 200);
+          assert.equal((await caller.get('/media')).status, 200);
+        }
+        assert.equal((await victim.owner.get('/clients?search=ACM')).rows.length, 1);
+      }
+      assert.ok(performance.now() - began < 2_900, 'others waited for the searches');
+      for (const answer of await Promise.all(searches)) {
+        refused(answer, 503, 'unavailable');
+        assert.equal(answer.headers.get('retry-after'), '2');
+        assert.match(answer.text, /narrow/i);
+      }
+      assert.ok(performance.now() - began < 8_000);
+    } finally {
+      await lock.query('rollback');
+      lock.release();
+    }
+    assert.equal((await world.owner.get('/posts?search=coffee')).status, 200);
+  });
+
+  t('walks of many tenants leave connections for pages', async () => {
+    const lists = new Lists({ url: world.db.url, connections: 4, logger: { debug: () => undefined } });
+    const lock = await world.pool.connect();
+    try {
+      await lock.query('begin');
+      await lock.query('lock table read.posts_v1 in access exclusive mode');
+      const walks = ['a', 'b', 'c', 'd', 'e'].map((workspace) =>
+        lists.run(workspace, { search: 'x' }, async (knex) => knex('read.posts').count()),
+      );
+      const walked = Promise.allSettled(walks);
+      assert.deepEqual(await lists.run('f', {}, async (knex) => (await knex.raw('select 1 as one')).rows), [
+        { one: 1 },
+      ]);
+      await lock.query('rollback');
+      for (const walk of await walked) assert.equal(walk.status, 'fulfilled');
+    } finally {
+      lock.release();
+      await lists.close();
+    }
+  });
+});
+
+suite('what a search counts for', (t) => {
+  t('ten requests, on every list that has one', async () => {
+    const world = await startWorld({ rate: { perMinute: 25, burst: 25 } });
+    try {
+      const left = async (path: string) =>
+        Number(/r=(\d+)/.exec((await world.owner.get(path)).headers.get('ratelimit') ?? '')?.[1]);
+      assert.equal(await left('/posts'), 24);
+      assert.equal(await left('/posts?search=a'), 14);
+      assert.equal(await left('/media?search=a'), 4);
+      refused(await world.owner.get('/clients?search=a'), 429, 'rate_limited');
+    } finally {
+      await world.close();
+    }
+  });
+});
