@@ -1,5 +1,5 @@
-import knexFactory, { type Knex } from 'knex';
-import type { Logger } from 'pino';
+import type { Knex } from 'knex';
+import { openReadPool, type ReadPoolOptions, readMs } from './read-pool.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -9,8 +9,6 @@ import { Refusal } from './refusal.ts';
 
 /** Filters that no index serves: such a list walks the tenant's rows until a page is full. */
 const walkedFilters = ['search', 'platform', 'campaignId'] as const;
-/** What one list may take, milliseconds; then it is refused. */
-const deadlineMs = 3_000;
 /** Seconds after which it is worth asking again. */
 const retryAfterSeconds = 2;
 const canceledByDeadline = '57014';
@@ -40,7 +38,7 @@ export class Turns {
   /** Workspaces of which somebody waits, in the order of their turns. */
   readonly #waiting = new Map<string, Waiter[]>();
 
-  constructor(shares: Shares, waitMs = deadlineMs) {
+  constructor(shares: Shares, waitMs = readMs) {
     this.#shares = shares;
     this.#waitMs = waitMs;
   }
@@ -103,34 +101,14 @@ export class Turns {
   }
 }
 
-export interface ListsOptions {
-  readonly url: string;
-  readonly connections: number;
-  readonly logger: Pick<Logger, 'debug'>;
-}
-
 export class Lists {
   readonly #knex: Knex;
   readonly #walks: Turns;
   readonly #pages: Turns;
 
-  constructor({ url, connections, logger }: ListsOptions) {
-    // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
-    const say = (message: unknown) => logger.debug({ knex: String(message) }, 'knex');
-    this.#knex = knexFactory({
-      client: 'pg',
-      connection: url,
-      pool: {
-        min: 0,
-        max: connections,
-        // A statement, not a parameter of the connection: a pooler in between may refuse those.
-        afterCreate: (
-          client: { query(text: string, done: (error: unknown) => void): void },
-          done: (...told: unknown[]) => void,
-        ) => client.query(`set statement_timeout = ${deadlineMs}`, (error) => done(error, client)),
-      },
-      log: { warn: say, error: say, debug: say, deprecate: say },
-    });
+  constructor(options: ReadPoolOptions) {
+    const { connections } = options;
+    this.#knex = openReadPool(options);
     // Half of the connections is never taken by walks: a page by index is answered beside any number of them.
     const half = Math.max(1, connections >> 1);
     this.#walks = new Turns({ each: 2, total: half });

@@ -1,5 +1,4 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import knexFactory from 'knex';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -19,6 +18,7 @@ import type { Logger, Readiness, SelfReport } from '#runtime/telemetry.ts';
 import type { Deps, SandboxProfile } from './deps.ts';
 import { health } from './health.ts';
 import { Lists } from './lists.ts';
+import { openReadPool } from './read-pool.ts';
 import type { Door } from './server.ts';
 
 /** The api over parts that somebody has opened: its own process, or standalone. */
@@ -66,15 +66,9 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const now = new Date(time.now()).toISOString();
   secrets.demand((await inviteKeyVersions(pool, now)).keys());
   secrets.demand((await webhookKeyVersions(pool, now)).keys());
-  // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
-  const say = (message: unknown) => logger.debug({ knex: String(message) }, 'knex');
-  const knex = knexFactory({
-    client: 'pg',
-    connection: databaseUrl,
-    pool: { min: 0, max: config.poolSize },
-    log: { warn: say, error: say, debug: say, deprecate: say },
-  });
-  const lists = new Lists({ url: databaseUrl, connections: config.poolSize, logger });
+  const reading = { url: databaseUrl, connections: config.poolSize, logger };
+  const knex = openReadPool(reading);
+  const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
   const deps: Deps = {

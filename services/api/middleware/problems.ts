@@ -12,8 +12,8 @@ import { stateOf } from '../state.ts';
 /** Seconds after which a store that was away is worth asking again. */
 const retryAfterSeconds = 2;
 
-/** Connection exceptions, insufficient resources, operator intervention (a server that starts or stops). */
-const awaySqlStates = /^(08|53|57P)/;
+/** Connection exceptions, insufficient resources, operator intervention (a server that starts or stops), a deadline. */
+const awaySqlStates = /^(08|53|57P|57014)/;
 const awayStoreCodes: ReadonlySet<string> = new Set(['unavailable', 'outcome_unknown', 'wrong_expected_revision']);
 const awaySystemCodes = new Set([
   'ECONNREFUSED',

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Lists, Turns } from '#services/api/lists.ts';
+import { told } from '#services/api/middleware/problems.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
+import { proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { atRequest } from '#test/support/tcp-proxy.ts';
 
 suite('turns of lists', (t) => {
   /** Work that ends when it is told to. */
@@ -142,6 +145,25 @@ suite('lists that take long', (t) => {
     } finally {
       lock.release();
       await lists.close();
+    }
+  });
+});
+
+suite('reads of a server that falls silent', (t) => {
+  t('end, and give their turn and their connection back', async () => {
+    const database = await proxiedDatabase();
+    const { url, proxy } = await database.way();
+    const lists = new Lists({ url, connections: 2, logger: { debug: () => undefined }, silenceMs: 500 });
+    const one = () => lists.run('a', {}, async (knex) => (await knex.raw('select 1 as one')).rows);
+    try {
+      assert.deepEqual(await one(), [{ one: 1 }]);
+      proxy.silence(atRequest('select 1'));
+      for (let n = 0; n < 3; n += 1) await assert.rejects(one(), (error) => told(error).code === 'unavailable');
+      proxy.speak();
+      assert.deepEqual(await one(), [{ one: 1 }]);
+    } finally {
+      await lists.close();
+      await database.close();
     }
   });
 });

@@ -1,0 +1,43 @@
+import type { Socket } from 'node:net';
+import knexFactory, { type Knex } from 'knex';
+import type { Logger } from 'pino';
+
+/** Connections for reading the read models, with a deadline that the server keeps and one that we keep. */
+
+/** What one read may take, milliseconds; then the server cancels it. */
+export const readMs = 3_000;
+/** A server that says nothing for so long, although it cancels sooner, is gone: its connection is destroyed. */
+const silenceMs = 5_000;
+
+export interface ReadPoolOptions {
+  readonly url: string;
+  readonly connections: number;
+  readonly logger: Pick<Logger, 'debug'>;
+  /** Default 5,000. */
+  readonly silenceMs?: number;
+}
+
+interface Connection {
+  readonly connection: { readonly stream: Socket };
+  query(text: string, done: (error: unknown) => void): void;
+}
+
+export const openReadPool = (options: ReadPoolOptions): Knex => {
+  // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
+  const say = (message: unknown) => options.logger.debug({ knex: String(message) }, 'knex');
+  return knexFactory({
+    client: 'pg',
+    connection: { connectionString: options.url, keepAlive: true },
+    pool: {
+      min: 0,
+      max: options.connections,
+      afterCreate: (client: Connection, done: (...told: unknown[]) => void) => {
+        const { stream } = client.connection;
+        stream.setTimeout(options.silenceMs ?? silenceMs, () => stream.destroy());
+        // A statement, not a parameter of the connection: a pooler in between may refuse those.
+        client.query(`set statement_timeout = ${readMs}`, (error) => done(error, client));
+      },
+    },
+    log: { warn: say, error: say, debug: say, deprecate: say },
+  });
+};
