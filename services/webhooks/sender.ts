@@ -27,6 +27,8 @@ import { type Answer, attemptOf, judge } from './verdict.ts';
 const staleAfterMs = 10_000;
 /** A look that takes longer than this is followed by a rest of nine times as long: looks are a tenth of the time. */
 const cheapLookMs = 5;
+/** Longest such rest: a look that waited for a busy database says nothing of how long looks take. */
+const mostRestMs = 4_000;
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
 const closingMs = 10_000;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
@@ -172,7 +174,7 @@ export class Sender implements Handover {
     this.#sweep();
     this.#lookedAt = performance.now();
     const took = this.#lookedAt - begun;
-    this.#restUntil = took > cheapLookMs ? this.#lookedAt + 9 * took : 0;
+    this.#restUntil = took > cheapLookMs ? this.#lookedAt + Math.min(9 * took, mostRestMs) : 0;
   }
 
   #sweep(): void {
@@ -195,6 +197,7 @@ export class Sender implements Handover {
   }
 
   #wishes(): Wishes {
+    if (this.#mayNotClaim()) return { wishes: [], probes: [] };
     return this.#backlog.wishes((endpointId) => {
       const endpoint = this.#endpoints.get(endpointId);
       if (endpoint === undefined) return null;
@@ -210,7 +213,7 @@ export class Sender implements Handover {
   /** Claims once. False when there was nothing to claim or no room for it. */
   async #claim(): Promise<boolean> {
     const { wishes, probes } = this.#wishes();
-    if (wishes.length === 0 || this.#mayNotClaim()) return false;
+    if (wishes.length === 0) return false;
     const { claimed, without } = await claim(this.#pool, this.leaseMs, wishes, probes);
     faultPoint('sender:claimed');
     if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');

@@ -19,9 +19,10 @@ import { Secrets } from '#runtime/secrets.ts';
 import { mintSession } from '#runtime/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { migrateMedia } from '#services/media/tables.ts';
+import type { Before } from '#test/support/before.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { readyClip } from '#test/support/clip.ts';
-import { Process, until } from '#test/support/processes.ts';
+import { Process, run, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Checked } from './check.ts';
 import { Desk } from './desk.ts';
@@ -83,7 +84,11 @@ interface RoleOptions {
   readonly main: string;
   readonly args?: readonly string[];
   readonly readyAt?: RegExp;
+  /** How many of ours it is, each of which says that it is ready. Default 1. */
+  readonly processes?: number;
   readonly env: Readonly<Record<string, string>>;
+  /** Folder of the build it is of. Default: this tree. */
+  readonly root?: string;
   /** Has an end of its own, after which it is not started again. */
   readonly ends?: boolean;
 }
@@ -157,7 +162,7 @@ export class Role {
     let failures = 0;
     while (!this.#ending) {
       const next = this.#due.find(({ fired }) => !existsSync(fired));
-      const { main, args = [], env, readyAt, ends = false } = this.#options;
+      const { main, args = [], env, readyAt, processes = 1, root, ends = false } = this.#options;
       const faults: Record<string, string> =
         next === undefined
           ? {}
@@ -166,9 +171,9 @@ export class Role {
               POSTLINE_FAULT_ONCE: next.fired,
               POSTLINE_FAULT_SIGNAL: next.signal ?? 'SIGKILL',
             };
-      const process = new Process(main, { args, env: { ...env, ...faults } });
+      const process = new Process(main, { args, env: { ...env, ...faults }, ...(root === undefined ? {} : { root }) });
       this.#process = process;
-      const ready = process.saying(readyAt ?? 'ready', 60_000).then(
+      const ready = process.saying(readyAt ?? 'ready', 60_000, processes).then(
         () => {
           this.#up = process;
           first();
@@ -217,6 +222,10 @@ export interface WorldOptions {
   readonly standalone?: { readonly dataDir: string };
   /** Of an analytics store that others use, too. Default: an engine of its own, that can be killed. */
   readonly analyticsUrl?: string;
+  /**
+   * An older build, whose processes are the roles `before api` and `before workers`, beside `workers`: its tables are there before this build opens anything.
+   */
+  readonly before?: Before;
   /** For every process, over what it gets anyway. */
   readonly env?: Readonly<Record<string, string>>;
   /** Told of each death at a gap. */
@@ -256,9 +265,10 @@ export class FaultWorld {
   readonly #violations: string[] = [];
   #files = 0;
   #engineKills = 0;
+  #turn = 0;
 
   static async open(options: WorldOptions): Promise<FaultWorld> {
-    const { databaseUrl, random, standalone, env: more, onProgress = () => undefined } = options;
+    const { databaseUrl, random, standalone, before, env: more, onProgress = () => undefined } = options;
     const secretKey = newSecretKey();
     const hooks = await Hooks.open(random);
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
@@ -273,6 +283,10 @@ export class FaultWorld {
       ...(analyticsUrl === undefined ? {} : { CLICKHOUSE_URL: analyticsUrl }),
       ...more,
     };
+    if (before !== undefined) {
+      const { code, output } = await run(before.makeTables, { env, root: before.root });
+      if (code !== 0) throw new Error(`the tables of ${before.commit} could not be made:\n${output}`);
+    }
     const secrets = new Secrets(secretKey);
     const parts = await openParts({ name: 'faults', config: readConfig(env), secrets });
     const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
@@ -315,6 +329,11 @@ export class FaultWorld {
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
       for (const [name, main] of Object.entries(mains)) add(name, { main, env, ends: name === 'rebuild' });
+      if (before !== undefined) {
+        add('workers', { main: 'test/faults/workers.ts', env, processes: 7 });
+        add('before workers', { main: before.workers, env, processes: 7, root: before.root });
+        add('before api', { main: mains.api, env, root: before.root });
+      }
     } else {
       const args = ['--data', standalone.dataDir, '--port', '0'];
       // It shows where it listens, unless it was told what to show.
@@ -358,14 +377,22 @@ export class FaultWorld {
     await Promise.all(names.map((name) => this.role(name).begin()));
     await until('the key works', async () => (await this.load.get('/agency')).status === 200, 60_000);
     await this.load.prepare();
-    if (names.some((name) => name === 'standalone' || name.startsWith('webhooks'))) await this.hooks.prepare(this.load);
+    if (names.some((name) => name === 'standalone' || /webhooks|workers/.test(name)))
+      await this.hooks.prepare(this.load);
   }
 
   /** Origin of the api, null while it is down. */
   origin(): string | null {
     const standalone = this.roles.get('standalone');
-    if (standalone === undefined) return this.role('api').up?.url('') ?? null;
+    if (standalone === undefined) return this.#apis().at(0)?.url('') ?? null;
     return /Serving (http:\S+)\/v1/.exec(standalone.up?.output() ?? '')?.[1] ?? null;
+  }
+
+  /** Those that are up, each first in its turn. */
+  #apis(): readonly Process[] {
+    const up = ['api', 'before api'].flatMap((name) => this.roles.get(name)?.up ?? []);
+    this.#turn += 1;
+    return up.length > 1 && this.#turn % 2 === 0 ? up.toReversed() : up;
   }
 
   wrong(what: string): void {

@@ -7,6 +7,7 @@
  * Whatever still runs at the end of the file is killed; the runner does the same when the file itself is.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterFile } from './suite.ts';
@@ -27,11 +28,13 @@ export interface StartOptions {
   readonly readyAt?: RegExp;
   /** Milliseconds it may take until then. */
   readonly within?: number;
+  /** Folder of the build that the main is of. Default: this tree. */
+  readonly root?: string;
   /** A group of its own, as a terminal gives it: `signalGroup` then reaches all of it. */
   readonly group?: boolean;
 }
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+const ownRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What a child may see of our own environment: nothing that names a part of ours. */
 const bare = (): Record<string, string> =>
@@ -41,6 +44,8 @@ const bare = (): Record<string, string> =>
       return value === undefined ? [] : [[name, value]];
     }),
   );
+
+const serving = 'serving /livez, /readyz and /metrics';
 
 const parsed = (text: string): Line | null => {
   if (!text.startsWith('{')) return null;
@@ -60,10 +65,10 @@ export class Process {
   readonly #exited: Promise<Ended>;
   #asked = 0;
 
-  constructor(main: string, { env = {}, args = [], group = false }: StartOptions) {
+  constructor(main: string, { env = {}, args = [], group = false, root = ownRoot }: StartOptions) {
     this.main = main;
     this.#group = group;
-    this.#child = spawn(process.execPath, [`${root}${main}`, ...args], {
+    this.#child = spawn(process.execPath, [path.join(root, main), ...args], {
       cwd: root,
       env: { ...bare(), ...env },
       detached: group,
@@ -110,10 +115,11 @@ export class Process {
     return this.#lines.find((line) => line.msg === message);
   }
 
-  /** Resolves when its output has this text or log message; rejects when it ends before, or takes too long. */
-  async saying(what: RegExp | string, within = 30_000): Promise<void> {
+  /** Resolves when its output has this text, or this log message so many times; rejects when it ends before, or takes too long. */
+  async saying(what: RegExp | string, within = 30_000, times = 1): Promise<void> {
     const until = performance.now() + within;
-    const there = () => (typeof what === 'string' ? this.said(what) !== undefined : what.test(this.output()));
+    const said = () => this.#lines.filter(({ msg }) => msg === what).length;
+    const there = () => (typeof what === 'string' ? said() >= times : what.test(this.output()));
     while (!there()) {
       if (!this.running || performance.now() > until) {
         if (!this.running) await this.#exited;
@@ -132,7 +138,13 @@ export class Process {
 
   /** What is for operators: /livez, /readyz with its reasons, /metrics. */
   opsUrl(path: string): string {
-    return this.#at(this.said('serving /livez, /readyz and /metrics')?.opsPort, path);
+    return this.#at(this.said(serving)?.opsPort, path);
+  }
+
+  /** Of every small server in it, where it is several of our processes in one; of an api that has none, its own. */
+  opsUrls(path: string): readonly string[] {
+    const served = this.#lines.filter(({ msg }) => msg === serving);
+    return served.length === 0 ? [this.url(path)] : served.map(({ opsPort }) => `http://127.0.0.1:${opsPort}${path}`);
   }
 
   #at(port: unknown, path: string): string {

@@ -1,0 +1,10 @@
+/** Every worker in one process, as standalone's threads have them: a build that comes up whole starts once, not seven times. */
+await Promise.all([
+  import('#projections/main.ts'),
+  import('#services/outcomes/main.ts'),
+  import('#services/publisher/main.ts'),
+  import('#services/webhooks/main.ts'),
+  import('#services/media/main.ts'),
+  import('#services/metrics/main.ts'),
+  import('#services/reports/main.ts'),
+]);
