@@ -36,7 +36,7 @@ export const checkServer = async (url: string): Promise<void> => {
   }
 };
 
-const requireVersion = (version: string): void => {
+export const requireVersion = (version: string): void => {
   if (Number.parseInt(version, 10) >= minPostgres) return;
   throw new Error(
     `DATABASE_URL names a server of Postgres ${version}: at least ${minPostgres} is needed. Upgrade it, or name another`,

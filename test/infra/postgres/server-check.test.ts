@@ -1,0 +1,81 @@
+/** Servers that cannot carry us are found at the start, with the way out in the error. */
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import { openParts } from '#infra/parts.ts';
+import { checkServer, requireVersion } from '#infra/postgres/server-check.ts';
+import { readConfig } from '#runtime/config.ts';
+import { Secrets } from '#runtime/secrets.ts';
+import { type PoolerOptions, startPooler } from '#test/support/pooler.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('check of the Postgres server', (t) => {
+  let url: string;
+
+  t.before(async () => {
+    ({ url } = await testDatabase());
+  });
+
+  const through = async <T>(options: Omit<PoolerOptions, 'url'>, work: (url: string) => Promise<T>): Promise<T> => {
+    const pooler = await startPooler({ url, ...options });
+    try {
+      return await work(pooler.url);
+    } finally {
+      await pooler.close();
+    }
+  };
+
+  t('the pooler of these tests shares sessions in transaction mode, and works within one transaction', async () => {
+    await through({ mode: 'transaction' }, async (pooled) => {
+      const clients = [new pg.Client({ connectionString: pooled }), new pg.Client({ connectionString: pooled })];
+      const [one, other] = clients as [pg.Client, pg.Client];
+      await Promise.all(clients.map((client) => client.connect()));
+      await one.query({ name: 'mine', text: 'select 1' });
+      await other.query('begin');
+      await assert.rejects(one.query({ name: 'mine', text: 'select 1' }), /prepared statement "mine" does not exist/);
+      await other.query('commit');
+      await Promise.all(clients.map((client) => client.end()));
+    });
+  });
+
+  t('a pooler in transaction mode is refused, named, with what to use instead', async () => {
+    const kinds = [{}, { takes: 'first', open: 2 }, { takes: 'first', open: 3 }, { takes: 'first', open: 12 }] as const;
+    for (const kind of kinds) {
+      const said = await through({ mode: 'transaction', ...kind }, (pooled) =>
+        checkServer(pooled).then(String, String),
+      );
+      assert.match(said, /DATABASE_URL \(127\.0\.0\.1:\d+\) leads through a connection pooler/, JSON.stringify(kind));
+      assert.match(said, /own address, or a port of the pooler in session mode/);
+    }
+  });
+
+  t('a server, and a pooler that keeps the session of a connection, are taken', async () => {
+    await checkServer(url);
+    await through({ mode: 'session' }, checkServer);
+  });
+
+  t('a process asks before it does anything else, and its error holds no password', async () => {
+    await through({ mode: 'transaction' }, async (pooled) => {
+      const named = new URL(pooled);
+      named.password = 'of-the-canary';
+      const env = { DATABASE_URL: named.href, SECRET_KEY: `v1:${'k'.repeat(43)}`, BASE_URL: 'http://127.0.0.1:1/v1' };
+      const config = readConfig(env);
+      const opening = openParts({ name: 'start', config, secrets: new Secrets(config.secretKey ?? '') });
+      const said = await opening.then(
+        async (parts) => {
+          await parts.close();
+          return 'started';
+        },
+        (error: Error) => `${error.stack}`,
+      );
+      assert.match(said, /leads through a connection pooler/);
+      assert.ok(!said.includes('of-the-canary'));
+    });
+  });
+
+  t('a server that is too old is named with its version and the least one', () => {
+    for (const fine of ['15.0', '18.1 (Debian 18.1-1.pgdg13+1)', '19beta1']) requireVersion(fine);
+    assert.throws(() => requireVersion('14.13'), /Postgres 14\.13: at least 15 is needed/);
+    assert.throws(() => requireVersion('9.6.24'), /at least 15/);
+  });
+});
