@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { fence } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { alone } from './alone.ts';
 import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
@@ -28,20 +29,10 @@ export interface Rebuilt {
   readonly dropped: boolean;
 }
 
-export const rebuild = async (options: RebuildOptions): Promise<Rebuilt> => {
-  const { pool, name } = options;
-  const alone = await pool.connect();
-  try {
-    const { rows } = await alone.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
-      `rebuild ${name}`,
-    ]);
-    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running`);
-    return await rebuildAlone(options, projectionOf(name));
-  } finally {
-    // Ends the session, and with it the lock.
-    alone.release(true);
-  }
-};
+export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
+  alone(options.pool, options.name, options.signal, (signal) =>
+    rebuildAlone({ ...options, signal }, projectionOf(options.name)),
+  );
 
 const rebuildAlone = async (options: RebuildOptions, projection: Projection): Promise<Rebuilt> => {
   const { pool, store, log, codec, name, logger, signal } = options;

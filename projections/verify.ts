@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/codec.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
@@ -26,6 +26,8 @@ export interface Comparison {
 }
 
 const shownDifferences = 20;
+/** Milliseconds to read two tables whole, which no statement of the running system does. */
+const compareMs = 3_600_000;
 /** Far above any generation of a rebuild, and different for comparisons that run side by side. */
 const scratchGeneration = (): number => 1_000_000_000 + Math.floor(Math.random() * 1_000_000_000);
 
@@ -52,9 +54,10 @@ export const compareWithReplay = async (options: {
       await replay({ pool, store, codec, projection, generation: scratch, upTo });
       for (const model of projection.models) {
         const table = tableOf(model, live);
-        const counted = await pool.query(`select count(*)::int as n from ${table}`);
+        const patiently = (text: string) => pool.query({ text, query_timeout: compareMs } as QueryConfig);
+        const counted = await patiently(`select count(*)::int as n from ${table}`);
         rows += counted.rows[0].n;
-        const found = await pool.query(
+        const found = await patiently(
           `select coalesce(l.id, r.id) as id, to_jsonb(l) as live, to_jsonb(r) as replayed
            from ${table} l full join ${tableOf(model, scratch)} r on r.id = l.id
            where to_jsonb(l) is distinct from to_jsonb(r)

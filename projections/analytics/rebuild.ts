@@ -1,7 +1,8 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { fence, inTransaction } from '#runtime/consume.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { kindOf } from '#schemas/topics.ts';
+import { alone } from '../alone.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';
 import { type Comparison, compare } from './compare.ts';
 import { observationOf } from './encode.ts';
@@ -25,22 +26,14 @@ export interface RebuiltAnalytics extends Comparison {
   readonly dropped: boolean;
 }
 
-export const rebuildAnalytics = async (options: IngestOptions): Promise<RebuiltAnalytics> => {
-  const { pool } = options;
-  const alone = await pool.connect();
-  try {
-    const { rows } = await alone.query(`select pg_try_advisory_lock(hashtextextended('rebuild analytics', 0)) as ok`);
-    if (rows[0]?.ok !== true) throw new Error('another rebuild of analytics is running');
-    return await rebuildAlone(options);
-  } finally {
-    // Ends the session, and with it the lock.
-    alone.release(true);
-  }
-};
+export const rebuildAnalytics = (options: IngestOptions): Promise<RebuiltAnalytics> =>
+  alone(options.pool, 'analytics', options.signal, (signal) => rebuildAlone({ ...options, signal }));
 
 /** Events of one page of the store. */
 const pageEvents = 2_000;
 const nearMs = 500;
+/** Milliseconds for the marks of a version, a row for each day of each workspace: more than a statement may take elsewhere. */
+const forgetMs = 600_000;
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 
 const rebuildAlone = async (options: IngestOptions): Promise<RebuiltAnalytics> => {
@@ -109,8 +102,10 @@ const begin = async (options: IngestOptions, live: number): Promise<number> => {
 const forget = async ({ client, pool }: IngestOptions, version: number): Promise<void> => {
   await dropTables(client, version);
   await inTransaction(pool, async (tx) => {
-    await tx.query('delete from ops.analytics_days where version = $1', [version]);
-    await tx.query('delete from ops.analytics_dirty where version = $1', [version]);
+    for (const table of ['analytics_days', 'analytics_dirty']) {
+      const forgetting = { text: `delete from ops.${table} where version = $1`, values: [version] };
+      await tx.query({ ...forgetting, query_timeout: forgetMs } as QueryConfig);
+    }
     return { commit: true, result: null };
   });
 };

@@ -10,6 +10,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { EventWriter } from '#infra/postgres/event-writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { TailSignal } from '#infra/postgres/tail-signal.ts';
+import { alone } from '#projections/alone.ts';
 import { inTransaction, withConnection } from '#runtime/consume.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';
@@ -209,15 +210,48 @@ suite('deadlines on Postgres', (t) => {
       (await outcomeOf(pool.query({ text: 'select pg_sleep(0.6)', query_timeout: 5_000 } as pg.QueryConfig))).told,
       'ok',
     );
-    assert.equal((await outcomeOf(pool.query('select pg_sleep(0.6)'))).told, 'query_timeout');
-    // What was given up ends on the server, too.
+    assert.equal((await outcomeOf(pool.query('select pg_sleep(600)'))).told, 'query_timeout');
+    // What was given up ends on the server, too; so does, in a minute, a transaction whose client went silent.
+    const idle = await pool.query('show idle_in_transaction_session_timeout');
+    assert.deepEqual(idle.rows, [{ idle_in_transaction_session_timeout: '1min' }]);
     await until('the server lets go', async () => {
-      const left = await runSql(database.direct, `select 1 from pg_stat_activity where query = 'select pg_sleep(0.6)'`);
+      const left = await runSql(database.direct, `select 1 from pg_stat_activity where query = 'select pg_sleep(600)'`);
       return left.length === 0;
     });
     // A goodbye that nobody answers keeps nobody.
-    await pool.query('select 1');
+    const client = await pool.connect();
+    let closed = false;
+    client.on('end', () => {
+      closed = true;
+    });
+    client.release();
     proxy.silence(() => 0);
+    await pool.end();
+    await until('its socket is closed', () => closed);
+  });
+
+  t('a rebuild ends when the session of its lock falls silent, and another one is let in', async () => {
+    const { url, proxy } = await database.way();
+    const pool = openPool({ url, max: 2 });
+    const never = new AbortController().signal;
+    let begun = false;
+    const working = (signal: AbortSignal) =>
+      new Promise<void>((_, reject) => {
+        begun = true;
+        signal.addEventListener('abort', () => reject(new Error('interrupted')));
+      });
+    const first = alone(pool, 'posts', never, working, 200);
+    await until('it works', () => begun);
+    await assert.rejects(
+      alone(pool, 'posts', never, async () => 'both'),
+      /another rebuild of posts is running/,
+    );
+    proxy.silence(atRequest('select 1'));
+    assert.match(
+      (await outcomeOf(first)).told,
+      /rebuild of posts: the session that held its lock was lost; start it again/,
+    );
+    await until('the lock is free', async () => alone(pool, 'posts', never, async () => true).catch(() => false));
     await pool.end();
   });
 

@@ -1,0 +1,40 @@
+import type { Pool, QueryConfig } from 'pg';
+import { withConnection } from '#runtime/consume.ts';
+
+/** How often the session that holds the lock is asked for a sign of life, and how long that may take. Milliseconds. */
+const defaultBeatMs = 10_000;
+
+/**
+ * Runs the rebuild of `name` while no other process of this database does the same. Its signal aborts when the lock was
+ * lost with its session: the process that takes the lock next drops what this one has made, so it must not go on.
+ * @throws where another holds the lock, and where it was lost.
+ */
+export const alone = async <T>(
+  pool: Pool,
+  name: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  beatMs = defaultBeatMs,
+): Promise<T> =>
+  withConnection(pool, async (session, died) => {
+    const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
+      `rebuild ${name}`,
+    ]);
+    // Given back to the pool the session would keep the lock; the server frees it with the session.
+    died(new Error('the session of a lock is not used again'));
+    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running`);
+    const lost = new AbortController();
+    const lose = (cause: unknown): void =>
+      lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));
+    session.on('error', lose);
+    const sign = { text: 'select 1', query_timeout: beatMs / 2 } as QueryConfig;
+    const beat = setInterval(() => session.query(sign).catch(lose), beatMs);
+    try {
+      return await work(AbortSignal.any([signal, lost.signal]));
+    } catch (error) {
+      throw lost.signal.aborted ? lost.signal.reason : error;
+    } finally {
+      clearInterval(beat);
+      session.off('error', lose);
+    }
+  });
