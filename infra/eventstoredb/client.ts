@@ -114,6 +114,8 @@ export const ready = (client: db.EventStoreDBClient): Promise<unknown> => intern
 /**
  * One `Read` call on the client's connection, as the protocol's own messages: the client's readers parse metadata (and
  * JSON data) into objects, from which the stored bytes cannot be had back. The caller cancels it.
+ * A bounded read is answered by the leader alone, since something is decided by it: a follower may be behind. A
+ * subscription takes what any node has.
  * @param deadlineMs whole call; null for a subscription.
  */
 export const openRead = async (
@@ -124,7 +126,7 @@ export const openRead = async (
   const deadline = deadlineMs === null ? Number.POSITIVE_INFINITY : Date.now() + deadlineMs;
   const inside = internals(client);
   const call = await inside.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (grpc) =>
-    grpc.read(request, ...inside.callArguments({}, { deadline })),
+    grpc.read(request, ...inside.callArguments({ requiresLeader: deadlineMs !== null }, { deadline })),
   )();
   // An error may come after the reader let go of the call; without a listener it would end the process.
   return call.on('error', () => {});

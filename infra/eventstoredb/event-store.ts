@@ -180,11 +180,13 @@ export class EventStoreDbStore implements EventStore {
     this.#checkOpen();
     const ended = AbortSignal.any([options.signal, this.#closed.signal]);
     let taken = options.after;
+    let last: RecordedEvent | null = null;
     for (let attempt = 0; !ended.aborted; attempt++) {
       if (attempt > 0) await sleep(backOff(attempt - 1, 100, 5_000), undefined, { signal: ended }).catch(() => {});
       if (ended.aborted) return;
       let cancel = () => {};
       try {
+        if (last !== null) await this.#requireEvent(last);
         const call = await openRead(this.#reads, subscribeRequest(taken), null);
         cancel = () => call.cancel();
         ended.addEventListener('abort', cancel);
@@ -196,13 +198,14 @@ export class EventStoreDbStore implements EventStore {
             // A broken server may repeat itself.
             if (isSystem(event) || (taken !== null && event.position <= taken)) continue;
             taken = event.position;
+            last = event;
             yield { kind: 'event', event };
           } else if (response.hasCaughtUp()) yield { kind: 'caughtUp' };
           if (ended.aborted) return;
         }
       } catch (error) {
         if (ended.aborted) return;
-        const known = readErrorOf(error);
+        const known = error instanceof EventStoreError ? error : readErrorOf(error);
         if (known.code !== 'unavailable') throw known;
         if (taken !== null && isAboutPosition(error)) await this.#requireRecord(taken);
       } finally {
@@ -235,6 +238,17 @@ export class EventStoreDbStore implements EventStore {
       await this.head();
       throw new EventStoreError('invalid_position', `no record begins at position ${at}`, { cause: error });
     }
+  }
+
+  /** A server that was restored to an earlier day while it was away would leave out, in silence, what it gets anew. */
+  async #requireEvent({ position, id }: RecordedEvent): Promise<void> {
+    let there: RecordedEvent | undefined;
+    // A read that the server ends early looks as one that found nothing: asked more than once before it is believed.
+    for (let asked = 0; asked < 3 && there === undefined; asked++) [there] = await this.#page(position, 1);
+    if (there?.position === position && there.id === id) return;
+    const found = there === undefined ? 'it ends before' : `it has event ${there.id} at ${there.position}`;
+    const message = `the store gave event ${id} at position ${position}, and now ${found}: it was restored to an earlier day`;
+    throw new EventStoreError('invalid_position', message);
   }
 
   /** Asks by a read, since a refused subscription does not say why. @throws EventStoreError `invalid_position` */

@@ -11,6 +11,12 @@ export interface RelayCheckpointOptions {
   readonly name?: string;
 }
 
+/** `event_position` beside it says whose position the id is of: a process of the former release moves the position alone. */
+interface Last {
+  readonly position: bigint;
+  readonly eventId: string | null;
+}
+
 /** Two processes may create it at once: `if not exists` alone does not stand that. */
 const lockKey = 7_070_707;
 
@@ -37,21 +43,26 @@ export class PostgresRelayCheckpoint {
         epoch bigint not null default 0,
         holder text,
         until timestamptz not null default '-infinity',
-        saved_at timestamptz
+        saved_at timestamptz,
+        event_id uuid,
+        event_position bigint
       )`);
+      await this.#addEventColumns(tx);
       await tx.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
     });
   }
 
-  async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; position: bigint | null } | null> {
-    const { rows } = await this.#pool.query<{ epoch: string; position: string | null }>(
+  async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; last: Last | null } | null> {
+    const { rows } = await this.#pool.query<{ epoch: string; position: string | null; event_id: string | null }>(
       `update ${this.#table} set epoch = epoch + 1, holder = $2, until = clock_timestamp() + $3 * interval '1 ms'
-       where name = $1 and until < clock_timestamp() returning epoch::text, position::text`,
+       where name = $1 and until < clock_timestamp()
+       returning epoch::text, position::text, case when event_position = position then event_id end as event_id`,
       [this.#name, holder, ttlMs],
     );
     const row = rows[0];
     if (row === undefined) return null;
-    return { epoch: BigInt(row.epoch), position: row.position === null ? null : BigInt(row.position) };
+    const last = row.position === null ? null : { position: BigInt(row.position), eventId: row.event_id };
+    return { epoch: BigInt(row.epoch), last };
   }
 
   /** An expired lease that nobody took is still ours: the epoch says so. */
@@ -59,8 +70,9 @@ export class PostgresRelayCheckpoint {
     return this.#update(`until = clock_timestamp() + $3 * interval '1 ms'`, epoch, ttlMs);
   }
 
-  async save(position: bigint, epoch: bigint): Promise<boolean> {
-    return this.#update('position = $3, saved_at = clock_timestamp()', epoch, position.toString());
+  async save({ position, eventId }: Last, epoch: bigint): Promise<boolean> {
+    const set = 'position = $3, saved_at = clock_timestamp(), event_id = $4, event_position = $3';
+    return this.#update(set, epoch, position.toString(), eventId);
   }
 
   async release(epoch: bigint): Promise<void> {
@@ -70,9 +82,19 @@ export class PostgresRelayCheckpoint {
     );
   }
 
-  async #update(set: string, epoch: bigint, value: number | string): Promise<boolean> {
+  async #update(set: string, epoch: bigint, ...values: readonly (number | string | null)[]): Promise<boolean> {
     const statement = `update ${this.#table} set ${set} where name = $1 and epoch = $2`;
-    const { rowCount } = await this.#pool.query(statement, [this.#name, epoch.toString(), value]);
+    const { rowCount } = await this.#pool.query(statement, [this.#name, epoch.toString(), ...values]);
     return rowCount === 1;
+  }
+
+  /** Looked for first: `alter table` would wait for a relay that saves, and hold up those behind it. */
+  async #addEventColumns(tx: pg.ClientBase): Promise<void> {
+    const { rowCount } = await tx.query(
+      `select 1 from pg_attribute where attrelid = $1::regclass and attname = 'event_id'`,
+      [this.#table],
+    );
+    if (rowCount !== 0) return;
+    await tx.query(`alter table ${this.#table} add column event_id uuid, add column event_position bigint`);
   }
 }

@@ -4,18 +4,19 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { stopsLane } from '#runtime/faults.ts';
 import { restAfter } from '#runtime/rests.ts';
+import { type LastEvent, requireSameHistory } from '#runtime/same-history.ts';
 import type { Logger } from '#runtime/telemetry.ts';
-import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
+import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
 import { toRecord } from '#services/relay/record.ts';
 
 export interface RelayOptions {
-  readonly store: Pick<EventStore, 'subscribe'>;
+  readonly store: Pick<EventStore, 'subscribe' | 'readAll' | 'head'>;
   readonly writer: Pick<LogWriter, 'send'>;
   readonly checkpoint: RelayCheckpoint;
   /** Name of this instance, of no other, now or before. */
@@ -92,13 +93,19 @@ export const startRelay = (options: RelayOptions): Relay => {
     }
   };
 
-  const read = async (into: RelayQueue, after: bigint | null, stop: AbortSignal): Promise<void> => {
-    for await (const item of options.store.subscribe({ after, signal: stop })) {
-      if (item.kind === 'event') {
-        const record = toRecord(item.event, options.partitions);
-        if (record === null) into.pass(item.event.position);
-        else into.add(record);
-      }
+  const read = async (into: RelayQueue, last: LastEvent | null, stop: AbortSignal): Promise<void> => {
+    const take = (event: RecordedEvent): void => {
+      const record = toRecord(event, options.partitions);
+      if (record === null) into.pass({ position: event.position, eventId: event.id });
+      else into.add(record);
+    };
+    if (last !== null) {
+      const event = await requireSameHistory(options.store, 'the relay', last);
+      // The former release may have kept, of a checkpoint, the position that an event got later: it was not sent then.
+      if (event !== null && last.eventId === null) take(event);
+    }
+    for await (const item of options.store.subscribe({ after: last?.position ?? null, signal: stop })) {
+      if (item.kind === 'event') take(item.event);
       if (into.full) await into.room();
     }
   };
@@ -121,10 +128,10 @@ export const startRelay = (options: RelayOptions): Relay => {
   /** Sends batch after batch, one at a time; the save of one goes beside the send of the next. */
   const send = async (from: RelayQueue, epoch: bigint, stop: AbortSignal, lose: () => void): Promise<void> => {
     let saving: Promise<void> = Promise.resolve();
-    const save = async (upTo: bigint): Promise<void> => {
+    const save = async (upTo: LastEvent): Promise<void> => {
       try {
         if (!(await checkpoint.save(upTo, epoch))) return lose();
-        position = upTo;
+        position = upTo.position;
       } catch (error) {
         // The next save says it again; until then a death repeats more.
         logger?.warn({ err: error }, 'the relay could not save its position');
@@ -141,7 +148,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
 
   /** One term as the active instance. */
-  const lead = async (epoch: bigint, after: bigint | null, taken: number): Promise<void> => {
+  const lead = async ({ epoch, last }: RelayLease, taken: number): Promise<void> => {
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
     const lose = (): void => {
@@ -152,12 +159,12 @@ export const startRelay = (options: RelayOptions): Relay => {
     const end = (): void => mine.end();
     stop.addEventListener('abort', end, { once: true });
     queue = mine;
-    position = after;
+    position = last?.position ?? null;
     role = 'active';
     reason = null;
     const until = <T>(work: Promise<T>): Promise<T> => work.finally(() => over.abort());
     const works = [
-      until(read(mine, after, stop)),
+      until(read(mine, last, stop)),
       until(send(mine, epoch, stop, lose)),
       until(keepLease(epoch, taken, stop, lose)),
     ];
@@ -185,8 +192,8 @@ export const startRelay = (options: RelayOptions): Relay => {
           continue;
         }
         leading = true;
-        logger?.info({ epoch: String(lease.epoch), position: String(lease.position) }, 'the relay is active');
-        await lead(lease.epoch, lease.position, taken);
+        logger?.info({ epoch: String(lease.epoch), position: String(lease.last?.position) }, 'the relay is active');
+        await lead(lease, taken);
         failures = 0;
       } catch (error) {
         if (!leading || !stopsLane(error)) {

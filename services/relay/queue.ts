@@ -1,9 +1,10 @@
 import type { LogRecord } from '#contracts/ports/log.ts';
+import type { LastEvent } from '#runtime/same-history.ts';
 
 export interface RelayBatch {
   readonly records: readonly LogRecord[];
   /** Once the records are acknowledged, everything up to here is. */
-  readonly upTo: bigint;
+  readonly upTo: LastEvent;
 }
 
 export interface QueueOptions {
@@ -18,16 +19,16 @@ export interface QueueOptions {
 }
 
 /**
- * What was read and is not sent yet, in order. A position without a record (a marker, a stream that has no topic) counts
- * only once everything before it is taken: it never runs ahead of a record.
+ * What was read and is not sent yet, in order. An event without a record (of a stream that has no topic) counts only once everything
+ * before it is taken: it never runs ahead of a record.
  */
 export class RelayQueue {
   readonly #options: QueueOptions;
   #records: LogRecord[] = [];
-  /** Position of the last thing read. */
-  #seen: bigint | null = null;
-  /** Position given out with the last batch. */
-  #given: bigint | null = null;
+  /** The last event read. */
+  #seen: LastEvent | null = null;
+  /** The one given out with the last batch. */
+  #given: LastEvent | null = null;
   /** When the oldest waiting record came, and the oldest waiting position; monotonic milliseconds. */
   #recordSince = 0;
   #positionSince = 0;
@@ -50,13 +51,13 @@ export class RelayQueue {
   add(record: LogRecord): void {
     if (this.#records.length === 0) this.#recordSince = performance.now();
     this.#records.push(record);
-    this.pass(record.position);
+    this.pass({ position: record.position, eventId: record.id });
     if (this.#records.length === 1 || this.#records.length === this.#options.maxBatch) this.#wakeTaker();
   }
 
-  pass(position: bigint): void {
+  pass(event: LastEvent): void {
     const first = this.#seen === this.#given;
-    this.#seen = position;
+    this.#seen = event;
     if (!first) return;
     this.#positionSince = performance.now();
     this.#wakeTaker();
@@ -99,7 +100,9 @@ export class RelayQueue {
 
   #cut(maxBatch: number): RelayBatch | null {
     const records = this.#records.splice(0, maxBatch);
-    const upTo = this.#records.length > 0 ? (records.at(-1)?.position ?? null) : this.#seen;
+    const last = records.at(-1);
+    const isRest = this.#records.length > 0 && last !== undefined;
+    const upTo = isRest ? { position: last.position, eventId: last.id } : this.#seen;
     this.#given = upTo;
     this.#recordSince = performance.now();
     this.#positionSince = this.#recordSince;

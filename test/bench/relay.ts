@@ -13,6 +13,7 @@ import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import type { LastEvent } from '#runtime/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { toRecord } from '#services/relay/record.ts';
@@ -85,13 +86,13 @@ const relayed = async (
   const watched = {
     acquire: async (holder: string, ttlMs: number) => {
       const lease = await checkpoint.acquire(holder, ttlMs);
-      return lease === null ? null : { ...lease, position: after };
+      return lease === null ? null : { ...lease, last: after === null ? null : { position: after, eventId: null } };
     },
     renew: checkpoint.renew.bind(checkpoint),
     release: checkpoint.release.bind(checkpoint),
-    save: async (position: bigint, epoch: bigint) => {
-      const saved = await checkpoint.save(position, epoch);
-      if (position >= last) finished.resolve();
+    save: async (saving: LastEvent, epoch: bigint) => {
+      const saved = await checkpoint.save(saving, epoch);
+      if (saving.position >= last) finished.resolve();
       return saved;
     },
   };

@@ -1,8 +1,9 @@
+import type { LastEvent } from '#runtime/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 
 /** The relay's row in memory, for tests that need no database. Its clock is the process's own. */
 export class MemoryRelayCheckpoint implements RelayCheckpoint {
-  position: bigint | null = null;
+  last: LastEvent | null = null;
   epoch = 0n;
   saves = 0;
   #until = 0;
@@ -11,7 +12,7 @@ export class MemoryRelayCheckpoint implements RelayCheckpoint {
     if (performance.now() < this.#until) return null;
     this.#until = performance.now() + ttlMs;
     this.epoch++;
-    return { epoch: this.epoch, position: this.position };
+    return { epoch: this.epoch, last: this.last };
   }
 
   async renew(epoch: bigint, ttlMs: number): Promise<boolean> {
@@ -20,9 +21,13 @@ export class MemoryRelayCheckpoint implements RelayCheckpoint {
     return true;
   }
 
-  async save(position: bigint, epoch: bigint): Promise<boolean> {
+  get position(): bigint | null {
+    return this.last?.position ?? null;
+  }
+
+  async save(last: LastEvent, epoch: bigint): Promise<boolean> {
     if (epoch !== this.epoch) return false;
-    this.position = position;
+    this.last = last;
     this.saves++;
     return true;
   }

@@ -366,6 +366,23 @@ suite('EventStoreDB adapter, reading', (t) => {
     });
   }
 
+  t('what something is decided by is read from the leader, also where the URL leads to a follower', async () => {
+    const follower = await EventStoreDouble.start({ leader: double.port });
+    const there = new EventStoreDbStore({ url: follower.url });
+    try {
+      const stream = newStream();
+      const list = [event(), event()];
+      const { position } = await store.append(stream, 'none', list);
+      assert.ok(position !== null);
+      assert.equal((await there.read(stream)).length, 2);
+      assert.equal(await there.head(), position);
+      assert.equal((await there.readAll({ from: position, limit: 1 }))[0]?.id, list[1]?.id);
+    } finally {
+      await there.close();
+      await follower.stop();
+    }
+  });
+
   t('a subscription that left is gone at the server too', async () => {
     for await (const item of store.subscribe({ after: null, signal: new AbortController().signal })) {
       if (item.kind === 'caughtUp') break;

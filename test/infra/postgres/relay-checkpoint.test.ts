@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import type { LastEvent } from '#runtime/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { fill, keepsTheLaw, until } from '#test/services/relay/world.ts';
@@ -38,31 +40,49 @@ suite('relay checkpoint in Postgres', (t) => {
     const checkpoint = await open();
     const taken = await Promise.all([checkpoint.acquire('a', 60_000), checkpoint.acquire('b', 60_000)]);
     const [lease] = taken.filter((found) => found !== null);
-    assert.deepEqual(lease, { epoch: 1n, position: null });
+    assert.deepEqual(lease, { epoch: 1n, last: null });
     assert.equal(taken.filter((found) => found === null).length, 1);
     assert.equal(await checkpoint.renew(1n, 60_000), true);
     assert.equal(await checkpoint.acquire('b', 60_000), null);
   });
 
-  t('keeps the position beyond 2^53, and gives it to the next holder', async () => {
+  const event = (position: bigint): LastEvent => ({ position, eventId: randomUUID() });
+
+  t('keeps the position beyond 2^53 and the event there, and gives them to the next holder', async () => {
     const checkpoint = await open();
     await checkpoint.acquire('a', 60_000);
-    assert.equal(await checkpoint.save(9_007_199_254_740_993n, 1n), true);
+    const last = event(9_007_199_254_740_993n);
+    assert.equal(await checkpoint.save(last, 1n), true);
     await checkpoint.release(1n);
-    assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, position: 9_007_199_254_740_993n });
+    assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last });
+  });
+
+  t('a process of the release that kept no events works on the same row, and its position has no event', async () => {
+    await pool.query(`create schema former; create table former.relay_checkpoints (name text primary key, position bigint,
+      epoch bigint not null default 0, holder text, until timestamptz not null default '-infinity', saved_at timestamptz);
+      insert into former.relay_checkpoints (name, position) values ('relay', 5)`);
+    const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'former' });
+    await Promise.all([checkpoint.prepare(), checkpoint.prepare()]);
+    assert.deepEqual(await checkpoint.acquire('a', 0), { epoch: 1n, last: { position: 5n, eventId: null } });
+    const last = event(7n);
+    assert.equal(await checkpoint.save(last, 1n), true);
+    assert.deepEqual(await checkpoint.acquire('b', 0), { epoch: 2n, last });
+    await pool.query(`update former.relay_checkpoints set position = 9, saved_at = clock_timestamp() where epoch = 2`);
+    assert.deepEqual(await checkpoint.acquire('c', 0), { epoch: 3n, last: { position: 9n, eventId: null } });
   });
 
   t('an old epoch renews, saves and frees nothing', async () => {
     const checkpoint = await open();
     await checkpoint.acquire('a', 0);
-    assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, position: null });
-    await checkpoint.save(7n, 2n);
-    assert.equal(await checkpoint.save(3n, 1n), false);
+    assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last: null });
+    const last = event(7n);
+    await checkpoint.save(last, 2n);
+    assert.equal(await checkpoint.save(event(3n), 1n), false);
     assert.equal(await checkpoint.renew(1n, 60_000), false);
     await checkpoint.release(1n);
     assert.equal(await checkpoint.acquire('c', 60_000), null);
     await checkpoint.release(2n);
-    assert.deepEqual(await checkpoint.acquire('c', 60_000), { epoch: 3n, position: 7n });
+    assert.deepEqual(await checkpoint.acquire('c', 60_000), { epoch: 3n, last });
   });
 
   t('carries a relay through a hand-over', async () => {

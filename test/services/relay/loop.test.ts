@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { SubscriptionItem } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord } from '#contracts/ports/log.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
+import type { LastEvent } from '#runtime/same-history.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { type RelayOptions, startRelay } from '#services/relay/loop.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
@@ -87,6 +88,8 @@ suite('relay', (t) => {
     await fill(store, 100, 20);
     let read = 0;
     const counting = {
+      head: store.head.bind(store),
+      readAll: store.readAll.bind(store),
       async *subscribe(options: { after: bigint | null; signal: AbortSignal }): AsyncGenerator<SubscriptionItem> {
         for await (const item of store.subscribe(options)) {
           read++;
@@ -295,9 +298,9 @@ suite('relay', (t) => {
           return checkpoint.acquire(holder, ttlMs);
         },
         renew: checkpoint.renew.bind(checkpoint),
-        save: async (position: bigint, epoch: bigint) => {
+        save: async (last: LastEvent, epoch: bigint) => {
           await step();
-          const saved = await checkpoint.save(position, epoch);
+          const saved = await checkpoint.save(last, epoch);
           await step();
           return saved;
         },

@@ -21,11 +21,11 @@ suite('relay, positions of EventStoreDB', (t) => {
     await double.stop();
   });
 
-  const started = (checkpoint: MemoryRelayCheckpoint, writer: RecordingLogWriter) => {
+  const started = (checkpoint: MemoryRelayCheckpoint, writer: RecordingLogWriter, from = store) => {
     const stopped = new AbortController();
     const { signal } = stopped;
     const relay = startRelay({
-      store,
+      store: from,
       writer,
       checkpoint,
       holder: randomUUID(),
@@ -71,4 +71,107 @@ suite('relay, positions of EventStoreDB', (t) => {
     keepsTheLaw(double.log.all, writer.log.records);
     assert.equal(writer.log.records.length, double.log.all.length);
   });
+
+  /** Another server that was given what lies in this one, up to an event, and then other events. */
+  const restored = async (upTo: number, more: number) => {
+    const server = await EventStoreDouble.start();
+    for (const { stream, id, type, data, metadata } of double.log.all.slice(0, upTo)) {
+      server.log.append(stream, 'none', [{ id, type, data, metadata, partitionKey: '' }]);
+    }
+    const there = new EventStoreDbStore({ url: server.url });
+    for (let i = 0; i < more; i++) {
+      const post = randomUUID();
+      await there.append(`post-${post}`, 'none', [eventFor(post)]);
+    }
+    return {
+      store: there,
+      server,
+      close: async () => {
+        await there.close();
+        await server.stop();
+      },
+    };
+  };
+
+  t(
+    'a store restored to an earlier day is refused: below the position, grown past it, and between its events',
+    async () => {
+      const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
+      await append(10);
+      const first = started(checkpoint, writer);
+      await isSent(checkpoint);
+      await first.stop();
+      const { last } = checkpoint;
+      assert.ok(last !== null && last.eventId !== null);
+      const sent = writer.log.records.length;
+      const all = double.log.all.length;
+      const cases = [
+        { ...(await restored(all - 5, 0)), says: /the store ends at position \d+/ },
+        { ...(await restored(0, 0)), says: /the store is empty/ },
+        // Events of one length: the position of what was lost was given to another one.
+        { ...(await restored(all - 5, 8)), says: /the store has event [0-9a-f-]{36} there/ },
+      ];
+      const odd = await restored(all - 5, 0);
+      const [post, other] = [randomUUID(), randomUUID()];
+      await odd.store.append(`post-${post}`, 'none', [
+        { ...eventFor(post), data: Buffer.from('{"text":"another length"}') },
+      ]);
+      for (let i = 0; i < 8; i++)
+        await odd.store.append(`post-${other}`, i === 0 ? 'none' : BigInt(i - 1), [eventFor(other)]);
+      for (const { says, ...one } of [...cases, { ...odd, says: /no event of the store begins there/ }]) {
+        const relay = started(checkpoint, writer, one.store);
+        await until(() => relay.status().role === 'stopped');
+        const { reason } = relay.status();
+        assert.match(reason ?? '', says);
+        for (const told of [String(last.position), last.eventId, 'restore the database from a backup']) {
+          assert.ok(reason?.includes(told), `${reason} says ${told}`);
+        }
+        await relay.stop();
+        await one.close();
+      }
+      assert.equal(writer.log.records.length, sent);
+      assert.equal(checkpoint.last, last);
+    },
+  );
+
+  t('a store that comes back as of an earlier day under a relay that runs stops it', async () => {
+    const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
+    const server = await EventStoreDouble.start();
+    const there = new EventStoreDbStore({ url: server.url });
+    const posts = Array.from({ length: 6 }, () => randomUUID());
+    for (const post of posts) await there.append(`post-${post}`, 'none', [eventFor(post)]);
+    const relay = started(checkpoint, writer, there);
+    await until(() => checkpoint.position === server.log.all.at(-1)?.position);
+    const { port } = server;
+    const kept = server.log.all.slice(0, 3);
+    await server.stop();
+    const older = await EventStoreDouble.start({ port });
+    for (const { stream, id, type, data, metadata } of kept) {
+      older.log.append(stream, 'none', [{ id, type, data, metadata, partitionKey: '' }]);
+    }
+    await until(() => relay.status().role === 'stopped');
+    assert.match(relay.status().reason ?? '', /restored to an earlier day/);
+    await relay.stop();
+    await there.close();
+    await older.stop();
+  });
+
+  t(
+    'a position that the former release kept without its event: taken on, and the event there is sent once more',
+    async () => {
+      const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
+      await append(4);
+      const [, second] = double.log.all.slice(-3);
+      assert.ok(second !== undefined);
+      checkpoint.last = { position: second.position, eventId: null };
+      const relay = started(checkpoint, writer);
+      await isSent(checkpoint);
+      await relay.stop();
+      assert.deepEqual(
+        writer.log.records.map(({ id }) => id),
+        double.log.all.slice(-2).map(({ id }) => id),
+      );
+      assert.equal(checkpoint.last?.eventId, double.log.all.at(-1)?.id);
+    },
+  );
 });

@@ -46,6 +46,8 @@ export interface DoubleOptions {
   readonly batch?: boolean;
   /** Which server's answers about positions and checkpoints. Default 24.10. */
   readonly release?: Release;
+  /** Port of its leader: it is a follower, which answers only those who do not ask for the leader. */
+  readonly leader?: number;
   /** File of what was acknowledged, one append a line, read at the start. Without it the data dies with the process. */
   readonly journal?: string;
   /** Data, metadata and twice the type names of one append, in bytes. Default 1 MiB, as the server's. */
@@ -82,7 +84,9 @@ export class EventStoreDouble {
   private constructor(options: DoubleOptions) {
     this.#batch = options.batch ?? true;
     this.#release = options.release ?? '24.10';
-    this.#reads = new Reads(this.log, this.faults, this.#release, (id) => this.contentTypeOf(id));
+    this.#reads = new Reads(this.log, this.faults, this.#release, options.leader ?? null, (id) =>
+      this.contentTypeOf(id),
+    );
     this.#maxAppendBytes = options.maxAppendBytes ?? 1_048_576;
     this.#port = options.port ?? 0;
     if (options.journal !== undefined) this.#openJournal(options.journal);

@@ -31,6 +31,13 @@ const send = async (call: ServerWritableStream<ReadReq, ReadResp>, message: Read
   for (const name of events) call.removeListener(name, full.resolve);
 };
 
+const notLeader = (port: number) => {
+  const error = failure(status.NOT_FOUND, 'not-leader', 'Leader info available');
+  error.metadata.set('leader-endpoint-host', '127.0.0.1');
+  error.metadata.set('leader-endpoint-port', String(port));
+  return error;
+};
+
 const handlerFault = () => failure(status.UNKNOWN, undefined, 'Exception was thrown by handler.');
 
 /** What the server says about a position that starts no record, as its two releases say it. */
@@ -51,9 +58,17 @@ export class Reads {
   readonly #log: MemoryEventLog;
   readonly #faults: Faults;
   readonly #release: Release;
+  readonly #leader: number | null;
   readonly #contentTypeOf: (id: string) => string;
 
-  constructor(log: MemoryEventLog, faults: Faults, release: Release, contentTypeOf: (id: string) => string) {
+  constructor(
+    log: MemoryEventLog,
+    faults: Faults,
+    release: Release,
+    leader: number | null,
+    contentTypeOf: (id: string) => string,
+  ) {
+    this.#leader = leader;
     this.#log = log;
     this.#faults = faults;
     this.#release = release;
@@ -62,6 +77,9 @@ export class Reads {
 
   async answer(call: ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
     call.on('error', () => {});
+    if (this.#leader !== null && call.metadata.get('requires-leader').includes('true')) {
+      return void call.emit('error', notLeader(this.#leader));
+    }
     const fault = this.#faults.reads.shift();
     if (fault === 'hang') return;
     if (fault === 'end_silently') return void call.end();
