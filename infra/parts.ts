@@ -1,10 +1,14 @@
 /** Chooses the adapter behind each port by what the configuration names. The one place that knows them all. */
+import { isMainThread } from 'node:worker_threads';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Log, LogWriter } from '#contracts/ports/log.ts';
+import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
+import { SetupError } from '#contracts/ports/setup-error.ts';
+import { addressOf, asked, inTime, type NamedPart, wordsFor } from './asked.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
+import type { KafkaOptions } from './kafka/client.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import { checkKeys } from './postgres/key-checks.ts';
@@ -50,6 +54,8 @@ export interface Parts {
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
+  /** Lines about the parts that can be missed for a while (S3, ClickHouse) and do not answer now; an embedded engine is better not asked, it would start. */
+  silent(ask?: { readonly analytics: boolean }): Promise<readonly string[]>;
   /** What a relay writes to; null where the event table is the log. */
   openLogWriter(): Promise<LogWriter | null>;
   close(): Promise<void>;
@@ -74,7 +80,7 @@ export const openParts = async ({
     for (const end of closers.splice(0).reverse()) await end();
   };
   try {
-    await checkServer(url);
+    await asked({ part: 'Postgres', setting: 'DATABASE_URL', address: addressOf(url) }, () => checkServer(url));
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
@@ -86,7 +92,7 @@ export const openParts = async ({
     closers.push(postgres?.release ?? (() => store.close()));
     const kafka = { brokers: kafkaBrokers, prefix: config.kafkaPrefix, partitions, clientId: name };
     const log = hasKafka
-      ? await (await import('./kafka/log.ts')).openKafkaLog(kafka)
+      ? await openKafka(kafka)
       : await openPostgresLog({ url, partitions, ...(postgres === null ? {} : { store: postgres.store }) });
     closers.push(() => log.close());
     const blobs = await openBlobs(config, secrets, () => (baseUrl?.() ?? configuredUrl(config)).replace(/\/v1$/, ''));
@@ -97,11 +103,63 @@ export const openParts = async ({
         : (await import('./clickhouse/client.ts')).openAnalytics({ url: config.clickhouseUrl });
     closers.push(async () => analytics?.close());
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
-    return { databaseUrl: url, pool, store, log, dataKeys, blobs, analytics, openLogWriter, close };
+    const silent: Parts['silent'] = (ask = { analytics: true }) =>
+      silentParts(config, blobs, ask.analytics ? analytics : null);
+    return { databaseUrl: url, pool, store, log, dataKeys, blobs, analytics, openLogWriter, silent, close };
   } catch (error) {
     await close();
     throw error;
   }
+};
+
+/** @throws SetupError; a log that is there and does not fit keeps its own words */
+const openKafka = (options: KafkaOptions): Promise<Log> => {
+  const named = { part: 'Kafka', setting: 'KAFKA_BROKERS', address: options.brokers.join(',') };
+  return asked(named, async () => {
+    try {
+      return await (await import('./kafka/log.ts')).openKafkaLog(options);
+    } catch (error) {
+      if (!(error instanceof LogError) || error.code === 'unavailable') throw error;
+      throw new SetupError(error.message, { cause: error });
+    }
+  });
+};
+
+/** Says at the start which parts are missed; the process begins all the same. A thread leaves that to its parent. */
+export const warnOfSilent = (parts: Parts, logger: { warn(line: string): void }): void => {
+  if (!isMainThread) return;
+  void parts.silent().then((lines) => {
+    for (const line of lines) logger.warn(line);
+  });
+};
+
+/** A part that hangs is as good as away. Milliseconds. */
+const silentMs = 5_000;
+
+const silentParts = async (
+  { s3Endpoint, clickhouseUrl }: PartsOptions['config'],
+  blobs: BlobStore,
+  analytics: ClickHouseClient | null,
+): Promise<readonly string[]> => {
+  const asks: (readonly [NamedPart, () => Promise<unknown>])[] = [];
+  if (s3Endpoint !== null) {
+    const named = { part: 'S3', setting: 'S3_ENDPOINT', address: addressOf(s3Endpoint) };
+    asks.push([named, () => blobs.ping()]);
+  }
+  if (clickhouseUrl !== null && analytics !== null) {
+    const named = { part: 'ClickHouse', setting: 'CLICKHOUSE_URL', address: addressOf(clickhouseUrl) };
+    const abort_signal = AbortSignal.timeout(silentMs);
+    asks.push([named, () => analytics.command({ query: 'select 1', abort_signal })]);
+  }
+  const lines = await Promise.all(
+    asks.map(([named, ask]) =>
+      inTime(silentMs, ask()).then(
+        () => null,
+        (error: unknown) => wordsFor(named, error),
+      ),
+    ),
+  );
+  return lines.filter((line) => line !== null);
 };
 
 /** Where the api is, as far as a process knows that is another one. */

@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
 import { countLanes } from '#runtime/lane-health.ts';
@@ -22,6 +22,7 @@ await runProcess({
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
+    warnOfSilent(parts, logger);
     const { pool, log, store, analytics: client } = parts;
     await migratePositions(pool);
     await migrateReadModels(pool);

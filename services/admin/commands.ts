@@ -1,4 +1,5 @@
 import type { Admin, Answer } from './context.ts';
+import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
@@ -21,11 +22,16 @@ export interface Given {
   readonly flag: (name: string) => string | undefined;
 }
 
-export interface Command {
+interface Words {
   readonly usage: string;
   readonly about: string;
-  readonly run: (admin: Admin, given: Given) => Promise<Answer>;
 }
+export type Command = Words &
+  (
+    | { readonly run: (admin: Admin, given: Given) => Promise<Answer> }
+    /** One that needs no database. */
+    | { readonly onDisk: (files: DataFiles, given: Given) => Answer }
+  );
 
 export const commands: readonly Command[] = [
   {
@@ -70,6 +76,12 @@ export const commands: readonly Command[] = [
   { usage: 'report list [--workspace ID] [--mode MODE]', about: 'saved reports and their last runs', run: listReports },
   { usage: 'report run <report> [--formats A,B]', about: 'asks for a run; its days end yesterday', run: runReport },
   { usage: 'report remove <report>', about: 'ends its schedule and deletes its exports', run: removeReport },
+  {
+    usage: 'data list',
+    about: 'databases of data folders that were removed, kept aside on this machine',
+    onDisk: listData,
+  },
+  { usage: 'data remove <name>', about: 'removes one of them for good', onDisk: removeData },
   { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',

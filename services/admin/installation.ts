@@ -104,7 +104,11 @@ const former = (dropped: boolean): string => (dropped ? 'dropped' : 'still read;
 
 const rebuildAnalyticsTables = async (admin: Admin): Promise<Answer> => {
   const { pool, eventStore: store, log, codec, logger, signal, analytics: client } = admin;
-  if (client === null) throw new UsageError('No analytics are configured: set CLICKHOUSE_URL.');
+  if (client === null)
+    throw new UsageError(
+      'There are no analytics to rebuild: set CLICKHOUSE_URL, or name with --data the folder of npm start that has the ' +
+        'embedded engine (its analytics folder).',
+    );
   await migrateAnalytics(pool);
   const { version, events, before, differing, dropped } = await rebuildAnalytics({
     ...{ client, pool, store, log, codec, logger, signal },

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { openParts } from '#infra/parts.ts';
+import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
@@ -14,12 +15,22 @@ import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { type Answer, UsageError } from './context.ts';
+import type { DataFiles } from './data.ts';
 import { printed } from './print.ts';
 import { type Asked, help, readCommand } from './usage.ts';
 
 /** Longer than other mains: it works on whatever is there, a running installation, a resting one or a database. */
 
+const files: DataFiles = {
+  former: () => formerClusters().map((one) => ({ ...one })),
+  remove: (name) => {
+    const removed = removeFormerCluster(name);
+    return removed === null ? null : { ...removed };
+  },
+};
+
 const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Promise<unknown>)[]): Promise<Answer> => {
+  if ('onDisk' in command) return command.onDisk(files, given);
   const env = processEnv();
   const folder = path.resolve(dataDir ?? env.DATA_DIR ?? './data');
   const config = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
@@ -31,9 +42,10 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   const secrets =
     config.secretKey === null ? new Secrets(secretKeyOf(folder), secretKeyFile(folder)) : new Secrets(config.secretKey);
   const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
-  // Beside somebody else's Postgres there is no engine of ours.
+  // Standalone keeps its engine in the data folder beside somebody else's Postgres, too; without such a folder there is none.
+  const engine = path.join(folder, 'analytics');
   const joined =
-    config.clickhouseUrl === null && embedded !== null ? await joinAnalytics(path.join(folder, 'analytics')) : null;
+    config.clickhouseUrl === null && (embedded !== null || existsSync(engine)) ? await joinAnalytics(engine) : null;
   if (joined !== null) closers.push(joined.stop);
   const clickhouseUrl = config.clickhouseUrl ?? joined?.url ?? null;
   const parts = await openParts({
@@ -61,14 +73,10 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   );
 };
 
-const away = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|28P01|3D000)$/;
-
 const wordsFor = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  const [why = error] = error instanceof AggregateError ? error.errors : [error];
-  return away.test(why.code ?? '')
-    ? `${why.message}\nThe database does not take us: check DATABASE_URL, or leave it out to work on the data folder.`
-    : why.message;
+  const isAway = error instanceof SetupError && error.message.startsWith('DATABASE_URL: ');
+  return isAway ? `${error.message}\nOr leave DATABASE_URL out to work on the data folder.` : error.message;
 };
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -19,6 +19,7 @@ await runProcess({
     onClose(door.close);
     const parts = await openParts({ name: 'api', config, secrets, baseUrl: () => baseUrlOf(config, door) });
     onClose(parts.close);
+    warnOfSilent(parts, logger);
     await migratePositions(parts.pool);
     await migrateReadModels(parts.pool);
     await migrateWebhooks(parts.pool);

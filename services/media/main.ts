@@ -1,6 +1,7 @@
 import path from 'node:path';
+import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
-import { openParts } from '#infra/parts.ts';
+import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
@@ -16,8 +17,11 @@ await runProcess({
   name: 'media',
   summary: 'finds out what media files are, and makes of each what every network takes',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
+    // Named by the operator, it is there or nothing begins; a machine without ffmpeg is found out by /readyz.
+    if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
     const parts = await openParts({ name: 'media', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
+    warnOfSilent(parts, logger);
     const { pool, log, blobs } = parts;
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);

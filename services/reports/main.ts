@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { EventCodec } from '#runtime/codec.ts';
@@ -17,6 +17,7 @@ await runProcess({
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
+    warnOfSilent(parts, logger);
     const { pool, log, blobs, analytics: client } = parts;
     if (client === null) throw new Error('CLICKHOUSE_URL is required');
     await migrateReports(pool);

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
+import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
@@ -80,6 +81,7 @@ const run: (
   dataDir,
   receiver,
 ) => {
+  if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
   // Before Postgres, so that a port that is taken is told at once, and before the threads, which must know where it is:
   // networks fetch media files from it.
   const door = await openDoor({ ...config, setting: '--port or PORT', registry });
@@ -104,6 +106,11 @@ const run: (
     baseUrl: () => baseUrl,
   });
   onClose(parts.close);
+  const silent = await parts.silent({ analytics: config.clickhouseUrl !== null });
+  for (const line of silent) {
+    logger.warn(line);
+    screen.warning(line);
+  }
   await migratePositions(parts.pool);
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
@@ -137,7 +144,11 @@ const run: (
   });
   screen.started(api.baseUrl, ops.origin, first.made);
   let passed = true;
-  if (first.made !== null || options.tour || options.tourOnly) {
+  const isTour = first.made !== null || options.tour || options.tourOnly;
+  if (isTour && silent.length > 0) {
+    screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
+    passed = false;
+  } else if (isTour) {
     const asked = {
       baseUrl: api.baseUrl,
       key: await first.tourKey(),

@@ -32,6 +32,10 @@ export class Screen {
     process.stderr.write(`${red(message)}\nThe log says more: ${logFile}\n`);
   }
 
+  warning(message: string): void {
+    process.stderr.write(`${yellow(message)}\n`);
+  }
+
   started(
     baseUrl: string,
     opsOrigin: string,

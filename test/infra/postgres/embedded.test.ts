@@ -7,7 +7,9 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
+import { formerClusters } from '#infra/postgres/former-clusters.ts';
 import { serverFolder } from '#test/support/postgres.ts';
+import { run } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
 function newFolder(): string {
@@ -188,6 +190,54 @@ suite('embedded postgres', (t) => {
       assert.equal(again.adopted, false);
       await again.stop();
     });
+
+    t(
+      'as root, a closed folder that was removed starts anew; what it had is put aside, listed, and removed on demand',
+      async () => {
+        const dataDir = newFolder();
+        chmodSync(dataDir, 0o700);
+        const first = await startEmbedded({ dataDir });
+        const home = readFileSync(path.join(dataDir, 'pg.location'), 'utf8').trim();
+        await ask(first.url, 'CREATE TABLE kept AS SELECT 42 AS n');
+        // As after a kill -9: the server outlives its folder.
+        rmSync(dataDir, { recursive: true });
+        mkdirSync(dataDir, { mode: 0o700 });
+        writeFileSync(path.join(dataDir, 'secret.key'), 'standalone makes it first');
+        const steps: string[] = [];
+        const second = await startEmbedded({ dataDir, onProgress: (step) => steps.push(step) });
+        const mine = () => formerClusters().filter(({ dataFolder }) => dataFolder === dataDir);
+        const [former, ...more] = mine();
+        assert.ok(former !== undefined && more.length === 0);
+        assert.ok(
+          steps.some((step) => step.includes(former.path)),
+          steps.join('\n'),
+        );
+        assert.equal(path.dirname(former.path), home);
+        assert.ok(former.bytes > 1_000_000 && Math.abs(Date.now() - Date.parse(former.movedAt)) < 120_000);
+        const { rows } = await ask(second.url, "SELECT to_regclass('kept') AS kept");
+        assert.equal(rows[0].kept, null, 'it is another database');
+        await ask(second.url, 'CREATE TABLE kept AS SELECT 43 AS n');
+        await second.stop();
+
+        const third = await startEmbedded({ dataDir });
+        assert.deepEqual((await ask(third.url, 'SELECT n FROM kept')).rows, [{ n: 43 }]);
+        assert.equal(mine().length, 1, 'a folder that is not new puts nothing aside');
+        await third.stop();
+        rmSync(path.join(dataDir, 'pg.password'));
+        await assert.rejects(startEmbedded({ dataDir }), /pg\.password is gone/);
+
+        const admin = (...args: string[]) => run('services/admin/main.ts', { args });
+        const listed = await admin('data', 'list', '--json');
+        assert.ok(listed.output.includes(former.name), listed.output);
+        for (const wrong of ['../../etc', `${path.basename(home)}/cluster`, `${path.basename(home)}/former-1`]) {
+          const refused = await admin('data', 'remove', wrong);
+          assert.ok(refused.code === 1 || refused.code === 2, refused.output);
+        }
+        assert.ok(existsSync(former.path) && existsSync(path.join(home, 'cluster')));
+        assert.equal((await admin('data', 'remove', former.name)).code, 0);
+        assert.ok(!existsSync(former.path) && existsSync(path.join(home, 'cluster')));
+      },
+    );
   }
 
   t('without the optional package the error names DATABASE_URL', async () => {

@@ -1,0 +1,75 @@
+/**
+ * Parts that the configuration names, asked before anything depends on them. One that does not answer is told with its
+ * setting and its address, never with its password: later it would show as a symptom of something else.
+ */
+import { SetupError } from '#contracts/ports/setup-error.ts';
+
+export interface NamedPart {
+  readonly part: string;
+  readonly setting: string;
+  /** Without user and password. */
+  readonly address: string;
+}
+
+/** Of a URL, without what it says about user, password and options. */
+export const addressOf = (url: string): string => {
+  const parsed = URL.parse(url);
+  return parsed === null ? 'the place it names' : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+};
+
+const advice: readonly (readonly [RegExp, string])[] = [
+  [/^(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH)$/, 'takes no connection: start it, or correct the address'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'is a name that nobody knows: correct the address'],
+  [/^(28P01|28000|AUTHENTICATION_FAILED|401|403)$/, 'refuses user or password: correct them'],
+  [/^(3D000|UNKNOWN_DATABASE)$/, 'has no such database: create it, or correct the name'],
+];
+
+/** The innermost thing that says what happened: clients wrap it, and a host with two addresses fails once for each. */
+const rootOf = (error: unknown): unknown => {
+  if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0]);
+  return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error;
+};
+
+const whyOf = (error: unknown): string => {
+  const root = rootOf(error);
+  if (typeof root !== 'object' || root === null) return String(root);
+  const { code, type, name, $metadata } = root as Readonly<Record<string, unknown>> & {
+    readonly $metadata?: { readonly httpStatusCode?: number };
+  };
+  const status = $metadata?.httpStatusCode;
+  if (status !== undefined) return String(status);
+  // ClickHouse has words for its numbers.
+  if (typeof type === 'string' && /^[A-Z_]+$/.test(type)) return type;
+  if (typeof code === 'string') return code;
+  return root instanceof Error ? root.message : String(name);
+};
+
+/** What to tell of a part that failed. */
+export const wordsFor = ({ part, setting, address }: NamedPart, error: unknown): string => {
+  const why = whyOf(error);
+  const known = advice.find(([pattern]) => pattern.test(why))?.[1];
+  return `${setting}: ${part} at ${address} ${known ?? 'does not answer: see whether it runs, and correct the address'} (${why})`;
+};
+
+/** @throws SetupError in place of whatever went wrong; one that says more already stays */
+export const asked = async <T>(named: NamedPart, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SetupError) throw error;
+    throw new SetupError(wordsFor(named, error), { cause: error });
+  }
+};
+
+/** @throws Error when it takes longer; what is under way is left to its own deadline */
+export const inTime = async <T>(ms: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

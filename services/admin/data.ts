@@ -1,0 +1,23 @@
+import { Rejection } from '#domain/decider.ts';
+import type { Given } from './commands.ts';
+import { type Answer, type Shown, UsageError } from './context.ts';
+
+/** What lies on this machine's disk beside the data folders. Needs no database. */
+
+export interface DataFiles {
+  /** Clusters of data folders that were removed. */
+  former(): readonly Shown[];
+  /** Null: none is called so. */
+  remove(name: string): Shown | null;
+}
+
+export const listData = (files: DataFiles): Answer => files.former();
+
+export const removeData = (files: DataFiles, { at }: Given): Answer => {
+  const name = at(0);
+  if (!/^[0-9a-f]{16}\/former-\w+$/.test(name))
+    throw new UsageError(`${JSON.stringify(name)} is no name of a former cluster: data list shows them.`);
+  const removed = files.remove(name);
+  if (removed === null) throw new Rejection('not_found', 'There is no such former cluster: data list shows them.');
+  return { ...removed, removed: true };
+};
