@@ -105,8 +105,16 @@ export const statements = (s: string) => ({
   /** $1 stream, $2 first revision, $3 most rows or null. */
   read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
 
-  /** $1 streams: all their events, each stream's in order. */
-  readWhole: `select ${columns} from ${s}.events where stream = any($1::text[]) order by stream, revision`,
+  /**
+   * $1 streams, $2 bytes: their events, each stream's in order, up to the one that passes so many bytes. What stands
+   * last in a row is the bytes with all before it.
+   */
+  readWhole: `
+    select ${columns}, bytes from (
+      select *, octet_length(data) + octet_length(metadata) as own,
+        sum(octet_length(data) + octet_length(metadata)) over (order by stream, revision) as bytes
+      from ${s}.events where stream = any($1::text[])) as sized
+    where bytes - own < $2::int8 order by stream, revision`,
 
   /** $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. */
   tail: `

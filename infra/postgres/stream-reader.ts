@@ -1,6 +1,8 @@
 /**
  * Whole streams read by many callers share statements: those who ask while one is out are answered by the next,
- * together. A statement begins after the call, so a reader sees all that was committed before it asked.
+ * together. A statement begins after the call, so a reader sees all that was committed before it asked. A stream that is
+ * too long for that is read alone, one such stream after the other, so that long ones are held once and short ones wait
+ * for none of them.
  */
 import type pg from 'pg';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -10,8 +12,16 @@ import { bigintTypes } from './pool.ts';
 import { within } from './session.ts';
 
 const mostStreams = 64;
+/** A statement of many streams ends with the event that passes this: 64 streams of 8 MiB each would end the process. */
+const sharedBytes = 2 * 1_024 * 1_024;
+const unbounded = 2n ** 62n;
 /** Statements out at once: a long stream does not hold up all other readers. */
 const mostOut = 2;
+
+type SizedRow = [...EventRow, bytes: bigint];
+const streamAt = 1;
+const bytesAt = 11;
+const toEventOf = (row: SizedRow): RecordedEvent => toEvent(row as unknown as EventRow);
 
 interface Waiting {
   readonly stream: string;
@@ -24,7 +34,9 @@ export class StreamReader {
   readonly #text: string;
   readonly #readMs: number;
   #waiting: Waiting[] = [];
+  #long: Waiting[] = [];
   #out = 0;
+  #longOut = false;
 
   /** @param readMs milliseconds until a statement gives its place back, whatever became of it */
   constructor(pool: pg.Pool, schema: string, readMs: number) {
@@ -49,20 +61,55 @@ export class StreamReader {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, mostStreams);
       try {
-        const { rows } = await this.#pool.query<EventRow>({
-          name: 'read-whole',
-          text: this.#text,
-          values: [textArray([...new Set(batch.map(({ stream }) => stream))])],
-          rowMode: 'array',
-          types: bigintTypes,
-          ...within(this.#readMs),
-        });
-        const streams = Map.groupBy(rows.map(toEvent), (event) => event.stream);
-        for (const { stream, resolve } of batch) resolve(streams.get(stream) ?? []);
+        this.#answer(batch, await this.#ask(batch, BigInt(sharedBytes)));
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
     }
     this.#out -= 1;
+  }
+
+  async #ask(batch: readonly Waiting[], bytes: bigint): Promise<readonly SizedRow[]> {
+    const { rows } = await this.#pool.query<SizedRow>({
+      name: 'read-whole',
+      text: this.#text,
+      values: [textArray([...new Set(batch.map(({ stream }) => stream))]), bytes],
+      rowMode: 'array',
+      types: bigintTypes,
+      ...within(this.#readMs),
+    });
+    return rows;
+  }
+
+  /** Answers those whose streams are whole. The one in which the rows were cut is read alone, those after it again. */
+  #answer(batch: readonly Waiting[], rows: readonly SizedRow[]): void {
+    const last = rows.at(-1);
+    const cut = last !== undefined && last[bytesAt] >= BigInt(sharedBytes) ? last[streamAt] : null;
+    const events = Map.groupBy(rows.map(toEventOf), ({ stream }) => stream);
+    const again: Waiting[] = [];
+    for (const waiting of batch) {
+      const { stream, resolve } = waiting;
+      if (stream === cut) this.#long.push(waiting);
+      else if (cut !== null && !events.has(stream)) again.push(waiting);
+      else resolve(events.get(stream) ?? []);
+    }
+    this.#waiting.unshift(...again);
+    if (cut !== null && !this.#longOut) void this.#runLong();
+  }
+
+  async #runLong(): Promise<void> {
+    this.#longOut = true;
+    for (let [first] = this.#long; first !== undefined; [first] = this.#long) {
+      const { stream } = first;
+      const same = this.#long.filter((one) => one.stream === stream);
+      this.#long = this.#long.filter((one) => one.stream !== stream);
+      try {
+        const events = (await this.#ask([first], unbounded)).map(toEventOf);
+        for (const { resolve } of same) resolve(events);
+      } catch (error) {
+        for (const { reject } of same) reject(error);
+      }
+    }
+    this.#longOut = false;
   }
 }

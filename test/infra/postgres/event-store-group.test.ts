@@ -5,7 +5,8 @@ import pg from 'pg';
 import { EventStoreError, type EventToAppend } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import { EventTail, readTail } from '#infra/postgres/event-tail.ts';
+import { type EventRow, EventTail, readTail } from '#infra/postgres/event-tail.ts';
+import { StreamReader } from '#infra/postgres/stream-reader.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { type PostgresHarness, postgresHarness, runSql } from '#test/support/event-store/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -155,6 +156,49 @@ suite('postgres event store: groups and tail', (t) => {
       after = page.at(-1)?.position ?? null;
     }
     assert.equal(count, 24);
+  });
+
+  t('many long streams asked for at once come whole, a bounded number of bytes at a time', async () => {
+    const append = async (count: number, size: number) => {
+      const stream = `post-${randomUUID()}`;
+      const events = Array.from({ length: count }, () => event({ data: new Uint8Array(size) }));
+      for (const [at, one] of events.entries()) await store.append(stream, at === 0 ? 'none' : BigInt(at - 1), [one]);
+      return { stream, ids: events.map(({ id }) => id) };
+    };
+    const long = await Promise.all(Array.from({ length: 8 }, () => append(8, 450 * 1_024)));
+    const short = await Promise.all(Array.from({ length: 30 }, () => append(3, 100)));
+    let out = 0;
+    const most = { shared: 0, longOut: 0 };
+    const pool = Object.assign(Object.create(store.pool), {
+      query: async (asked: { values: [string, bigint] }) => {
+        const alone = asked.values[1] > 2n ** 60n;
+        if (alone) most.longOut = Math.max(most.longOut, ++out);
+        const { rows } = await store.pool.query<EventRow>(asked as never as pg.QueryConfig);
+        if (alone) out -= 1;
+        else
+          most.shared = Math.max(
+            most.shared,
+            rows.reduce((sum: number, row: EventRow) => sum + row[5].length, 0),
+          );
+        return { rows };
+      },
+    });
+    const reader = new StreamReader(pool, 'es', 60_000);
+    const asked = [...long, ...short, ...long].map(async ({ stream, ids }) => {
+      const events = await reader.read(stream);
+      assert.deepEqual(
+        events.map((one) => one.id),
+        ids,
+      );
+      assert.deepEqual(
+        events.map(({ revision }) => Number(revision)),
+        ids.map((_, at) => at),
+      );
+    });
+    assert.deepEqual(await reader.read(`post-${randomUUID()}`), []);
+    await Promise.all(asked);
+    assert.ok(most.shared < 2.6 * 1_024 * 1_024, `${most.shared} bytes in one statement`);
+    assert.equal(most.longOut, 1);
   });
 
   t('readers of one tail each go their own pace, near the end and far behind', async () => {
