@@ -92,11 +92,13 @@ function run(program, file, rest) {
   const search = [path.dirname(program), bin, process.env.PATH].join(path.delimiter);
   const child = spawn(program, [path.resolve(root, file), ...rest], {
     cwd: root,
-    stdio: 'inherit',
+    // The channel closes when we end, however that is: the script drains then, instead of running on with nobody to stop it.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     // The second start strips and compiles nothing anew.
     env: { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'node'), ...process.env, PATH: search },
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  whenNpmEnds(() => child.kill('SIGTERM'));
   child.on('error', (error) => stopWith(`${program} could not be started: ${error.message}`));
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
@@ -105,6 +107,43 @@ function run(program, file, rest) {
     // A signal that is ignored here leaves us alive.
     process.exit(1);
   });
+}
+
+/**
+ * npm tells us of signals, but not that it was killed, and a shell between the two of us may tell us of neither. Without
+ * npm we may be meant to outlive who started us.
+ */
+function whenNpmEnds(tell) {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const above = parentOfShell(parent);
+  const timer = setInterval(() => {
+    if (process.ppid === parent && (above === null || isAlive(above))) return;
+    clearInterval(timer);
+    tell();
+  }, 500).unref();
+}
+
+/** Null where the process is no shell, or the machine does not tell. */
+function parentOfShell(pid) {
+  const { stdout } = spawnSync('ps', ['-o', 'ppid=,comm=', '-p', String(pid)], { encoding: 'utf8' });
+  const [, parent, name] = /^\s*(\d+)\s+(.*?)\s*$/.exec(stdout ?? '') ?? told(pid);
+  return /^(?:.*\/)?-?(?:sh|dash|ash|bash|ksh|zsh|busybox)$/.test(name ?? '') ? Number(parent) : null;
+}
+
+/** For a slim Linux, which has no `ps`. */
+function told(pid) {
+  const file = `/proc/${pid}/stat`;
+  const [, name, parent] = (existsSync(file) && /^\d+ \((.*)\) \S (\d+)/s.exec(readFileSync(file, 'utf8'))) || [];
+  return [null, parent, name];
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }
 
 /** npm hands its settings down as variables; an npm called from within a script must not take them for its own. */

@@ -157,7 +157,7 @@ const tellParent = (message: FromThread): void => {
 };
 
 /**
- * One SIGTERM or SIGINT drains; a second one ends the process at once. One Ctrl-C under `npm start` arrives up to three
+ * One SIGTERM or SIGINT drains, and so does the end of bootstrap.mjs; a second signal ends the process at once. One Ctrl-C under `npm start` arrives up to three
  * times (from the terminal, npm and bootstrap.mjs), so what comes within a second of the first is the first.
  */
 const listenForDrain = (name: string, draining: AbortController, logger: Logger, report: SelfReport): (() => void) => {
@@ -179,11 +179,20 @@ const listenForDrain = (name: string, draining: AbortController, logger: Logger,
     logger.info({ signal }, 'draining');
     draining.abort();
   };
+  const orphaned = (): void => {
+    if (draining.signal.aborted) return;
+    logger.info('draining: who started this process has ended');
+    draining.abort();
+  };
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
+  // Whoever starts us with a channel holds it for as long as it lives. It keeps nobody alive by itself.
+  process.on('disconnect', orphaned);
+  process.channel?.unref();
   return () => {
     process.off('SIGTERM', drain);
     process.off('SIGINT', drain);
+    process.off('disconnect', orphaned);
   };
 };
 

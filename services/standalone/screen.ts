@@ -18,6 +18,12 @@ const byStatus: Readonly<Record<string, (text: string) => string>> = {
 
 export class Screen {
   readonly #begun = performance.now();
+
+  constructor() {
+    // Who reads this may go before us: a drain that says so to nobody must not end half way, and leave Postgres running.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  }
+
   #tourBegun = performance.now();
 
   #write(text: string): void {

@@ -1,6 +1,8 @@
 /** Standalone as a person meets it: starts, second starts, Ctrl-C, kill -9, wrong words. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -170,10 +172,10 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
     const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
     const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
-    const text = curl
-      .replaceAll('<client>', clientId)
-      .replace('$POSTLINE_KEY', testKey)
-      .replace('$(uuidgen)', 'readme');
+    const text = curl.replaceAll('<client>', clientId).replace('$POSTLINE_KEY', testKey);
+    for (const [, block = ''] of readme.matchAll(/```\n(curl[^`]+)```/g)) {
+      assert.doesNotMatch(block, /\$\(|`/, 'it takes a program beside curl, which a bare machine may lack');
+    }
     const [, method = '', url = ''] = /-X (\w+) (\S+)/.exec(text) ?? [];
     const headers = [...text.matchAll(/-H (["'])([\w-]+): (.*?)\1/g)].map(([, , name, value]) => [
       name ?? '',
@@ -381,6 +383,29 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     );
     assert.equal(targetsOf(done).length, 10);
     assert.equal((await next.stop()).code, 0);
+  });
+
+  t('kill -9 of npm start takes all of it along, Postgres too, and in order', async () => {
+    const npm = spawn('npm', ['start', '--silent', '--', '--data', dataDir, '--port', '0'], {
+      cwd: path.resolve(import.meta.dirname, '../..'),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    npm.stdout.on('data', (text) => {
+      output += String(text);
+    });
+    const ended = once(npm, 'close');
+    await until('it serves', async () => /^Serving/m.test(output), 60_000);
+    const pid = postmaster() ?? 0;
+    assert.ok(processFacts(pid) !== undefined);
+    npm.kill('SIGKILL');
+    // Its output ends with the last of them.
+    await ended;
+    assert.match(output, /Draining/);
+    assert.equal(processFacts(pid), undefined, 'Postgres is stopped');
+    assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+    const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8').trim().split('\n');
+    assert.match(log.at(-1) ?? '', /"msg":"stopped"/);
   });
 
   t('Ctrl-C in the middle of the first tour drains like any other', async () => {

@@ -19,8 +19,9 @@ suite('lifecycle', (t) => {
     for (const child of running) child.kill('SIGKILL');
   });
 
-  const start = (env: Readonly<Record<string, string>> = {}, ...args: string[]) => {
-    const child = spawn(process.execPath, [main, ...args], {
+  const start = (env: Readonly<Record<string, string>> = {}, ...args: string[]) => started([main, ...args], env);
+  const started = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const child = spawn(process.execPath, args, {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -63,6 +64,36 @@ suite('lifecycle', (t) => {
       const after = lines().map(({ msg }) => msg);
       deepEqual(after.slice(after.indexOf('draining')), [
         'draining',
+        'emptying',
+        'emptied',
+        'closed last',
+        'closed first',
+        'stopped',
+      ]);
+    });
+  }
+
+  const bootstrap = path.join(import.meta.dirname, '../../../infra/setup/bootstrap.mjs');
+  const chains: Readonly<Record<string, readonly string[]>> = {
+    'bootstrap.mjs': [bootstrap, main],
+    // As npm starts it where the shell does not give way to the script.
+    'npm, with a shell in between,': [
+      '-e',
+      `require('node:child_process').spawn('sh', ['-c', '"$0" "$1" "$2"; true', ...process.argv.slice(1)], { stdio: 'inherit' })`,
+      process.execPath,
+      bootstrap,
+      main,
+    ],
+  };
+  for (const [name, args] of Object.entries(chains)) {
+    t(`kill -9 of ${name} drains what it has started`, async () => {
+      const { child, ended, said, lines } = started([...args], { npm_lifecycle_event: 'start' });
+      await said('ready');
+      child.kill('SIGKILL');
+      // Its output ends with the last of them.
+      equal((await ended).signal, 'SIGKILL');
+      const after = lines().map(({ msg }) => msg);
+      deepEqual(after.slice(after.indexOf('emptying')), [
         'emptying',
         'emptied',
         'closed last',
