@@ -1,42 +1,14 @@
 import type { Server } from 'node:http';
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import { type ListenAt, listen, originOf } from './listen.ts';
 import { LogFile, type LogLimits } from './log-file.ts';
 import { Lines } from './log-lines.ts';
+import { cutMembers, shownMessage } from './log-members.ts';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
 
 /** What a process says about itself: logs, metrics, and whether it is alive and ready. */
 
 export type { Logger };
-
-const couldBeSecret =
-  /^(authorization|key|apikey|secretkey|credentials|cookie|setcookie|databaseurl|eventstoreurl)$|(token|secret|password)$/;
-const judged = new Map<string, boolean>();
-const isSecretName = (name: string): boolean => {
-  const known = judged.get(name);
-  if (known !== undefined) return known;
-  const secret = couldBeSecret.test(name.replaceAll(/[-_]/g, '').toLowerCase());
-  if (judged.size < 10_000) judged.set(name, secret);
-  return secret;
-};
-
-const deepest = 8;
-
-/**
- * Members that could hold a secret are cut out wherever they stand, in errors too; tokens in texts and paths are masked
- * by who logs them. NOTE: pino's own `redact` takes ten times as long and reaches only the depths it is told.
- */
-const cut = (value: unknown, depth = 0): unknown => {
-  if (typeof value !== 'object' || value === null) return value;
-  if (depth > deepest) return '…';
-  if (Array.isArray(value)) return value.map((one) => cut(one, depth + 1));
-  const source = value instanceof Error ? pino.stdSerializers.err(value) : value;
-  if ('toJSON' in source && typeof source.toJSON === 'function') return cut(source.toJSON(), depth + 1);
-  return Object.fromEntries(
-    Object.entries(source).map(([name, one]) => [name, isSecretName(name) ? '…' : cut(one, depth + 1)]),
-  );
-};
-const cutMembers = (members: object) => cut(members) as Record<string, unknown>;
 
 /** Bytes that are gathered before a log file is written to, and the longest they wait for company, milliseconds. */
 const gathered = 8_192;
@@ -61,6 +33,15 @@ const openLines = (name: string, file: string | null, limits: LogLimits): Lines 
   return lines;
 };
 
+/** An error that is logged without words has its own for them, and those pass by the formatters. */
+const hooks: LoggerOptions['hooks'] = {
+  logMethod(args, method) {
+    const [error] = args as unknown[];
+    if (error instanceof Error && args.length === 1) method.call(this, { err: error }, shownMessage(error));
+    else method.apply(this, args);
+  },
+};
+
 export interface OpenedLog {
   readonly logger: Logger;
   /** Lines that could not be written since the start. */
@@ -78,7 +59,7 @@ export const openLog = (
   limits: LogLimits = usualLimits,
 ): OpenedLog => {
   const formatters = { log: cutMembers };
-  const options = { name, level, formatters, base: { name }, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = { name, level, formatters, hooks, base: { name }, timestamp: pino.stdTimeFunctions.isoTime };
   const lines = openLines(name, file, limits);
   const logger = pino(options, lines);
   // What a child is bound to passes by the formatters.

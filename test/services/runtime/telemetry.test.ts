@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
+import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const canary = 'canary-4711';
@@ -86,6 +88,51 @@ suite('log', (t) => {
       const shown = lines[4]?.err as Record<string, unknown>;
       equal(shown.message, 'refused');
       match(String(shown.stack), /telemetry\.test\.ts/);
+    },
+  );
+
+  t(
+    'shows no value of a row that Postgres refused, however deep in causes; its code and constraint it shows',
+    async () => {
+      const { url, drop } = await testDatabase();
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const refused = (statement: string): Promise<Error> =>
+        client.query(statement).then(
+          () => Promise.reject(new Error('it was taken')),
+          (error: Error) => error,
+        );
+      try {
+        await client.query('create table people (name text unique, age int check (age > 0))');
+        await client.query(`insert into people values ('${canary}', 1)`);
+        const errors = [
+          await refused(`insert into people values ('${canary}', 1)`),
+          await refused(`insert into people values ('${canary}-2', -1)`),
+          await refused(`select '${canary}'::uuid`),
+          await refused(`select 'a"${canary}"b'::json`),
+          await refused(`do $$ begin execute 'select ''${canary}''::int'; end $$`),
+        ];
+        const lines = logged((logger) => {
+          for (const error of errors) {
+            logger.error({ err: error }, 'failed');
+            logger.error({ err: new Error('outer', { cause: new Error('inner', { cause: error }) }) }, 'wrapped');
+            logger.error({ err: new AggregateError([error, new Error('other', { cause: error })], 'many') }, 'many');
+            logger.error({ failure: { ...error } }, 'spread');
+            logger.child({ err: error }).error('bound');
+            logger.error(error);
+          }
+        });
+        equal(lines.length, 6 * errors.length);
+        ok(!JSON.stringify(lines).includes(canary), JSON.stringify(lines, null, 1));
+        const [first, third] = [lines[0], lines[12]].map((line) => line?.err as Record<string, unknown> | undefined);
+        deepEqual([first?.code, first?.constraint, first?.detail], ['23505', 'people_name_key', '…']);
+        match(String(first?.message), /duplicate key value violates unique constraint "people_name_key"/);
+        match(String(third?.message), /invalid input syntax for type uuid: "…"/);
+        match(String(third?.stack), /telemetry\.test\.ts|pg/);
+      } finally {
+        await client.end();
+        await drop();
+      }
     },
   );
 
