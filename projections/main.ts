@@ -1,7 +1,7 @@
 import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume.ts';
-import { countLanes } from '#runtime/lane-health.ts';
+import { countConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { migrateAnalytics } from './analytics/live.ts';
@@ -32,7 +32,10 @@ await runProcess({
     const { models, counts } = chosen(config.projections);
     const running = models === null ? null : runProjections({ ...deps, names: models });
     const analytics = counts && client !== null ? runAnalytics({ ...deps, client }) : null;
-    countLanes(registry, () => [...(running?.consumers() ?? []), ...(analytics?.consumers() ?? [])]);
+    countConsumers({ registry, readiness, pool }, 'projections', () => [
+      ...(running?.consumers() ?? []),
+      ...(analytics?.consumers() ?? []),
+    ]);
     readiness.add('log', async () => log.ping().then(() => null));
     if (running !== null) readiness.add('projections', running.check);
     // Told, and no reason not to be ready: without ClickHouse everything else goes on.

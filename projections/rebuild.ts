@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { fence } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { forgetParked } from '#runtime/parking.ts';
 import { alone } from './alone.ts';
 import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';
@@ -90,7 +91,9 @@ const begin = async (pool: Pool, projection: Projection, live: number): Promise<
       projection.name,
     ]);
     generation = rows[0].newest;
-    for (let left = live + 1; left < generation; left += 1) await dropTables(tx, projection, left);
+    for (let left = live + 1; left < generation; left += 1) {
+      await dropTables(tx, projection, left);
+    }
     await createTables(tx, projection, generation);
   });
   return generation;
@@ -99,6 +102,7 @@ const begin = async (pool: Pool, projection: Projection, live: number): Promise<
 /** The old generation first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
 const switchTo = async (tx: PoolClient, projection: Projection, old: number, generation: number): Promise<void> => {
   await fence(tx, groupOf(projection.name, old));
+  await forgetParked(tx, groupOf(projection.name, old));
   await createViews(tx, projection, generation);
   await tx.query('update ops.projections set live = $2, shape = $3 where name = $1', [
     projection.name,

@@ -1,10 +1,14 @@
 import type { Pool } from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/codec.ts';
-import { inTransaction } from '#runtime/consume.ts';
+import { inTransaction, type Verdict } from '#runtime/consume.ts';
+import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
+import { maxParkedStreams, reasonOf, setAside, TooManyParked } from '#runtime/parking.ts';
+import { applyInPieces, applied as done } from '#runtime/pieces.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { Projector } from './apply.ts';
-import type { Projection } from './index.ts';
+import { groupOf, type Projection } from './index.ts';
 
 /** Events of one transaction of a replay. */
 const pageEvents = 1_000;
@@ -22,11 +26,16 @@ export interface ReplayOptions {
   readonly progress?: (events: number, position: bigint) => void;
 }
 
-/** Applies the store from its first event. Returns how many events the projection wanted. @throws on a bad event. */
+/**
+ * Applies the store from its first event. Returns how many events the projection wanted. A stream with an event that
+ * cannot be applied is parked for this generation, as its consumer would: one bad event must not stand in the way of the
+ * tables that are to mend things. @throws where no event is to blame, or too many streams would be parked
+ */
 export const replay = async (options: ReplayOptions): Promise<number> => {
   const { pool, store, codec, projection, generation, upTo, signal, progress } = options;
   const projector = new Projector(projection, generation);
   const kinds = new Set(projector.kinds);
+  const group = groupOf(projection.name, generation);
   let applied = 0;
   for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
     signal?.throwIfAborted();
@@ -36,14 +45,59 @@ export const replay = async (options: ReplayOptions): Promise<number> => {
     after = last.position;
     const wanted = page.filter((one) => one.position <= upTo && kinds.has(kindOf(one.stream)));
     if (wanted.length === 0) continue;
-    const events = await codec.decodeAll(wanted);
-    await inTransaction(pool, async (tx) => {
-      const verdict = await projector.apply(tx, events);
-      if (verdict !== null) throw new Error(`replay of ${projection.name} cannot go on: ${verdict.reason}`);
-      return { commit: true, result: null };
-    });
-    applied += events.length;
+    await applyPage({ pool, codec, projector, group, wanted });
+    applied += wanted.length;
     progress?.(applied, after);
   }
   return applied;
+};
+
+interface Page {
+  readonly pool: Pool;
+  readonly codec: EventCodec;
+  readonly projector: Projector;
+  readonly group: string;
+  readonly wanted: readonly RecordedEvent[];
+}
+
+const applyPage = async ({ pool, codec, projector, group, wanted }: Page): Promise<void> => {
+  const judged = new Map<string, { readonly action: 'park'; readonly reason: string }>();
+  const streams = new Set<string>();
+  const judge = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
+    judged.set(id, { action: 'park', reason });
+    streams.add(stream);
+    if (streams.size > maxParkedStreams) throw new TooManyParked(group);
+  };
+  const piece = async (records: readonly RecordedEvent[]): Promise<Verdict | null> =>
+    inTransaction(pool, async (tx) => {
+      const { ids } = await setAside(tx, group, records, judged);
+      const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
+      const verdict = await projector.apply(tx, events);
+      return { commit: verdict === null, result: verdict };
+    });
+  await applyInPieces({
+    records: wanted,
+    judged: ({ id, stream }) => judged.has(id) || streams.has(stream),
+    attempt: async (records) => {
+      try {
+        for (let verdict = await piece(records); verdict !== null; verdict = await piece(records)) {
+          const { eventId, reason } = verdict;
+          const culprit = records.find(({ id }) => id === eventId);
+          if (verdict.action !== 'park' || culprit === undefined) throw new BrokenInvariant(reason);
+          judge(culprit, reason);
+        }
+        return done;
+      } catch (error) {
+        if (!stopsLane(error) || isInstallationFault(error)) throw error;
+        return { kind: 'failed', error };
+      }
+    },
+    blame: (record, error) => {
+      judge(record, reasonOf(error));
+      return true;
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
 };

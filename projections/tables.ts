@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { withMigrationLock } from '#runtime/migrate.ts';
-import { type Projection, projections } from './index.ts';
+import { forgetParked } from '#runtime/parking.ts';
+import { groupOf, type Projection, projections } from './index.ts';
 import type { Model } from './model.ts';
 
 /**
@@ -55,6 +56,7 @@ export const createViews = async (tx: PoolClient, projection: Projection, genera
 
 export const dropTables = async (tx: PoolClient, projection: Projection, generation: number): Promise<void> => {
   for (const model of projection.models) await tx.query(`drop table if exists ${tableOf(model, generation)}`);
+  await forgetParked(tx, groupOf(projection.name, generation));
 };
 
 /**

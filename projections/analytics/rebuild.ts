@@ -1,6 +1,7 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { fence, inTransaction } from '#runtime/consume.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
+import { forgetParked } from '#runtime/parking.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { alone } from '../alone.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';
@@ -102,6 +103,7 @@ const begin = async (options: IngestOptions, live: number): Promise<number> => {
 const forget = async ({ client, pool }: IngestOptions, version: number): Promise<void> => {
   await dropTables(client, version);
   await inTransaction(pool, async (tx) => {
+    await forgetParked(tx, groupOf(version));
     for (const table of ['analytics_days', 'analytics_dirty']) {
       const forgetting = { text: `delete from ops.${table} where version = $1`, values: [version] };
       await tx.query({ ...forgetting, query_timeout: forgetMs } as QueryConfig);

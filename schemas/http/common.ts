@@ -70,7 +70,21 @@ const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the page be
 /** Query members of every list. */
 export const paging = { limit: Limit, cursor: Cursor };
 
-export const Meta = Type.Object({ correlationId: Type.String({ minLength: 1, maxLength: 128 }) });
+export const Warning = Type.Object({
+  code: Type.Literal('stands_still', {
+    description: 'A later change of this resource is stored and cannot be shown yet.',
+  }),
+  id: Type.String({ description: 'Of the resource in `data` that it is about.' }),
+  message: Type.String(),
+});
+export type Warning = Static<typeof Warning>;
+
+export const Meta = Type.Object({
+  correlationId: Type.String({ minLength: 1, maxLength: 128 }),
+  warnings: Type.Optional(
+    Type.Array(Warning, { description: 'What to know about this answer; left out where there is nothing.' }),
+  ),
+});
 export const Page = Type.Object({
   hasMore: Type.Boolean(),
   cursor: Type.Union([Type.String(), Type.Null()]),

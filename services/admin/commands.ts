@@ -2,6 +2,7 @@ import type { Admin, Answer } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
   addMember,
@@ -93,6 +94,21 @@ export const commands: readonly Command[] = [
     usage: 'client erase <client>',
     about: 'destroys the key of its personal data; nothing brings it back',
     run: eraseClient,
+  },
+  {
+    usage: 'parked list [--group GROUP]',
+    about: 'streams that a consumer group set aside, oldest first, and why',
+    run: listOfParked,
+  },
+  {
+    usage: 'parked retry <group> [--stream STREAM]',
+    about: 'has what is parked tried again, in the order of its revisions; shows what stays parked',
+    run: retryParked,
+  },
+  {
+    usage: 'parked skip <group> <event>',
+    about: 'leaves out the first parked event of a stream for good, and has those behind it tried again',
+    run: skipParked,
   },
   {
     usage: 'rebuild <projection>',

@@ -14,6 +14,7 @@ import { matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
 import { OwnWrites } from './own-writes.ts';
 import { Sessions } from './sessions.ts';
+import { Warnings } from './warnings.ts';
 
 /** The whole api: what happens to a request, in order. */
 export const createApp = (deps: Deps): Koa => {
@@ -22,6 +23,7 @@ export const createApp = (deps: Deps): Koa => {
   const sessions = new Sessions(deps);
   const allowances = new Allowances(deps.rate);
   const ownWrites = new OwnWrites(deps);
+  const warnings = new Warnings(deps.pool);
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
 
   for (const operation of operations) {
@@ -36,7 +38,7 @@ export const createApp = (deps: Deps): Koa => {
         rateLimit(allowances),
         input,
         idempotencyKey,
-        answer(deps, ownWrites, allowances),
+        answer(deps, ownWrites, allowances, warnings),
       ],
     );
   }

@@ -53,7 +53,7 @@ await runProcess({
       ...time,
     };
     const media = startMedia(deps, signal);
-    watch({ registry, readiness }, parts, transcoder, media);
+    watch({ registry, readiness, pool }, parts, transcoder, media);
     ready({ transcoder: await transcoder.describe().catch(() => null) });
     await media.done;
   },

@@ -31,7 +31,7 @@ await runProcess({
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     const { done, consumers } = startMetrics(deps, signal);
-    watchConsumers({ registry, readiness }, 'metrics consumer', () => consumers);
+    watchConsumers({ registry, readiness, pool }, 'metrics consumer', () => consumers);
     ready();
     await done;
   },

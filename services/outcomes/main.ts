@@ -27,7 +27,7 @@ await runProcess({
     const time = { clock, now: clock.now };
     const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger, ...time };
     const outcomes = startOutcomes({ ...deps, onFailure: sweepMetrics(registry, parts.pool) }, signal);
-    watchConsumers({ registry, readiness }, 'outcomes', () => outcomes.consumers);
+    watchConsumers({ registry, readiness, pool: parts.pool }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;
   },

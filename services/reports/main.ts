@@ -32,7 +32,7 @@ await runProcess({
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     readiness.add('report files', async () => blobs.ping().then(() => null));
-    watchConsumers({ registry, readiness }, 'report consumers', () => consumers);
+    watchConsumers({ registry, readiness, pool }, 'report consumers', () => consumers);
     ready();
     await done;
   },

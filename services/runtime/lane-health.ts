@@ -1,13 +1,60 @@
+import type { Pool } from 'pg';
 import { type Consumer, stoppedLanes } from './consume.ts';
 import { Gauge, type Registry } from './metrics.ts';
+import { countParked } from './parking.ts';
 import type { Readiness } from './telemetry.ts';
 
 /** What a process says about the lanes of its consumers, in /metrics and in /readyz. */
 
 export type Consumers = () => readonly Consumer[];
 
-/** @param consumers those that run now */
-export const countLanes = (registry: Registry, consumers: Consumers): void => {
+export interface HealthDeps {
+  readonly registry: Registry;
+  readonly readiness: Readiness;
+  readonly pool: Pool;
+}
+
+const minutes = (seconds: number): string => `${Math.ceil(seconds / 60)} min`;
+
+/** Told in /readyz, and no reason not to be ready: all other streams go on. */
+const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, consumers: Consumers): void => {
+  const parked = () =>
+    countParked(
+      pool,
+      consumers().map(({ group }) => group),
+    );
+  const oldest = new Gauge({
+    name: 'parked_oldest_seconds',
+    help: 'for how long the oldest parked event of a consumer group has been so; 0 when there is none',
+    labelNames: ['group'],
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'parked_streams',
+    help: 'streams that a consumer group has set aside, because an event of them cannot be applied',
+    labelNames: ['group'],
+    registers: [registry],
+    async collect() {
+      const found = await parked().catch(() => null);
+      this.reset();
+      oldest.reset();
+      for (const { group } of consumers()) {
+        this.set({ group }, found === null ? Number.NaN : (found.get(group)?.streams ?? 0));
+        oldest.set({ group }, found === null ? Number.NaN : (found.get(group)?.oldest ?? 0));
+      }
+    },
+  });
+  readiness.add(`${name}: parked`, async () => {
+    const found = [...(await parked())];
+    if (found.length === 0) return null;
+    const told = found.map(
+      ([group, { streams, oldest: age }]) => `${group} ${streams}, the oldest for ${minutes(age)}`,
+    );
+    return `streams parked: ${told.join('; ')} (npm run admin -- parked list)`;
+  });
+};
+
+const countLanes = (registry: Registry, consumers: Consumers): void => {
   new Gauge({
     name: 'consumer_lanes',
     help: 'lanes held, by consumer group and by whether they run, wait for a part, or stopped and rest',
@@ -23,14 +70,16 @@ export const countLanes = (registry: Registry, consumers: Consumers): void => {
   });
 };
 
+/** Its lanes and what they have parked, for a process that says by itself whether they run. */
+export const countConsumers = (deps: HealthDeps, name: string, consumers: Consumers): void => {
+  countLanes(deps.registry, consumers);
+  watchParked(deps, name, consumers);
+};
+
 /** @param name of the check in /readyz, which fails while a lane does not run */
-export const watchConsumers = (
-  { registry, readiness }: { readonly registry: Registry; readonly readiness: Readiness },
-  name: string,
-  consumers: Consumers,
-): void => {
-  countLanes(registry, consumers);
-  readiness.add(name, async () => {
+export const watchConsumers = (deps: HealthDeps, name: string, consumers: Consumers): void => {
+  countConsumers(deps, name, consumers);
+  deps.readiness.add(name, async () => {
     const stopped = stoppedLanes(consumers());
     if (stopped.length > 0) throw new Error(stopped.join('; '));
     return null;

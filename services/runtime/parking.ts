@@ -209,3 +209,95 @@ export const isBridged = (after: number, before: number, skipped: ReadonlySet<nu
   for (let revision = after + 1; revision < before; revision += 1) if (!skipped.has(revision)) return false;
   return true;
 };
+
+/** Consumers move a lane's row first in each transaction: while all rows of the group are held, none of them parks anything. */
+const holdGroup = async (tx: PoolClient, group: string): Promise<void> => {
+  await tx.query('select 1 from ops.consumer_positions where consumer_group = $1 order by lane for update', [group]);
+};
+
+/** The consumer tries these again in the order of revisions. Null: all that the group has parked. Answers how many. */
+export const requestRetry = async (tx: PoolClient, group: string, stream: string | null): Promise<number> => {
+  await holdGroup(tx, group);
+  const { rowCount } = await tx.query(
+    `update ops.parked_events set retry_at = now()
+     where consumer_group = $1 and ($2::text is null or stream = $2)`,
+    [group, stream],
+  );
+  return rowCount ?? 0;
+};
+
+/**
+ * Leaves out one event, the first that its stream has parked, and has those behind it tried again. Null where it is not
+ * parked, or others before it are: the order of a stream is not broken by skipping.
+ */
+export const requestSkip = async (
+  tx: PoolClient,
+  group: string,
+  eventId: string,
+): Promise<{ readonly stream: string } | null> => {
+  await holdGroup(tx, group);
+  const { rows } = await tx.query<{ stream: string }>(
+    `with gone as (
+       delete from ops.parked_events p where consumer_group = $1 and event_id = $2 and not exists (
+         select from ops.parked_events e
+         where e.consumer_group = $1 and e.stream = p.stream and e.revision < p.revision)
+       returning stream, revision, event_id, type, reason
+     )
+     insert into ops.skipped_events (consumer_group, stream, revision, event_id, type, reason)
+     select $1, stream, revision, event_id, type, reason from gone
+     on conflict (consumer_group, stream, revision) do update set skipped_at = now()
+     returning stream`,
+    [group, eventId],
+  );
+  const [skipped] = rows;
+  if (skipped === undefined) return null;
+  await requestRetry(tx, group, skipped.stream);
+  return skipped;
+};
+
+export interface ParkedStream {
+  readonly group: string;
+  readonly stream: string;
+  readonly workspaceId: string | null;
+  readonly events: number;
+  /** The first of them: the one that cannot be applied. */
+  readonly eventId: string;
+  readonly revision: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly since: Date;
+  /** Whether somebody wants to have it tried again. */
+  readonly wanted: boolean;
+}
+
+const listSql = `
+select
+  consumer_group as "group", stream, workspace_id::text as "workspaceId", events, event_id::text as "eventId",
+  revision::text, type, reason, parked_at_first as since, wanted
+from (
+  select *, count(*) over own as events, min(parked_at) over own as parked_at_first,
+    bool_or(retry_at is not null) over own as wanted, row_number() over (own order by revision) as place
+  from ops.parked_events where $1::text is null or consumer_group = $1
+  window own as (partition by consumer_group, stream)) as parked
+where place = 1
+order by parked_at_first, consumer_group, stream limit 1000`;
+
+/** Oldest first. @param group null = all */
+export const listParked = async (pool: Pool, group: string | null): Promise<readonly ParkedStream[]> => {
+  const { rows } = await pool.query(listSql, [group]);
+  return rows.map((row) => ({ ...row, events: Number(row.events) }));
+};
+
+/** Streams that these groups have parked, and for how long the oldest has been so, seconds. */
+export const countParked = async (
+  pool: Pool,
+  groups: readonly string[],
+): Promise<ReadonlyMap<string, { readonly streams: number; readonly oldest: number }>> => {
+  const { rows } = await pool.query(
+    `select consumer_group as "group", count(distinct stream)::int as streams,
+       extract(epoch from now() - min(parked_at))::float8 as oldest
+     from ops.parked_events where consumer_group = any($1::text[]) group by 1`,
+    [groups],
+  );
+  return new Map(rows.map(({ group, streams, oldest }) => [group, { streams, oldest }]));
+};

@@ -61,7 +61,7 @@ await runProcess({
     );
     readiness.add('store', async () => parts.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
-    watchConsumers({ registry, readiness }, 'dispatcher', () => [dispatcher.consumer]);
+    watchConsumers({ registry, readiness, pool }, 'dispatcher', () => [dispatcher.consumer]);
     ready();
     // What the dispatcher hands over while it ends is still sent.
     const over = new AbortController();

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { Projector } from '#projections/apply.ts';
+import { projectionOf } from '#projections/index.ts';
 import { PositionWatch } from '#projections/positions.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import { type Given, scheduledPost } from '#test/support/projecting.ts';
+import type { DecodedEvent, StoredBytes } from '#runtime/codec.ts';
+import { inTransaction } from '#runtime/consume.ts';
+import { listParked, requestRetry } from '#runtime/parking.ts';
+import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
-import { planned } from '#test/support/samples.ts';
+import { clientFields, planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** A post with three targets, one of which is published. */
@@ -116,6 +121,92 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     ]);
     assert.deepEqual([one.status, two.status].sort(), ['fulfilled', 'rejected']);
     assert.deepEqual((await compareWithReplay(world)).differences, []);
+  });
+
+  t(
+    'a poison event parks its stream, in a rebuild too, and the rebuild goes on; what was parked before is forgotten',
+    async () => {
+      const [sick, well] = [randomUUID(), randomUUID()];
+      const clientOf = (id: string, name: string): Given[] => [
+        { stream: `client-${id}`, type: 'ClientCreated', data: { ...clientFields, name } },
+        { stream: `client-${id}`, type: 'ClientUpdated', data: { name: `${name} two` } },
+        { stream: `client-${id}`, type: 'ClientUpdated', data: { name: `${name} three` } },
+      ];
+      const named = async (id: string) => {
+        const { rows } = await world.pool.query('select name, revision from read.clients where id = $1', [id]);
+        return rows[0];
+      };
+      const { codec } = world;
+      const choking: typeof codec = Object.assign(Object.create(codec), {
+        decode: async (event: StoredBytes) => {
+          if (event.stream === `client-${sick}` && event.revision === 1n) throw new TypeError('choked');
+          return codec.decode(event);
+        },
+        decodeAll: async (events: readonly StoredBytes[]) => Promise.all(events.map((event) => choking.decode(event))),
+      });
+      await world.append(clientOf(sick, 'Sick'));
+      await world.append(clientOf(well, 'Well'));
+      await until('they are shown', async () => (await named(well))?.revision === 2);
+      const { rows: live } = await world.pool.query(`select live from ops.projections where name = 'clients'`);
+      await world.pool.query(
+        `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason)
+       values ($1, 'client-x', 1, gen_random_uuid(), 'T', 1, 'of before')`,
+        [`projection-clients-v${live[0].live}`],
+      );
+      const { generation } = await rebuild({ ...world, codec: choking, name: 'clients', signal: stop.signal });
+      assert.deepEqual(await named(sick), { name: 'Sick', revision: 0 });
+      assert.deepEqual(await named(well), { name: 'Well three', revision: 2 });
+      const parked = await listParked(world.pool, null);
+      assert.deepEqual(
+        parked.map(({ group, stream, events, reason }) => ({ group, stream, events, reason })),
+        [{ group: `projection-clients-v${generation}`, stream: `client-${sick}`, events: 2, reason: 'choked' }],
+      );
+      await until('the runner follows', () =>
+        running.status().some((one) => one.name === 'clients' && one.generation === generation),
+      );
+      // Its code can read the event: asked to, it applies both.
+      await inTransaction(world.pool, async (tx) => ({
+        commit: true,
+        result: await requestRetry(tx, `projection-clients-v${generation}`, null),
+      }));
+      await until('it is applied', async () => (await listParked(world.pool, null)).length === 0);
+      assert.deepEqual(await named(sick), { name: 'Sick three', revision: 2 });
+      assert.deepEqual((await compareWithReplay(world)).differences, []);
+    },
+  );
+
+  t('a gap parks the stream alone, and is bridged once what is missing was skipped', async () => {
+    const [gappy, well] = [randomUUID(), randomUUID()];
+    const events = await history(
+      [
+        { stream: `client-${gappy}`, type: 'ClientCreated', data: clientFields },
+        { stream: `client-${gappy}`, type: 'ClientUpdated', data: { name: 'Two' } },
+        { stream: `client-${gappy}`, type: 'ClientUpdated', data: { name: 'Three' } },
+        { stream: `client-${well}`, type: 'ClientCreated', data: clientFields },
+      ],
+      { codec: world.codec, workspaceId: randomUUID() },
+    );
+    const { rows } = await world.pool.query(`select live from ops.projections where name = 'clients'`);
+    const generation = rows[0].live;
+    const projector = new Projector(projectionOf('clients'), generation);
+    const [born, lost, late, other] = events;
+    assert.ok(born !== undefined && lost !== undefined && late !== undefined && other !== undefined);
+    const apply = (list: readonly DecodedEvent[]) =>
+      inTransaction(world.pool, async (tx) => {
+        const verdict = await projector.apply(tx, list);
+        return { commit: verdict === null, result: verdict };
+      });
+    const refused = await apply([born, late, other]);
+    assert.deepEqual([refused?.action, refused?.eventId], ['park', late.id]);
+    assert.match(refused?.reason ?? '', /there is a gap/);
+    assert.equal(await apply([born, other]), null);
+    await world.pool.query(
+      `insert into ops.skipped_events (consumer_group, stream, revision, event_id, type, reason) values ($1, $2, 1, $3, $4, 'no')`,
+      [`projection-clients-v${generation}`, born.stream, lost.id, lost.type],
+    );
+    assert.equal(await apply([late]), null);
+    const shown = await world.pool.query('select name, revision from read.clients where id = $1', [gappy]);
+    assert.deepEqual(shown.rows, [{ name: 'Three', revision: 2 }]);
   });
 
   t('tables of another shape are left alone until a rebuild', async () => {

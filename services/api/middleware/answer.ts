@@ -7,6 +7,7 @@ import { ifMatch } from '../if-match.ts';
 import type { Answer, Call, Principal } from '../operation.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { operationOf, stateOf } from '../state.ts';
+import type { Warnings } from '../warnings.ts';
 import type { Allowances } from './rate-limit.ts';
 
 /** Operations without a token act for nobody: their handlers look at no principal. */
@@ -24,7 +25,7 @@ const nobody: Principal = {
 
 /** Makes the call, and its answer: envelope, ETag, consistency token. */
 export const answer =
-  (deps: Deps, ownWrites: OwnWrites, allowances: Allowances): Middleware =>
+  (deps: Deps, ownWrites: OwnWrites, allowances: Allowances, warnings: Warnings): Middleware =>
   async (ctx) => {
     const operation = operationOf(ctx);
     const { correlationId, principal: known, params, query, body, key, positions } = stateOf(ctx);
@@ -69,7 +70,8 @@ export const answer =
         ctx.type = made.raw.type;
         return;
       }
-      const meta = { correlationId };
+      const warned = operation.method === 'GET' ? await warnings.of(workspaceId, made.data) : [];
+      const meta = warned.length === 0 ? { correlationId } : { correlationId, warnings: warned };
       if ('page' in made) {
         ctx.body = JSON.stringify({ data: made.data, page: made.page, meta });
       } else {

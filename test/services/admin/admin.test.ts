@@ -14,6 +14,7 @@ import { createLogger } from '#runtime/telemetry.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
 import { readCommand } from '#services/admin/usage.ts';
+import { Warnings } from '#services/api/warnings.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start, until } from '#test/support/processes.ts';
@@ -280,6 +281,88 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     await until('the invite page forgets', async () => !(await pageShows('erasable')), 5_000);
     assert.equal((await admin(`client erase ${randomUUID()}`)).code, 1);
   });
+
+  t(
+    'parked: listed, tried again and skipped; meanwhile the answer says that it stands still, to its own workspace',
+    async () => {
+      const { secret: token = '' } = await did(`key create --mode live --workspace ${workspaceId}`);
+      const http = caller(token);
+      const { data: client } = await http.post('/clients', { name: 'Poisoned', type: 'brand' });
+      const stream = `client-${client.id}`;
+      const codec = new EventCodec(parts.dataKeys);
+      const append = async (revision: bigint, data: object, name?: string): Promise<string> => {
+        const id = randomUUID();
+        const metadata = {
+          ...{ workspaceId, partitionKey: stream, actor: { type: 'service', id: 'test' } as const },
+          ...{ $correlationId: id, $causationId: id, commandId: id, occurredAt: new Date().toISOString() },
+        };
+        const bytes = await codec.encode(stream, { type: 'ClientUpdated', data }, metadata);
+        const poison = name === undefined ? {} : { data: Buffer.from(JSON.stringify({ name: 7 })) };
+        const event = { id, type: 'ClientUpdated', ...bytes, ...poison, partitionKey: stream };
+        await parts.store.append(stream, revision, [event]);
+        return id;
+      };
+      const read = async () => (await http.get(`/clients/${client.id}`)).body as unknown as Shown;
+      interface Shown {
+        readonly data: { readonly name: string };
+        readonly meta: { readonly warnings?: readonly { readonly code: string; readonly id: string }[] };
+      }
+      assert.equal((await read()).meta.warnings, undefined);
+      const poison = await append(0n, { name: 'never' }, 'poison');
+      await append(1n, { name: 'Mended' });
+      const [row] = await until('it is parked', async () => {
+        const rows = await listed('parked list');
+        return rows[0]?.events === (2 as unknown) ? rows : null;
+      });
+      const { group = '', event } = row ?? {};
+      assert.deepEqual([row?.stream, event, row?.state], [stream, poison, 'parked']);
+      assert.match(row?.reason ?? '', /ClientUpdated/);
+      const warned = await until('the answer says so', async () => {
+        const shown = await read();
+        return shown.meta.warnings === undefined ? null : shown;
+      });
+      assert.equal(warned.data.name, 'Poisoned');
+      assert.deepEqual(
+        warned.meta.warnings?.map(({ code, id }) => ({ code, id })),
+        [{ code: 'stands_still', id: client.id }],
+      );
+      const all = (await http.get('/clients')).body as unknown as Shown;
+      assert.deepEqual(
+        all.meta.warnings?.map(({ id }) => id),
+        [client.id],
+      );
+      const strangers = new Warnings(pool);
+      assert.deepEqual(await strangers.of(randomUUID(), { id: client.id }), [], 'another workspace hears of nothing');
+      assert.equal((await strangers.of(workspaceId, { targets: [{ id: client.id }] })).length, 1);
+      const ready = await (await fetch(projections.opsUrl('/readyz'))).json();
+      const { checks } = ready as { checks: readonly { name: string; ok: boolean; detail?: string }[] };
+      const told = checks.find(({ name }) => name === 'projections: parked');
+      assert.equal(told?.ok, true);
+      assert.match(told?.detail ?? '', /projection-clients-v\d+ 1, the oldest for 1 min/);
+      const metrics = await (await fetch(projections.opsUrl('/metrics'))).text();
+      assert.match(metrics, /parked_streams\{group="projection-clients-v\d+",thread="projections"\} 1/);
+      // It still cannot be applied; whoever asks is told.
+      const still = await listed(`parked retry ${group}`);
+      assert.deepEqual(
+        still.map(({ event: first, state }) => ({ first, state })),
+        [{ first: poison, state: 'parked' }],
+      );
+      for (const [args, words] of [
+        ['parked retry nobody', /nobody has nothing parked; those that have: projection-clients/],
+        [`parked retry ${group} --stream client-x`, /nothing of client-x parked/],
+        [`parked skip ${group} ${randomUUID()}`, /not the first event/],
+        [`parked skip ${group} nonsense`, /not the first event|no id/],
+      ] as const) {
+        const { code, output } = await admin(args);
+        assert.equal(code, 2, output);
+        assert.match(output, words);
+      }
+      assert.deepEqual(await listed(`parked skip ${group} ${poison}`), []);
+      await until('it goes on', async () => ((await read()).data.name === 'Mended' ? true : null));
+      await until('nothing is said any more', async () => ((await read()).meta.warnings === undefined ? true : null));
+      assert.deepEqual(await listed('parked list'), []);
+    },
+  );
 
   t('reports: defined, changed, listed, run and removed; nothing of the twin', async () => {
     const wrong: readonly (readonly [string, number, RegExp])[] = [

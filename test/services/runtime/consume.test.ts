@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { DatabaseError } from 'pg';
+import { DatabaseError, type PoolClient } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
@@ -12,11 +12,13 @@ import {
   type Consumer,
   consume,
   Fenced,
+  inTransaction,
   NotMoved,
   stoppedLanes,
   type Verdict,
 } from '#runtime/consume.ts';
 import { watchConsumers } from '#runtime/lane-health.ts';
+import { countParked, listParked, requestRetry, requestSkip } from '#runtime/parking.ts';
 import { createRegistry, Readiness } from '#runtime/telemetry.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
@@ -678,11 +680,11 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     });
     await until('it stops', () => stoppedLanes([consumer]).length > 0);
     const [registry, readiness] = [createRegistry('test'), new Readiness()];
-    watchConsumers({ registry, readiness }, 'consumers', () => [consumer]);
+    watchConsumers({ registry, readiness, pool: world.pool }, 'consumers', () => [consumer]);
     const counted = async (): Promise<string> =>
       (await registry.metrics()).match(/^consumer_lanes.*$/gm)?.join(' ') ?? '';
     assert.match(await counted(), /state="stopped",thread="test"\} 1/);
-    const [check] = await readiness.ask();
+    const check = (await readiness.ask()).find(({ name }) => name === 'consumers');
     assert.equal(check?.ok, false);
     assert.match(check?.detail ?? '', /no key yet \(stopped; tries again in 1 s\)/);
     broken = false;
@@ -828,6 +830,82 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await now.assigned();
     await assert.rejects(old.give(list, { nextOffset: 4n }), Fenced);
     assert.deepEqual(told, ['committed 2']);
+  });
+
+  /** A group with a poisoned stream parked, over a store that has it; `cure` makes it applicable. */
+  const poisoned = async (changes: number, over: Partial<ConsumeOptions> = {}) => {
+    const list = await records(client(changes));
+    const lane = `workspace-${list[0]?.partition}`;
+    const group = `g-${randomUUID()}`;
+    const bad = new Set([idAt(list, 1)]);
+    const make = () =>
+      start({
+        group,
+        store: world.store,
+        requestLookMs: 20,
+        replay: 'never',
+        apply: choking(group, bad).apply,
+        ...over,
+      });
+    const one = make();
+    await one.assigned([lane]);
+    await one.give(list.slice(0, changes), { lane });
+    const ask = (work: (tx: PoolClient) => Promise<unknown>) =>
+      inTransaction(world.pool, async (tx) => ({ commit: true, result: await work(tx) }));
+    return { list, lane, group, one, make, ask, cure: () => bad.clear() };
+  };
+
+  t(
+    'retry: parked events are applied in the order of revisions, and the stream goes on, beside its running lane',
+    async () => {
+      const { list, lane, group, one, ask, cure } = await poisoned(250);
+      assert.equal((await parked(group)).length, 249);
+      assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? null)), 249);
+      await until('it was tried, and stays parked', async () => {
+        const [row] = await listParked(world.pool, group);
+        return row?.wanted === false;
+      });
+      assert.deepEqual(await seen(group), [0]);
+      cure();
+      await ask((tx) => requestRetry(tx, group, null));
+      // A record comes while they are applied: it is behind them, whichever is first.
+      await one.give(list.slice(250), { lane, nextOffset: 251n });
+      await until('all are applied', async () => (await parked(group)).length === 0);
+      assert.deepEqual(await seen(group), [...list.keys()]);
+      assert.deepEqual(await countParked(world.pool, [group]), new Map());
+      await one.give(await records(client(0)), { lane, nextOffset: 252n });
+      assert.deepEqual((await seen(group)).at(-1), 0);
+    },
+  );
+
+  t('retry: a former owner applies nothing, and who comes after it does all that is left', async () => {
+    const { lane, group, one, make, ask, cure } = await poisoned(3, { requestLookMs: 3_600_000 });
+    cure();
+    const now = make();
+    await now.assigned([lane]);
+    await ask((tx) => requestRetry(tx, group, null));
+    await assert.rejects(one.give(await records(client(0)), { lane, nextOffset: 9n }), Fenced);
+    assert.deepEqual(await seen(group), [0], 'nobody looked yet');
+    const heir = start({ group, store: world.store, requestLookMs: 20, replay: 'never' });
+    await heir.assigned([lane]);
+    await until('all are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 1, 2]);
+  });
+
+  t('skip: the first alone is left out for good, and only the first can be', async () => {
+    const { list, lane, group, one, ask } = await poisoned(3);
+    assert.equal(await ask((tx) => requestSkip(tx, group, idAt(list, 2))), null, 'one before it is parked');
+    assert.equal(await ask((tx) => requestSkip(tx, group, randomUUID())), null);
+    assert.deepEqual(await ask((tx) => requestSkip(tx, group, idAt(list, 1))), { stream: list[1]?.stream });
+    await until('those behind it are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 2]);
+    // The log repeats what was skipped: it stays left out.
+    const again = start({ group, apply: choking(group, new Set([idAt(list, 1)])).apply });
+    await again.assigned([lane]);
+    await again.give(list.slice(1, 2), { lane, nextOffset: 5n });
+    assert.deepEqual(await parked(group), []);
+    assert.deepEqual(await seen(group), [0, 2]);
+    await assert.rejects(one.give(list.slice(3), { lane, nextOffset: 6n }), Fenced);
   });
 
   t('out of range: what the log lost is read from the store, of this lane alone', async () => {
