@@ -60,15 +60,15 @@ export const markAndMove = async (
   pool: Pool,
   version: number,
   all: readonly Touched[],
-  { group, lane, epoch, nextOffset, position }: Move,
+  { group, lane, epoch, nextOffset, position, eventId }: Move,
 ): Promise<void> => {
   const { rows } = await pool.query<{ done: boolean }>({
     name: 'analytics-mark-move',
     text: marking(
-      'moved as materialized (select ops.consume_move($5, $6, $7::int8, $8::int8, $9::int8) as ok),',
+      'moved as materialized (select ops.consume_move($5, $6, $7::int8, $8::int8, $9::int8, $10::uuid) as ok),',
       '(select ok from moved)',
     ),
-    values: [...valuesOf(version, all), group, lane, epoch, nextOffset, position],
+    values: [...valuesOf(version, all), group, lane, epoch, nextOffset, position, eventId],
   });
   if (rows[0]?.done !== true) throw new NotMoved();
 };

@@ -34,7 +34,7 @@ export interface MintedDelivery {
 }
 
 /** Brought up whenever a function below changes: both are then made anew. */
-const version = 1;
+const version = 2;
 
 export const migrateMint = (pool: Pool): Promise<void> =>
   withMigrationLock(pool, async (tx) => {
@@ -100,14 +100,14 @@ export const migrateMint = (pool: Pool): Promise<void> =>
       end $$;
 
       create function ops.webhook_mint_and_move_${version}(
-        m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8,
+        m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8, m_event uuid,
         lease_ms float8, bodies bytea,
         m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
         m_start int4[], m_length int4[],
         d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
       ) returns setof uuid language plpgsql set enable_seqscan = off as $$
       begin
-        if not ops.consume_move(m_group, m_consumed, m_epoch, m_next, m_to) then
+        if not ops.consume_move(m_group, m_consumed, m_epoch, m_next, m_to, m_event) then
           raise exception 'the lane is not ours, or there already' using errcode = '${notMoved}';
         end if;
         return query select * from ops.webhook_mint_${version}(lease_ms, bodies, m_time, m_id, m_workspace, m_type,
@@ -162,7 +162,7 @@ const withRoom = async <T>(pool: Pool, messages: readonly Minted[], minting: () 
 };
 
 const parameters = {
-  move: ['text', 'text', 'int8', 'int8', 'int8'],
+  move: ['text', 'text', 'int8', 'int8', 'int8', 'uuid'],
   mint: [
     'float8',
     'bytea',
@@ -198,7 +198,7 @@ const insert = async (
     name: move === null ? 'webhook-mint' : 'webhook-mint-and-move',
     text: move === null ? mintText : mintAndMoveText,
     values: [
-      ...(move === null ? [] : [move.group, move.lane, move.epoch, move.nextOffset, move.position]),
+      ...(move === null ? [] : [move.group, move.lane, move.epoch, move.nextOffset, move.position, move.eventId]),
       leaseMs,
       messages.length === 1 ? messages[0]?.body : Buffer.concat(messages.map(({ body }) => body)),
       plainArray(messages.map(({ eventTime }) => eventTime)),

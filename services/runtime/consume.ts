@@ -24,6 +24,7 @@ import {
 } from './parking.ts';
 import { applied, applyInPieces, over, type PieceOutcome } from './pieces.ts';
 import { restAfter } from './rests.ts';
+import { eventAt, idsOf, migrateLastEvents, otherHistory } from './same-history.ts';
 import type { Logger } from './telemetry.ts';
 
 /**
@@ -55,6 +56,8 @@ export interface Move {
   readonly epoch: string;
   readonly nextOffset: bigint | null;
   readonly position: bigint | null;
+  /** Of the event at the position; null where the batch did not have it. */
+  readonly eventId: string | null;
 }
 
 /** SQLSTATE that a statement raises where `ops.consume_move` is false. */
@@ -172,6 +175,7 @@ export const migrate = async (pool: Pool): Promise<void> =>
           and (p.next_offset, p.position) is distinct from (m_next, m_position);
         return found;
       end $$`);
+    await migrateLastEvents(tx);
     await migrateParking(tx);
   });
 
@@ -282,6 +286,8 @@ interface LaneState<E> {
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   nextOffset: bigint | null;
   position: bigint | null;
+  /** Of the batch under way: which event is at which position. */
+  ids: ReturnType<typeof idsOf>;
   /** Ends when what is under way on the lane has ended. */
   turn: Promise<void>;
   state: LaneStatus['state'];
@@ -348,12 +354,17 @@ class Member<E extends Shaped> implements Consumer {
         `insert into ops.consumer_positions (consumer_group, lane, epoch)
          select $1, lane, 1 from unnest($2::text[]) as lane order by lane
          on conflict (consumer_group, lane) do update set epoch = consumer_positions.epoch + 1
-         returning lane, next_offset, position, epoch`,
+         returning lane, next_offset, position, epoch,
+           case when event_position = position then event_id end as event_id`,
         [this.group, lanes],
       );
       // After the epoch: the former owner parks nothing more.
       this.#noteParked(await parkedStreams(this.#options.pool, this.group));
       return result.rows;
+    });
+    const refusal = await this.#insisting(null, async () => {
+      const { store } = this.#options;
+      return store === undefined ? null : otherHistory(store, `group ${this.group}`, rows);
     });
     const kept = new Set([...lanes, ...this.#subscription.lanes()]);
     for (const [lane, { rest }] of this.#held) {
@@ -374,6 +385,7 @@ class Member<E extends Shaped> implements Consumer {
         passing: null,
         nextOffset,
         position,
+        ids: [],
         turn: before?.turn ?? Promise.resolve(),
         state: rests ? 'stopped' : 'running',
         reason: rests ? before.reason : null,
@@ -381,7 +393,16 @@ class Member<E extends Shaped> implements Consumer {
         rest: rests ? before.rest : null,
       });
     }
+    if (refusal !== null) this.#refuse(lanes, refusal);
     return rows.map(asPosition);
+  }
+
+  #refuse(lanes: readonly Lane[], reason: string): void {
+    this.#options.logger.error({ group: this.group, lanes, reason }, 'lanes stopped: the store has another history');
+    for (const lane of lanes) {
+      const held = this.#held.get(lane);
+      if (held !== undefined && !isStopped(held)) this.#stop(lane, held, reason);
+    }
   }
 
   async #batch(batch: LaneBatch): Promise<void> {
@@ -465,6 +486,7 @@ class Member<E extends Shaped> implements Consumer {
   ): Promise<void> {
     if (isStopped(held) || !(await this.#prepared(lane, held))) return;
     const { replay, relaxed } = this.#options;
+    held.ids = idsOf(all);
     const wanted = all.filter((one) => this.#wants(one, all));
     const records = replay === 'never' ? onward(wanted, held.position) : wanted;
     if (all.length > 0 && wanted.length === 0 && relaxed !== true) {
@@ -748,7 +770,8 @@ class Member<E extends Shaped> implements Consumer {
     position: bigint | null,
   ): Promise<boolean> {
     try {
-      const done = await atOnce(events, { group: this.group, lane, epoch: held.epoch, nextOffset, position });
+      const eventId = eventAt(held.ids, position);
+      const done = await atOnce(events, { group: this.group, lane, epoch: held.epoch, nextOffset, position, eventId });
       if (done === null) return false;
       if (done === 'nothing') {
         this.#passOver(lane, held, nextOffset, position);
@@ -782,8 +805,8 @@ class Member<E extends Shaped> implements Consumer {
   ): Promise<boolean> {
     const { rows } = await tx.query<{ moved: boolean }>({
       name: 'consume-move',
-      text: 'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8) as moved',
-      values: [this.group, lane, held.epoch, nextOffset, position],
+      text: 'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8, $6::uuid) as moved',
+      values: [this.group, lane, held.epoch, nextOffset, position, eventAt(held.ids, position)],
     });
     if (rows[0]?.moved === true) return true;
     await this.#requireOwn(tx, lane, held);
@@ -795,6 +818,8 @@ class Member<E extends Shaped> implements Consumer {
     const { log, topics, logger } = this.#options;
     const held = this.#held.get(lane);
     if (held === undefined) throw new Fenced(this.group, lane);
+    // It takes nothing until its rest is over; then it is asked for anew.
+    if (isStopped(held)) return { lane, nextOffset: first, position: held.position };
     logger.warn({ group: this.group, lane, from, first }, 'the log lost what this lane reads next: reading the store');
     const head = await this.#insisting(held, () => store.head());
     let after = from.position;

@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 
 /**
@@ -56,4 +57,71 @@ export const requireSameHistory = async (
   else if (found === 'nothing') there = 'no event of the store begins there';
   else if (found?.position === position) there = `the store has event ${found.id} there`;
   throw new EventStoreError('invalid_position', `${who} has read to ${kept}, and ${there}. ${restored}.`);
+};
+
+/** Of a batch's records, all that is kept until the next: positions and ids. */
+export const idsOf = (records: readonly { readonly position: bigint; readonly id: string }[]): readonly LastEvent[] =>
+  records.map(({ position, id }) => ({ position, eventId: id }));
+
+export const eventAt = (ids: readonly LastEvent[], position: bigint | null): string | null =>
+  ids.findLast((one) => one.position === position)?.eventId ?? null;
+
+/**
+ * The event beside a consumer's position. The function with five parameters stays for processes of the release that kept
+ * none: where one of those moved the position, `event_position` lies behind it, and the event there is not known. The
+ * column is looked for first: `alter table` would wait for all who write, and hold up those behind it.
+ */
+export const migrateLastEvents = async (tx: PoolClient): Promise<void> => {
+  await tx.query(`
+    do $$ begin
+      if not exists (select from pg_attribute
+        where attrelid = 'ops.consumer_positions'::regclass and attname = 'event_id') then
+        alter table ops.consumer_positions add column event_id uuid, add column event_position int8;
+      end if;
+    end $$;
+    create or replace function ops.consume_move(m_group text, m_lane text, m_epoch int8, m_next int8, m_position int8,
+      m_event uuid) returns bool language plpgsql as $$
+    declare
+      is_known bool := m_event is not null;
+    begin
+      update ops.consumer_positions p
+      set next_offset = m_next, position = greatest(p.position, m_position), updated_at = now(),
+        event_id = case when is_known and (p.position is null or m_position >= p.position)
+          then m_event else p.event_id end,
+        event_position = case when is_known and (p.position is null or m_position >= p.position)
+          then m_position else p.event_position end
+      where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
+        and (p.next_offset, p.position) is distinct from (m_next, m_position);
+      return found;
+    end $$`);
+};
+
+/** A row of positions as Postgres gives it; the event only where it is the one at the position. */
+interface PositionRow {
+  readonly position: string | null;
+  readonly event_id: string | null;
+}
+
+/**
+ * Why the store's history is not the one that was read to these positions; null where it is. One history has all that lies
+ * below an event of its own, so the newest position is asked for, and the newest that has its event.
+ */
+export const otherHistory = async (
+  store: Pick<EventStore, 'readAll' | 'head'>,
+  who: string,
+  rows: readonly PositionRow[],
+): Promise<string | null> => {
+  const read = rows
+    .flatMap(({ position, event_id }) => (position === null ? [] : [{ position: BigInt(position), eventId: event_id }]))
+    .sort((a, b) => (a.position > b.position ? -1 : 1));
+  const [newest] = read;
+  const known = read.find(({ eventId }) => eventId !== null);
+  try {
+    if (newest !== undefined) await requireSameHistory(store, who, newest);
+    if (known !== undefined && known !== newest) await requireSameHistory(store, who, known);
+    return null;
+  } catch (error) {
+    if (error instanceof EventStoreError && error.code === 'invalid_position') return error.message;
+    throw error;
+  }
 };

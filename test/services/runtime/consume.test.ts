@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError, type PoolClient } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import {
   type ConsumeOptions,
@@ -122,6 +122,71 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     return rows;
   };
   const seen = async (group: string) => (await effects(world.pool, group)).map((one) => one.revision);
+
+  /** The store of the world after a day was lost: it has other events where ours were, or ends before them. */
+  const otherStore = (change: { ids?: boolean; head?: bigint }): EventStore => {
+    const { store } = world;
+    return {
+      append: store.append.bind(store),
+      read: store.read.bind(store),
+      subscribe: store.subscribe.bind(store),
+      ping: store.ping.bind(store),
+      close: async () => undefined,
+      head: async () => change.head ?? (await store.head()),
+      readAll: async (options) => {
+        if (change.head !== undefined) return [];
+        const page = await store.readAll(options);
+        return change.ids === true ? page.map((one) => ({ ...one, id: randomUUID() })) : page;
+      },
+    };
+  };
+
+  t('keeps the last event beside the position, and lanes of another history stop and name both', async () => {
+    const list = await records(client(4));
+    const one = start({ store: world.store });
+    await one.assigned(['w-0', 'w-1']);
+    await one.give(list.slice(0, 2));
+    const kept = async () => {
+      const { rows } = await world.pool.query(
+        `select event_id, event_position = position as known from ops.consumer_positions
+         where consumer_group = $1 and lane = 'w-0'`,
+        [one.group],
+      );
+      return rows[0];
+    };
+    assert.deepEqual(await kept(), { event_id: list[1]?.id, known: true });
+    one.stop.abort();
+    for (const { store, says } of [
+      { store: otherStore({ ids: true }), says: /has event [0-9a-f-]{36} there/ },
+      { store: otherStore({ head: 0n }), says: /the store ends at position 0/ },
+    ]) {
+      const other = start({ group: one.group, store, restsMs: [600_000] });
+      await other.assigned(['w-0', 'w-1']);
+      await other.give(list.slice(2));
+      assert.equal((await stored(one.group))?.position, String(list[1]?.position));
+      const [lane, empty] = [...other.consumer.status().values()];
+      assert.deepEqual([lane?.state, empty?.state], ['stopped', 'stopped']);
+      assert.match(lane?.reason ?? '', says);
+      for (const told of [String(list[1]?.position), list[1]?.id ?? '', one.group])
+        assert.ok(lane?.reason?.includes(told));
+      other.stop.abort();
+    }
+    // The right store again: it goes on. A process of the former release moves the position alone: nothing to compare.
+    await world.pool.query(
+      `select ops.consume_move($1, 'w-0', (select epoch from ops.consumer_positions where consumer_group = $1 and lane = 'w-0'),
+         3, $2::int8)`,
+      [one.group, list[2]?.position],
+    );
+    assert.deepEqual(await kept(), { event_id: list[1]?.id, known: false });
+    const last = start({ group: one.group, store: world.store });
+    await last.assigned(['w-0', 'w-1']);
+    await last.give(list.slice(3), { nextOffset: BigInt(list.length) });
+    assert.deepEqual(await kept(), { event_id: list.at(-1)?.id, known: true });
+    assert.deepEqual(
+      await seen(one.group),
+      list.map((_, revision) => revision).filter((revision) => revision !== 2),
+    );
+  });
 
   t('position and effect move together, and a restart reads on from there', async () => {
     const list = await records(client(4));
