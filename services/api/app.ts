@@ -47,7 +47,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(correlation(deps));
   app.use(showAllowance(allowances));
   app.use(problems(deps));
-  app.use(blobs(deps));
+  app.use(blobs(deps, allowances));
   app.use(router.routes());
   app.use(invitePages(deps, allowances));
   app.use(unmatched);

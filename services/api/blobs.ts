@@ -8,9 +8,14 @@ import {
 } from '#contracts/ports/blob-store.ts';
 import type { Deps } from './deps.ts';
 import type { ErrorCode } from './errors.ts';
+import type { Allowance, Allowances } from './middleware/rate-limit.ts';
 import { Refusal } from './refusal.ts';
+import { stateOf } from './state.ts';
 
-/** Presigned URLs of a blob store that has no HTTP of its own. The signature is all the permission there is: no token. */
+/**
+ * Presigned URLs of a blob store that has no HTTP of its own. The signature is all the permission there is: no token, so
+ * each request counts against the address it comes from.
+ */
 
 const codes: Readonly<Record<ServedRefusalCode, ErrorCode>> = {
   url_invalid: 'upload_url_invalid',
@@ -34,18 +39,19 @@ const preflight = {
   'Access-Control-Max-Age': '86400',
 };
 
-export const blobs = ({ blobs: { served } }: Deps): Middleware =>
-  served === null ? (_ctx, next) => next() : (ctx, next) => (isOf(served, ctx) ? answer(served, ctx) : next());
+export const blobs = ({ blobs: { served } }: Deps, { files }: Allowances): Middleware =>
+  served === null ? (_ctx, next) => next() : (ctx, next) => (isOf(served, ctx) ? answer(served, files, ctx) : next());
 
 const isOf = ({ prefix }: ServedBlobs, ctx: Context): boolean => ctx.path.startsWith(prefix);
 
-const answer = async (served: ServedBlobs, ctx: Context): Promise<void> => {
+const answer = async (served: ServedBlobs, files: Allowance, ctx: Context): Promise<void> => {
   ctx.set(crossOrigin);
   if (ctx.method === 'OPTIONS') {
     ctx.set(preflight);
     ctx.status = 204;
     return;
   }
+  await files.spend(ctx, stateOf(ctx).address, 1);
   const { status, headers, body } = await handled(served, ctx);
   // NOTE: Koa makes a body of null a 204, and the other bodies' headers its own: what is said of the answer comes after it.
   ctx.body = body ?? '';

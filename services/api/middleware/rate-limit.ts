@@ -72,7 +72,7 @@ export class Allowance {
 }
 
 /**
- * Three allowances of the same size, kept apart: a stranger who guesses tokens, or asks for pages, spends nothing of
+ * Four allowances of the same size, kept apart: a stranger who guesses tokens, or asks for pages, spends nothing of
  * what a credential has, and guessing locks nobody out of a page at the same address.
  */
 export class Allowances {
@@ -82,11 +82,14 @@ export class Allowances {
   readonly guesses: Allowance;
   /** Of addresses, for what needs no token: the invite page, the contract, the catalogue. */
   readonly pages: Allowance;
+  /** Of addresses, for presigned URLs of files: a page that shows many leaves its address the other allowances. */
+  readonly files: Allowance;
 
   constructor(rate: Deps['rate']) {
     this.credentials = new Allowance(rate);
     this.guesses = new Allowance(rate);
     this.pages = new Allowance(rate);
+    this.files = new Allowance(rate);
   }
 
   /** The one a request counts against, once it is known who asks, and its owner there. */
