@@ -25,6 +25,8 @@ export interface PartsOptions {
     readonly clickhouseUrl: string | null;
     readonly kafkaBrokers: readonly string[];
     readonly kafkaPrefix: string;
+    readonly kafkaReplicationFactor: number | null;
+    readonly kafkaMinInSyncReplicas: number | null;
     readonly partitions: number;
     readonly poolSize: number;
     readonly baseUrl: string | null;
@@ -90,7 +92,12 @@ export const openParts = async ({
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
     const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
     closers.push(postgres?.release ?? (() => store.close()));
-    const kafka = { brokers: kafkaBrokers, prefix: config.kafkaPrefix, partitions, clientId: name };
+    const { kafkaReplicationFactor: factor, kafkaMinInSyncReplicas: minInSync } = config;
+    const kafka = {
+      ...{ brokers: kafkaBrokers, prefix: config.kafkaPrefix, partitions, clientId: name },
+      ...(factor === null ? {} : { replicationFactor: factor }),
+      ...(minInSync === null ? {} : { minInSyncReplicas: minInSync }),
+    };
     const log = hasKafka
       ? await openKafka(kafka)
       : await openPostgresLog({ url, partitions, ...(postgres === null ? {} : { store: postgres.store }) });

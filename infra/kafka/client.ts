@@ -2,6 +2,7 @@
 import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
 import { type Lane, LogError } from '#contracts/ports/log.ts';
 import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
+import { type ReplicationOptions, replicationOf } from './replication.ts';
 
 /** The part of a pino logger that is used. */
 export interface KafkaLogger {
@@ -11,7 +12,8 @@ export interface KafkaLogger {
   debug(fields: object, message: string): void;
 }
 
-export interface KafkaOptions {
+/** Of replication: for topics that are made here; those that are there stay as they are. */
+export interface KafkaOptions extends ReplicationOptions {
   readonly brokers: readonly string[];
   /** Default: every topic of the schemas. */
   readonly topics?: readonly string[];
@@ -100,21 +102,21 @@ const logTo =
 
 const ensureTopics = async (connection: Connection): Promise<void> => {
   const names = connection.topics.map(connection.topicName);
-  await connection.admin(async (admin) => {
-    const existing = new Set(await admin.listTopics());
-    const missing = names.filter((name) => !existing.has(name));
-    if (missing.length > 0) {
-      // False when another process was first; the check below holds for both.
-      await admin.createTopics({
-        waitForLeaders: true,
-        topics: missing.map((topic) => ({
-          topic,
-          numPartitions: connection.partitions,
-          configEntries: [{ name: 'cleanup.policy', value: 'delete' }],
-        })),
-      });
-    }
-  });
+  const existing = new Set(await connection.admin((admin) => admin.listTopics()));
+  const missing = names.filter((name) => !existing.has(name));
+  if (missing.length > 0) {
+    const { brokers } = await connection.admin((admin) => admin.describeCluster());
+    const { factor, minInSync } = replicationOf(brokers.length, connection.options);
+    const configEntries = [
+      { name: 'cleanup.policy', value: 'delete' },
+      { name: 'min.insync.replicas', value: String(minInSync) },
+    ];
+    const wanted = { numPartitions: connection.partitions, replicationFactor: factor, configEntries };
+    // False when another process was first; the check below holds for both.
+    await connection.admin((admin) =>
+      admin.createTopics({ waitForLeaders: true, topics: missing.map((topic) => ({ topic, ...wanted })) }),
+    );
+  }
   const { topics } = await connection.admin((admin) => admin.fetchTopicMetadata({ topics: names }));
   for (const { name, partitions } of topics) {
     if (partitions.length !== connection.partitions) {
@@ -126,7 +128,8 @@ const ensureTopics = async (connection: Connection): Promise<void> => {
 
 /**
  * Connects and creates missing topics.
- * @throws LogError `partition_mismatch` where a topic exists with another count, `unavailable` when no broker answers.
+ * @throws LogError `partition_mismatch` where a topic exists with another count, `fatal` for a replication that the
+ *   cluster cannot give, `unavailable` when no broker answers.
  */
 export const connect = async (options: KafkaOptions): Promise<Connection> => {
   silenceNegativeTimeouts();

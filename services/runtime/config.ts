@@ -118,6 +118,18 @@ const variables = {
     'host:port list; none = the embedded log over the Postgres event table',
   ),
   kafkaPrefix: variable('KAFKA_TOPIC_PREFIX', topicPrefix, '', 'put before every topic name'),
+  kafkaReplicationFactor: variable(
+    'KAFKA_REPLICATION_FACTOR',
+    optional(integer(1, 10)),
+    null as number | null,
+    'brokers that hold each record of a topic made here; none = what the cluster has, up to 3',
+  ),
+  kafkaMinInSyncReplicas: variable(
+    'KAFKA_MIN_INSYNC_REPLICAS',
+    optional(integer(1, 10)),
+    null as number | null,
+    'brokers that must have a record before it counts as written; none = one less than hold it, 2 of 3',
+  ),
   partitions: variable(
     'LOG_PARTITIONS',
     integer(1, 1024),

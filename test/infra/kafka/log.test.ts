@@ -4,6 +4,7 @@ import { logSuite } from '#contracts/ports/log.suite.ts';
 import { type LanePosition, LogError, type LogRecord } from '#contracts/ports/log.ts';
 import { connect } from '#infra/kafka/client.ts';
 import { openKafkaLog } from '#infra/kafka/log.ts';
+import { replicationOf } from '#infra/kafka/replication.ts';
 import { KafkaSubscription } from '#infra/kafka/subscription.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { kafkaMissing } from '#test/support/kafka.ts';
@@ -76,6 +77,42 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     await writer.send(Array.from({ length: 8 }, (_, i) => record({ revision: BigInt(i), value })));
     assert.equal((await log.ends(['posts'])).find(({ lane }) => lane === 'posts-5')?.nextOffset, 8n);
     await Promise.all([log.close(), writer.close()]);
+  });
+
+  t('makes topics with what the cluster has, up to three and two, or as configured', async () => {
+    for (const [count, options, factor, minInSync] of [
+      [1, {}, 1, 1],
+      [2, {}, 2, 1],
+      [3, {}, 3, 2],
+      [9, {}, 3, 2],
+      [9, { replicationFactor: 5 }, 5, 4],
+      [3, { replicationFactor: 2, minInSyncReplicas: 2 }, 2, 2],
+      [3, { minInSyncReplicas: 3 }, 3, 3],
+    ] as const) {
+      assert.deepEqual(replicationOf(count, options), { factor, minInSync });
+    }
+    assert.throws(() => replicationOf(2, { minInSyncReplicas: 3 }), /KAFKA_MIN_INSYNC_REPLICAS is 3, 2 brokers/);
+    const options = own();
+    await assert.rejects(
+      openKafkaLog({ ...options, replicationFactor: 2 }),
+      /KAFKA_REPLICATION_FACTOR is 2.* 1 brokers/,
+    );
+    const connection = await connect(options);
+    try {
+      // Kafka's numbers, which kafkajs exports as a type alone.
+      const topicKind = 2;
+      const ofTopic = 1;
+      const { resources } = await connection.admin((admin) =>
+        admin.describeConfigs({
+          includeSynonyms: false,
+          resources: [{ type: topicKind, name: connection.topicName('posts') }],
+        }),
+      );
+      const entry = resources[0]?.configEntries.find(({ configName }) => configName === 'min.insync.replicas');
+      assert.deepEqual([entry?.configValue, entry?.configSource], ['1', ofTopic], 'said for the topic itself');
+    } finally {
+      await connection.close();
+    }
   });
 
   t('applies nothing after a jump while the broker does not say what it has', async () => {

@@ -1,0 +1,32 @@
+import { LogError } from '#contracts/ports/log.ts';
+
+/** How many brokers hold each record, and how many must have it before it is acknowledged. */
+export interface Replication {
+  readonly factor: number;
+  readonly minInSync: number;
+}
+
+export interface ReplicationOptions {
+  /** Default: what the cluster has, up to 3. */
+  readonly replicationFactor?: number;
+  /** Default: one less than hold it, so that one broker may be away; 2 of 3. */
+  readonly minInSyncReplicas?: number;
+}
+
+const mostByDefault = 3;
+
+/** @throws LogError `fatal` for what the cluster cannot do: topics made so would refuse every write */
+export const replicationOf = (brokers: number, options: ReplicationOptions): Replication => {
+  const factor = options.replicationFactor ?? Math.min(mostByDefault, Math.max(1, brokers));
+  const minInSync = options.minInSyncReplicas ?? Math.max(1, factor - 1);
+  if (factor > brokers) {
+    throw new LogError('fatal', `KAFKA_REPLICATION_FACTOR is ${factor}, the cluster has ${brokers} brokers: set fewer`);
+  }
+  if (minInSync > factor) {
+    throw new LogError(
+      'fatal',
+      `KAFKA_MIN_INSYNC_REPLICAS is ${minInSync}, ${factor} brokers hold a record: set fewer`,
+    );
+  }
+  return { factor, minInSync };
+};
