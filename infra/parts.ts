@@ -11,6 +11,7 @@ import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
+import type { EventTail } from './postgres/event-tail.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { openPool } from './postgres/pool.ts';
@@ -52,6 +53,8 @@ export interface Parts {
   readonly pool: pg.Pool;
   readonly store: EventStore;
   readonly log: Log;
+  /** Tells when events are appended, by whomever; null where the event store does not. */
+  readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
   readonly dataKeys: PostgresDataKeys;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
@@ -112,7 +115,8 @@ export const openParts = async ({
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
     const silent: Parts['silent'] = (ask = { analytics: true }) =>
       silentParts(config, blobs, ask.analytics ? analytics : null);
-    return { databaseUrl: url, pool, store, log, dataKeys, blobs, analytics, openLogWriter, silent, close };
+    const changes = postgres?.store.tail ?? null;
+    return { databaseUrl: url, pool, store, log, changes, dataKeys, blobs, analytics, openLogWriter, silent, close };
   } catch (error) {
     await close();
     throw error;

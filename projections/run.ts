@@ -36,27 +36,67 @@ export interface RunningProjections {
 const announceMs = 1_000;
 /** An announcement that is not renewed for so long is a dead process's. Seconds. */
 export const announcementSeconds = 15;
+/** An announcement that says the same is written anew after this, milliseconds: each is a write that waits for the disk. */
+export const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
-export const liveGeneration = async (
-  pool: Pool,
-  name: string,
-): Promise<{ readonly live: number; readonly shape: number }> => {
+interface Generation {
+  readonly live: number;
+  readonly shape: number;
+}
+
+export const liveGeneration = async (pool: Pool, name: string): Promise<Generation> => {
   const { rows } = await pool.query('select live, shape from ops.projections where name = $1', [name]);
-  const [row] = rows;
-  if (row === undefined) throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
-  return row;
+  return rows[0] ?? noTables(name);
 };
+
+const noTables = (name: string): never => {
+  throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
+};
+
+/** One look at all generations serves every runner of a process that asks within this, milliseconds. */
+const sharedLookMs = 500;
+
+class Generations {
+  readonly #pool: Pool;
+  #look: { readonly at: number; readonly rows: Promise<ReadonlyMap<string, Generation>> } | null = null;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async of(name: string): Promise<Generation> {
+    const now = performance.now();
+    if (this.#look === null || now >= this.#look.at + sharedLookMs) this.#look = { at: now, rows: this.#read() };
+    const { rows } = this.#look;
+    try {
+      return (await rows).get(name) ?? noTables(name);
+    } catch (error) {
+      if (this.#look?.rows === rows) this.#look = null;
+      throw error;
+    }
+  }
+
+  async #read(): Promise<ReadonlyMap<string, Generation>> {
+    const { rows } = await this.#pool.query<Generation & { readonly name: string }>(
+      'select name, live, shape from ops.projections',
+    );
+    return new Map(rows.map((row) => [row.name, row]));
+  }
+}
 
 class Runner {
   readonly #options: RunOptions;
+  readonly #generations: Generations;
   readonly #projection: Projection;
   readonly #instance = randomUUID();
   #generation: number | null = null;
+  #announced: { readonly generation: number | null; readonly at: number } = { generation: null, at: 0 };
   #consumer: Consumer | null = null;
   #waits: string | null = 'starting';
 
-  constructor(options: RunOptions, projection: Projection) {
+  constructor(options: RunOptions, projection: Projection, generations: Generations) {
     this.#options = options;
+    this.#generations = generations;
     this.#projection = projection;
   }
 
@@ -111,22 +151,17 @@ class Runner {
 
   /** The live generation, announced as read by us; null while there is none that this code can write. */
   async #live(): Promise<number | null> {
-    const { pool, signal, logger } = this.#options;
+    const { signal, logger } = this.#options;
     const { name, shape } = this.#projection;
     try {
-      const found = await liveGeneration(pool, name);
+      const found = await this.#generations.of(name);
       if (found.shape !== shape) {
         this.#waits = `tables of shape ${found.shape} are live, this code writes shape ${shape}: rebuild ${name}`;
         logger.warn({ projection: name }, this.#waits);
         await pause(announceMs, signal);
         return null;
       }
-      await pool.query(
-        `insert into ops.projection_readers (instance, name, generation, until)
-         values ($1, $2, $3, now() + make_interval(secs => $4))
-         on conflict (instance, name) do update set generation = excluded.generation, until = excluded.until`,
-        [this.#instance, name, found.live, announcementSeconds],
-      );
+      await this.#announce(found.live);
       this.#waits = null;
       return found.live;
     } catch (error) {
@@ -136,6 +171,18 @@ class Runner {
       return this.#generation;
     }
   }
+
+  async #announce(generation: number): Promise<void> {
+    const now = performance.now();
+    if (this.#announced.generation === generation && now < this.#announced.at + renewAnnouncementMs) return;
+    await this.#options.pool.query(
+      `insert into ops.projection_readers (instance, name, generation, until)
+       values ($1, $2, $3, now() + make_interval(secs => $4))
+       on conflict (instance, name) do update set generation = excluded.generation, until = excluded.until`,
+      [this.#instance, this.#projection.name, generation, announcementSeconds],
+    );
+    this.#announced = { generation, at: now };
+  }
 }
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
@@ -143,7 +190,8 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
 
 export const runProjections = (options: RunOptions): RunningProjections => {
   const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);
-  const runners = wanted.map((projection) => new Runner(options, projection));
+  const generations = new Generations(options.pool);
+  const runners = wanted.map((projection) => new Runner(options, projection, generations));
   const done = Promise.all(runners.map((runner) => runner.run())).then(() => undefined);
   done.catch(() => undefined);
   const status = (): readonly ProjectionStatus[] => runners.map((runner) => runner.status());

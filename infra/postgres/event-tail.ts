@@ -162,6 +162,7 @@ export class EventTail {
       const window = this.#window;
       if (window === undefined) return;
       const page = await readTail(this.#pool, this.#schema, { after: window.end, limit: 500 });
+      if (page.length > 0) this.#signal.noticed();
       for (const event of page) {
         window.events.push(event);
         window.bytes += sizeOf(event);

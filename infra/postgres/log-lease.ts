@@ -16,7 +16,7 @@ export interface Lease {
 /** The wait for the lock ends and begins anew, so that a server which went silent is noticed. Milliseconds. */
 const waitMs = 10_000;
 const answerMs = 5000;
-const beatMs = 5000;
+const beatMs = 15_000;
 
 /** A holder's machine that vanished without a word frees its lock within 5 + 3 × 2 seconds. */
 const settings = `

@@ -12,6 +12,9 @@ const defaultBeatMs = 10_000;
  * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is away.
  * Take `version` before reading; `changed(version)` then misses nothing that was committed after the read.
  */
+/** How many poll intervals a reader waits for a notification once none has come for long. */
+const mostPolls = 5;
+
 export class TailSignal {
   readonly #url: string;
   readonly #channel: string;
@@ -22,6 +25,7 @@ export class TailSignal {
   #listening: Promise<void> | undefined;
   #connected = false;
   #version = 0;
+  #noticedAt = performance.now();
 
   constructor(options: {
     readonly url: string;
@@ -50,10 +54,22 @@ export class TailSignal {
         this.#waiting.delete(done);
         resolve();
       };
-      const timer = setTimeout(done, this.#connected ? this.#pollMs : Math.min(100, this.#pollMs));
+      const timer = setTimeout(done, this.#waitMs());
       signal.addEventListener('abort', done);
       this.#waiting.add(done);
     });
+  }
+
+  /** There was something new, announced or not: readers that wait for more look at the poll interval again. */
+  noticed(): void {
+    this.#noticedAt = performance.now();
+  }
+
+  /** Where nothing comes, a lost notification is rare too: the longer it is quiet, the less often one looks for it. */
+  #waitMs(): number {
+    if (!this.#connected) return Math.min(100, this.#pollMs);
+    const quietMs = performance.now() - this.#noticedAt;
+    return Math.min(Math.max(quietMs / 4, this.#pollMs), mostPolls * this.#pollMs);
   }
 
   async close(): Promise<void> {
@@ -63,6 +79,7 @@ export class TailSignal {
   }
 
   #wake(): void {
+    this.noticed();
     this.#version++;
     for (const done of [...this.#waiting]) done();
   }

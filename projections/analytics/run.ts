@@ -22,6 +22,8 @@ export interface RunningAnalytics {
 const announceMs = 1_000;
 /** An announcement that is not renewed for so long is a dead process's. Seconds. */
 export const announcementSeconds = 15;
+/** An announcement that says the same is written anew after this, milliseconds. */
+const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 /** Of recounts: others' marks are looked for this often, and a round rests as long as it took. Milliseconds. */
 const lookMs = 1_000;
@@ -122,12 +124,17 @@ export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
   const instance = randomUUID();
   let running: ReturnType<typeof runVersion> | null = null;
   let waits: string | null = 'starting';
+  let announced: { readonly version: number | null; readonly at: number } = { version: null, at: 0 };
 
   /** The version that is live, announced as read by us; null while the database does not tell. */
   const live = async (): Promise<number | null> => {
     try {
       const version = await liveVersion(pool);
-      await announce(pool, instance, version);
+      const now = performance.now();
+      if (announced.version !== version || now >= announced.at + renewAnnouncementMs) {
+        await announce(pool, instance, version);
+        announced = { version, at: now };
+      }
       waits = null;
       return version;
     } catch (error) {

@@ -1,5 +1,5 @@
 import { media } from '#domain/media.ts';
-import type { Bell } from '#runtime/bell.ts';
+import { type Bell, Rest } from '#runtime/bell.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
@@ -84,11 +84,13 @@ export class Worker {
     const parts = { cores: this.#cores, videos: this.#videos, jobs: this.#jobs, progress };
     const tools: Tools = { transcoder, fetchFile, folder, metrics, logger, ...parts };
     const isOver = (): boolean => this.#signal.aborted;
+    const rest = new Rest(pollMs);
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     try {
       while (!isOver()) {
         const more = await this.#look(tools, config.mediaConcurrency - this.#running);
-        if (!more) await this.#bell.wait(pollMs, isOver);
+        const waitMs = rest.after(more || this.#running > 0);
+        if (!more) await this.#bell.wait(waitMs, isOver);
       }
       while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((works) => [...works]));
     } finally {

@@ -20,6 +20,12 @@ export type PublisherConfig = Pick<
   | 'publishConcurrency'
 >;
 
+export interface Changes {
+  readonly version: number;
+  /** Resolves when something was appended since `seen`, or after a while. */
+  changed(seen: number, signal: AbortSignal): Promise<void>;
+}
+
 export interface PublisherDeps {
   readonly store: DomainStore;
   /** Leases and the search for due work; at least 2 connections, best its own pool. */
@@ -38,6 +44,8 @@ export interface PublisherDeps {
   readonly clock: Clock;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
+  /** Tells when events are appended: until then, and with nothing at hand, it looks less often. Default: it does not know. */
+  readonly changes?: Changes;
   /** Milliseconds between two looks for due work. Default 100. */
   readonly pollMs?: number;
   /** How far ahead of its time a target is leased and read, milliseconds. Default 3,000. */
@@ -48,7 +56,7 @@ export interface PublisherDeps {
   readonly mediaLimitMs?: number;
 }
 
-export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool'>> {
+export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes'>> {
   readonly now: () => number;
   /** This publisher's start, milliseconds since the epoch. */
   readonly startedAt: number;

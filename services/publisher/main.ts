@@ -37,6 +37,7 @@ await runProcess({
     ready();
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
     const { pool, blobs } = parts;
-    await runPublisher({ store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness }, signal);
+    const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness };
+    await runPublisher(parts.changes === null ? given : { ...given, changes: parts.changes }, signal);
   },
 });

@@ -6,7 +6,7 @@ import { Unavailable } from '#runtime/domain-store.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import { Histogram } from '#runtime/metrics.ts';
 import { Claim, ClaimLost } from './claim.ts';
-import type { PublisherDeps, Tools } from './deps.ts';
+import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import { type DueRow, findDue } from './due.ts';
 import { FairQueue } from './fair-queue.ts';
 import { Files } from './files.ts';
@@ -31,6 +31,10 @@ const checkAheadMs = 500;
 const errorRestMs = 30_000;
 /** How long it is remembered at which revision a target was left, milliseconds: the read model is there by then. */
 const rememberMs = 30_000;
+/** Between two looks of one that has nothing at hand, milliseconds: far less than it looks ahead. */
+const restingMs = 1_000;
+/** After an event, or work of its own, milliseconds: by then the read model shows what follows from it. */
+const awakeMs = 5_000;
 /** A loop that has not looked for work for this long is not well, milliseconds. */
 const staleAfterMs = 10_000;
 
@@ -52,11 +56,17 @@ class Publisher {
   /** Targets leased at once: those under way, and a supply that is read ahead of its time. */
   readonly #capacity: number;
   #lookedAt = performance.now();
+  #awakeUntil = performance.now() + awakeMs;
+  /** Version of the events at the last look. */
+  #seen: number;
+  readonly #changes: Changes | undefined;
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
     const { pool, registry, readiness, config, logger, clock } = deps;
     this.#pool = pool;
     this.#signal = signal;
+    this.#changes = deps.changes;
+    this.#seen = deps.changes?.version ?? 0;
     this.#tools = {
       random: Math.random,
       pollMs: 100,
@@ -100,7 +110,7 @@ class Publisher {
           failures += 1;
           wait = Math.min(1_000, pollMs * 2 ** Math.min(failures, 6));
         }
-        await pause(wait, this.#signal);
+        await this.#rest(wait);
       }
       // Calls that were made are waited for, so that their outcome is known; everything else stops at the signal.
       while (this.#underWay.size > 0) await Promise.all(this.#underWay);
@@ -108,6 +118,21 @@ class Publisher {
       await this.#leases.close();
       await this.#tools.files.close();
     }
+  }
+
+  async #rest(ms: number): Promise<void> {
+    const changes = this.#changes;
+    if (changes === undefined || this.#underWay.size > 0) this.#awakeUntil = performance.now() + awakeMs;
+    if (changes === undefined || performance.now() < this.#awakeUntil) await pause(ms, this.#signal);
+    else {
+      const woken = new AbortController();
+      const stop = AbortSignal.any([this.#signal, woken.signal]);
+      await Promise.race([pause(restingMs, stop), changes.changed(this.#seen, stop)]);
+      woken.abort();
+    }
+    if (changes === undefined || changes.version === this.#seen) return;
+    this.#seen = changes.version;
+    this.#awakeUntil = performance.now() + awakeMs;
   }
 
   async #look(): Promise<void> {

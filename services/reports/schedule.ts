@@ -2,7 +2,7 @@ import { uuidv5 } from '#domain/ids.ts';
 import { report } from '#domain/report.ts';
 import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
-import type { Bell } from '#runtime/bell.ts';
+import { type Bell, Rest } from '#runtime/bell.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
@@ -105,12 +105,14 @@ const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<strin
 export const runSchedules = async (deps: ReportDeps, bell: Bell, signal: AbortSignal): Promise<void> => {
   const { logger, pollMs = 1_000 } = deps;
   const isOver = (): boolean => signal.aborted;
+  const rest = new Rest(pollMs);
   signal.addEventListener('abort', () => bell.ring(), { once: true });
   while (!isOver()) {
     const more = await schedule(deps, signal).catch((error: unknown) => {
       logger.warn({ err: error }, 'looking for reports that are due failed');
       return false;
     });
-    if (!more) await bell.wait(pollMs, isOver);
+    const waitMs = rest.after(more);
+    if (!more) await bell.wait(waitMs, isOver);
   }
 };

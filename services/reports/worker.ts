@@ -1,6 +1,6 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
-import type { Bell } from '#runtime/bell.ts';
+import { type Bell, Rest } from '#runtime/bell.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import type { ReportDeps } from './deps.ts';
@@ -51,11 +51,13 @@ export class Worker {
   async run(): Promise<void> {
     const { pollMs = 1_000 } = this.#deps;
     const isOver = (): boolean => this.#signal.aborted;
+    const rest = new Rest(pollMs);
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     try {
       while (!isOver()) {
         const more = await this.#look();
-        if (!more) await this.#bell.wait(pollMs, isOver);
+        const waitMs = rest.after(more);
+        if (!more) await this.#bell.wait(waitMs, isOver);
       }
     } finally {
       await this.#leases.close();

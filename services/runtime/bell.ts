@@ -23,3 +23,22 @@ export class Bell {
     this.#wake = () => undefined;
   }
 }
+
+/** Poll intervals that one waits at most between two looks that find nothing. */
+const mostPolls = 4;
+
+/** How long a loop waits that is woken by a bell: longer with each look that found nothing, for a lost ring is all it waits for. */
+export class Rest {
+  readonly #pollMs: number;
+  #ms = 0;
+
+  constructor(pollMs: number) {
+    this.#pollMs = pollMs;
+  }
+
+  /** Milliseconds until the next look. */
+  after(busy: boolean): number {
+    this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), mostPolls * this.#pollMs);
+    return this.#ms;
+  }
+}

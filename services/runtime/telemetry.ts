@@ -89,7 +89,7 @@ export const createRegistry = (thread: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ thread });
   // Includes nodejs_eventloop_lag_*: leases and heartbeats must not share a thread with work over 50 ms.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 10 });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 40 });
   return registry;
 };
 

@@ -27,6 +27,8 @@ import { type Answer, attemptOf, judge } from './verdict.ts';
 const staleAfterMs = 10_000;
 /** A look that takes longer than this is followed by a rest of nine times as long: looks are a tenth of the time. */
 const cheapLookMs = 5;
+/** Poll intervals between two looks of one that nothing comes to. A retry is late by at most that. */
+const mostPolls = 4;
 /** Longest such rest: a look that waited for a busy database says nothing of how long looks take. */
 const mostRestMs = 4_000;
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
@@ -56,6 +58,8 @@ export class Sender implements Handover {
   #ringing = false;
   #lookedAt = performance.now();
   #restUntil = 0;
+  /** Until the next look where nothing wakes it: doubled with each that found nothing. */
+  #waitMs = 0;
 
   constructor(deps: SenderDeps) {
     const { config, pool, secrets, logger } = deps;
@@ -68,6 +72,7 @@ export class Sender implements Handover {
     this.#now = deps.now ?? Date.now;
     this.#random = deps.random ?? Math.random;
     this.#pollMs = deps.pollMs ?? 500;
+    this.#waitMs = this.#pollMs;
     this.#endpoints = new Endpoints(pool, secrets, config.webhookBreakerFailures);
     this.#places = new Places({
       endpoint: config.webhookPerEndpoint,
@@ -109,6 +114,7 @@ export class Sender implements Handover {
   }
 
   wake(): void {
+    this.#waitMs = this.#pollMs;
     this.#woken = true;
     this.#bell.ring();
   }
@@ -154,7 +160,7 @@ export class Sender implements Handover {
   }
 
   #lookAt(): number {
-    return Math.max(this.#woken ? 0 : this.#lookedAt + this.#pollMs, this.#restUntil);
+    return Math.max(this.#woken ? 0 : this.#lookedAt + this.#waitMs, this.#restUntil);
   }
 
   #isWorkDue(): boolean {
@@ -168,6 +174,8 @@ export class Sender implements Handover {
     await this.#endpoints.refresh();
     const found = await findDue(this.#pool);
     this.#backlog.found(found);
+    const quiet = found.length === 0 && this.#places.underWay === 0;
+    this.#waitMs = quiet ? Math.min(2 * this.#waitMs, mostPolls * this.#pollMs) : this.#pollMs;
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
     // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
     this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));

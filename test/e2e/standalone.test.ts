@@ -17,7 +17,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import { livePostmaster } from '#infra/postgres/embedded.ts';
+import { joinEmbedded } from '#infra/postgres/join.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
 import { locate } from '#infra/postgres/server-files.ts';
 import { callerOf } from '#test/support/http.ts';
@@ -62,6 +64,9 @@ const ready = async (one: Process) => {
   const answer = await fetch(opsUrl(one, '/readyz'));
   return { status: answer.status, body: (await answer.json()) as { checks: { name: string; ok: boolean }[] } };
 };
+
+/** A second, of all processes together: looks that a notification makes needless are few. */
+const restingStatements = 18;
 
 suite('standalone', { timeoutMs: 300_000 }, (t) => {
   let first: Process;
@@ -315,6 +320,28 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(status, 200, JSON.stringify(body));
     assert.ok(body.checks.some(({ name, ok }) => name === 'analytics' && ok));
     assert.equal(enginePid(), undefined, 'an idle one needs no engine, and its memory');
+    const joined = await joinEmbedded(dataDir);
+    const pool = new pg.Pool({ connectionString: joined.url, max: 1 });
+    // One transaction each, ours too. They are counted as they are flushed, so over some seconds.
+    const counted = async (): Promise<number> => {
+      const { rows } = await pool.query(
+        'select xact_commit::int as n from pg_stat_database where datname = current_database()',
+      );
+      return rows[0].n;
+    };
+    let perSecond = Number.NaN;
+    await until(
+      'it asks Postgres little while nothing comes',
+      async () => {
+        const [from, begun] = [await counted(), performance.now()];
+        await new Promise((resolve) => setTimeout(resolve, 5_000));
+        perSecond = ((await counted()) - from) / ((performance.now() - begun) / 1_000);
+        return perSecond <= restingStatements;
+      },
+      40_000,
+    ).finally(() => process.stdout.write(`  ${perSecond.toFixed(1)} statements a second at rest\n`));
+    await pool.end();
+    await joined.stop();
     assert.equal((await second.stop()).code, 0);
   });
 
