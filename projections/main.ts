@@ -5,6 +5,7 @@ import { countConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { migrateAnalytics } from './analytics/live.ts';
+import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './run.ts';
 import { migrate as migrateReadModels } from './tables.ts';
@@ -31,7 +32,8 @@ await runProcess({
     const deps = { log, store, pool, codec, signal, logger };
     const { models, counts } = chosen(config.projections);
     const running = models === null ? null : runProjections({ ...deps, names: models });
-    const analytics = counts && client !== null ? runAnalytics({ ...deps, client }) : null;
+    const mend = config.analyticsLost === 'rebuild' ? { mend: mendLost } : {};
+    const analytics = counts && client !== null ? runAnalytics({ ...deps, client, ...mend }) : null;
     countConsumers({ registry, readiness, pool }, 'projections', () => [
       ...(running?.consumers() ?? []),
       ...(analytics?.consumers() ?? []),

@@ -57,6 +57,12 @@ export const liveVersion = async (pool: Pool): Promise<number> => {
   return row.live;
 };
 
+/** Whether a rebuild was begun and none of it went live: it died, or still runs. */
+export const isRebuildOpen = async (pool: Pool): Promise<boolean> => {
+  const { rows } = await pool.query<{ open: boolean }>('select newest > live as open from ops.analytics_versions');
+  return rows[0]?.open === true;
+};
+
 /** Of one statement that makes or drops a table: a ClickHouse that hangs must not hold who asks. */
 const statementMs = 10_000;
 
@@ -70,7 +76,7 @@ const made = new WeakMap<ClickHouseClient, Map<number, Promise<void>>>();
  * Whether observations of days that are kept were read into this version, and none is there: it is another ClickHouse than
  * before, or its disk was lost.
  */
-const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
+export const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
   const { rows } = await pool.query<{ had: boolean }>(
     `select exists (select 1 from ops.analytics_days where version = $1 and day > current_date - make_interval(months => $2)) as had`,
     [version, retentionMonths],

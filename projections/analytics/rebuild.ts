@@ -27,7 +27,12 @@ export interface RebuiltAnalytics extends Comparison {
   readonly dropped: boolean;
 }
 
-export const rebuildAnalytics = (options: IngestOptions): Promise<RebuiltAnalytics> =>
+export interface RebuildOptions extends IngestOptions {
+  /** Told after each page of the store. @param share of the store that is read, 0 to 1 */
+  readonly onProgress?: (share: number) => void;
+}
+
+export const rebuildAnalytics = (options: RebuildOptions): Promise<RebuiltAnalytics> =>
   alone(options.pool, 'analytics', options.signal, (signal) => rebuildAlone({ ...options, signal }));
 
 /** Events of one page of the store. */
@@ -37,7 +42,7 @@ const nearMs = 500;
 const forgetMs = 600_000;
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 
-const rebuildAlone = async (options: IngestOptions): Promise<RebuiltAnalytics> => {
+const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> => {
   const { client, pool, store, log, logger, signal } = options;
   const old = await liveVersion(pool);
   await ensureTables(client, old);
@@ -113,7 +118,7 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
 };
 
 /** All observations of the store up to a position, and the marks of their days. */
-const replay = async (options: IngestOptions, version: number, upTo: bigint | null): Promise<number> => {
+const replay = async (options: RebuildOptions, version: number, upTo: bigint | null): Promise<number> => {
   const { client, pool, store, codec, signal } = options;
   const ingester = new Ingester(client, pool, version);
   let applied = 0;
@@ -123,6 +128,7 @@ const replay = async (options: IngestOptions, version: number, upTo: bigint | nu
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.position;
+    options.onProgress?.(Math.min(1, Number(after) / Math.max(1, Number(upTo))));
     const wanted = page.filter((one) => one.position <= upTo && kinds.includes(kindOf(one.stream)));
     if (wanted.length === 0) continue;
     const events = await codec.decodeAll(wanted);

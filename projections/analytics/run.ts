@@ -37,6 +37,9 @@ const behindMs = 20_000;
 /** After this long without a batch the log's end was reached. Milliseconds. */
 const quietMs = 500;
 
+/** After a failure to make anew what was lost. Milliseconds. */
+const mendRestMs = 5_000;
+
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => undefined);
 
@@ -119,7 +122,12 @@ const runVersion = (
   return { consumer, recounts, done };
 };
 
-export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
+export interface RunOptions extends IngestOptions {
+  /** Done before anything is ingested, again until it succeeds. @param tell what is to be said meanwhile */
+  readonly mend?: (options: IngestOptions, tell: (words: string) => void) => Promise<void>;
+}
+
+export const runAnalytics = (options: RunOptions): RunningAnalytics => {
   const { pool, signal, logger } = options;
   const instance = randomUUID();
   let running: ReturnType<typeof runVersion> | null = null;
@@ -162,8 +170,25 @@ export const runAnalytics = (options: IngestOptions): RunningAnalytics => {
     running = null;
   };
 
+  const mended = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await options.mend?.(options, (words) => {
+          waits = words;
+        });
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn({ err: error }, 'analytics: what was lost is not made anew yet');
+        waits = error instanceof Error ? error.message : String(error);
+        await pause(mendRestMs, signal);
+      }
+    }
+  };
+
   const done = (async () => {
     try {
+      await mended();
       while (!signal.aborted) {
         const version = await live();
         if (version !== null) await follow(version);

@@ -142,6 +142,12 @@ const variables = {
     null as string | null,
     'ClickHouse over HTTP for analytics, http://user:password@host:8123/database; the database is there already. None = no analytics; standalone: an embedded engine under the data folder',
   ),
+  analyticsLost: variable(
+    'ANALYTICS_LOST',
+    oneOf('wait', 'rebuild'),
+    'wait' as 'wait' | 'rebuild',
+    'when ClickHouse is found to have lost its observations at the start: wait for rebuild analytics, or rebuild. Standalone rebuilds what its embedded engine lost',
+  ),
   secretKey: variable(
     'SECRET_KEY',
     optional(secretKeys),

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
@@ -5,6 +6,7 @@ import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
+import { isRebuildOpen, migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { type Config, processEnv } from '#runtime/config.ts';
@@ -93,6 +95,7 @@ const run: (
   });
   onClose(async () => void ops.server.close());
   const databaseUrl = config.databaseUrl ?? (await embedded(screen, config, dataDir, onClose));
+  const isNewEngine = !existsSync(path.join(dataDir, 'analytics', 'data'));
   const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
   const secrets = new Secrets(
     config.secretKey ?? '',
@@ -115,9 +118,15 @@ const run: (
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
   await migrateProgress(parts.pool);
+  await migrateAnalytics(parts.pool);
+  // Not at every start: to ask the engine is to start it.
+  const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(parts.pool)));
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads(
-    { ...own, DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl, PORT: String(door.port) },
+    {
+      ...{ ...own, DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl, PORT: String(door.port) },
+      ...(mayBeLost ? { ANALYTICS_LOST: 'rebuild' } : {}),
+    },
     report,
   );
   onClose(threads.stop);

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
+import { mendLost } from '#projections/analytics/mend.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
 import { type RunningAnalytics, runAnalytics } from '#projections/analytics/run.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
@@ -228,5 +229,36 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     stop.abort();
     await running.done;
     await client.close();
+  });
+
+  t('an engine that lost what it held is filled again by itself, told meanwhile, and no other is touched', async () => {
+    const { rows } = await world.pool.query('select live from ops.analytics_versions');
+    const live: number = rows[0].live;
+    const { client } = await testClickHouse();
+    const stop = new AbortController();
+    afterFile(() => stop.abort());
+    const told: string[] = [];
+    const mend: typeof mendLost = (options, tell) =>
+      mendLost(options, (words) => {
+        told.push(words);
+        tell(words);
+      });
+    const running = runAnalytics({ ...world, client, signal: stop.signal, mend });
+    await settled(`analytics-v${live + 1}`);
+    await equal(client, live + 1, 'made anew by itself');
+    assert.match(told.at(-1) ?? '', /made anew: 100 % of the store read/);
+    await until('it says nothing more', () => running.reason() === null);
+    stop.abort();
+    await running.done;
+
+    const again = new AbortController();
+    afterFile(() => again.abort());
+    const second = runAnalytics({ ...world, client, signal: again.signal, mend });
+    const before = told.length;
+    await until('it runs', () => second.reason() === null);
+    assert.equal(told.length, before, 'what is there is not made anew');
+    assert.equal((await world.pool.query('select live from ops.analytics_versions')).rows[0].live, live + 1);
+    again.abort();
+    await second.done;
   });
 });

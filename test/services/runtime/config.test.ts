@@ -25,6 +25,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   DATA_DIR: { right: '/tmp/data', wrong: [] },
   LOG_FILE: { right: '/tmp/log', wrong: [] },
   LOG_FILE_BYTES: { right: '65536', wrong: ['65535', '1MB'] },
+  ANALYTICS_LOST: { right: 'rebuild', wrong: ['maybe'] },
   LOG_FILES: { right: '1', wrong: ['0', '1001'] },
   LOG_LEVEL: { right: 'debug', wrong: ['verbose', 'INFO', ''] },
   DATABASE_POOL: { right: '2', wrong: ['1', '201', ''] },

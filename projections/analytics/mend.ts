@@ -1,0 +1,20 @@
+import type { IngestOptions } from './ingest.ts';
+import { isLost, liveVersion } from './live.ts';
+import { rebuildAnalytics } from './rebuild.ts';
+
+/**
+ * Makes the analytics anew where ClickHouse lost the observations it held. Without an operator's word only where the engine
+ * is our own: another server that is empty may be the wrong one. If we die half-way the next start begins anew.
+ * @param tell what is to be said of it meanwhile
+ */
+export const mendLost = async (options: IngestOptions, tell: (words: string) => void): Promise<void> => {
+  const { client, pool, logger } = options;
+  if (!(await isLost(client, await liveVersion(pool), pool))) return;
+  const words = 'the figures were lost and are being made anew';
+  logger.warn(words);
+  tell(words);
+  await rebuildAnalytics({
+    ...options,
+    onProgress: (share) => tell(`${words}: ${Math.floor(share * 100)} % of the store read`),
+  });
+};
