@@ -17,6 +17,12 @@ export interface ReadPoolOptions {
   readonly silenceMs?: number;
 }
 
+/**
+ * A read takes one core, and the rows of its own tenant: Postgres would else read the whole table of a large tenant's
+ * neighbours with three processes. Statements, not parameters of the connection: a pooler in between may refuse those.
+ */
+export const readSettings = `set statement_timeout = ${readMs}; set max_parallel_workers_per_gather = 0; set enable_seqscan = off`;
+
 interface Connection {
   readonly connection: { readonly stream: Socket };
   query(text: string, done: (error: unknown) => void): void;
@@ -34,8 +40,7 @@ export const openReadPool = (options: ReadPoolOptions): Knex => {
       afterCreate: (client: Connection, done: (...told: unknown[]) => void) => {
         const { stream } = client.connection;
         stream.setTimeout(options.silenceMs ?? silenceMs, () => stream.destroy());
-        // A statement, not a parameter of the connection: a pooler in between may refuse those.
-        client.query(`set statement_timeout = ${readMs}`, (error) => done(error, client));
+        client.query(readSettings, (error) => done(error, client));
       },
     },
     log: { warn: say, error: say, debug: say, deprecate: say },

@@ -10,6 +10,7 @@ import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
 import { EventCodec } from '#runtime/codec.ts';
+import { readSettings } from '#services/api/read-pool.ts';
 import { beforeAll, behindSql } from '#services/outcomes/sweeper.ts';
 import { watched } from '#test/support/pool.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -17,13 +18,14 @@ import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '
 import { clientFields, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
-const many = 60_000;
+const many = 100_000;
 
 suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   let pool: Pool;
   let knex: Knex;
   const statements: { sql: string; bindings: readonly unknown[] }[] = [];
   const big = randomUUID();
+  const small = randomUUID();
   const bigClient = randomUUID();
   const bigAccount = randomUUID();
 
@@ -70,6 +72,18 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
        from generate_series(1, ${many}) n`,
       [big, bigClient],
     );
+    // A tenant with few rows among theirs.
+    for (const [table, columns] of [
+      ['posts', 'client_id, status, body, counts'],
+      ['clients', 'name'],
+      ['media', 'name, registered_at'],
+    ]) {
+      await pool.query(
+        `insert into read.${table}_v1 (id, workspace_id, revision, created_at, updated_at, ${columns})
+         select gen_random_uuid(), $2, 0, created_at, now(), ${columns} from read.${table} where workspace_id = $1 limit 20`,
+        [big, small],
+      );
+    }
     await pool.query('analyze');
   });
   t.after(async () => {
@@ -78,12 +92,16 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   });
 
   /** The plan of the first statement that `run` sends, its rows executed. */
-  const planOf = async (run: () => Promise<unknown>) => {
+  const planOf = async (run: () => Promise<unknown>, settings = '') => {
     statements.length = 0;
     await run();
     const [first] = statements;
     assert.ok(first !== undefined);
-    const found = await pool.query(`explain (analyze, buffers, format json) ${first.sql}`, [...first.bindings]);
+    const client = await pool.connect();
+    const found = await client
+      .query(settings)
+      .then(() => client.query(`explain (analyze, buffers, format json) ${first.sql}`, [...first.bindings]))
+      .finally(() => client.release(true));
     const [{ Plan: plan }] = found.rows[0]['QUERY PLAN'];
     return { text: JSON.stringify(plan), buffers: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
   };
@@ -118,6 +136,28 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         listTargets(knex, big, { from: '2026-02-01T05:00:00.000Z', to: '2026-02-01T06:00:00.000Z' }, page),
       );
     }
+  });
+
+  t('a search walks the rows of its own tenant by index, and no others', async () => {
+    const page = { after: null, limit: 25 };
+    const searches = (workspaceId: string, search: string) => [
+      () => listPosts(knex, workspaceId, { search }, page),
+      () => listPosts(knex, workspaceId, { search, platforms: ['x'] }, page),
+      () => listClients(knex, workspaceId, { search }, page),
+      () => listMedia(knex, workspaceId, { search }, page),
+    ];
+    for (const run of searches(small, 'nowhere')) {
+      const { text, buffers } = await planOf(run, readSettings);
+      assert.match(text, /Index Cond[^}]*workspace_id/);
+      assert.doesNotMatch(text, /Seq Scan/);
+      // Whatever the others have: 20 rows, and the way to them.
+      assert.ok(buffers < 60, `${buffers} blocks`);
+    }
+    for (const run of searches(big, 'nowhere')) {
+      assert.doesNotMatch((await planOf(run, readSettings)).text, /Seq Scan|Gather/);
+    }
+    // What is found soon costs no more than its page, in however many rows.
+    await indexed('posts found at once', () => listPosts(knex, big, { search: 'TEXT' }, page));
   });
 
   t('a range of time, one target, one post read no more than their rows', async () => {
