@@ -22,6 +22,7 @@ const names = [
   'publisher',
   'memory',
   'webhooks',
+  'neighbour',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

@@ -28,7 +28,8 @@ import { sharedServer } from '#test/support/postgres.ts';
 import { environment, familyOf, parentOf } from './environment.ts';
 
 const main = fileURLToPath(new URL('../../services/standalone/main.ts', import.meta.url));
-const keyCount = 2_000;
+const defaultKeys = 2_000;
+const neighbourKeys = 16;
 
 export interface Standalone {
   /** Of the api. */
@@ -41,6 +42,8 @@ export interface Standalone {
   /** Test keys of one workspace. */
   readonly keys: readonly string[];
   readonly clientId: string;
+  /** A second tenant, where one was asked for. */
+  readonly neighbour: { readonly keys: readonly string[]; readonly clientId: string };
   readonly environment: readonly string[];
   /** The next of the keys, round and round. */
   nextKey(): string;
@@ -53,6 +56,10 @@ export interface Setup {
   readonly eventsBefore?: number;
   /** Without keys, client and accounts: what an idle installation is. */
   readonly bare?: boolean;
+  /** Keys of the workspace; default 2,000. */
+  readonly keys?: number;
+  /** A second workspace, with a client of its own. */
+  readonly neighbour?: boolean;
   /** Besides the production defaults. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -90,8 +97,8 @@ const inParallel = async (count: number, width: number, work: () => Promise<void
 const provision = async (
   databaseUrl: string,
   secretKey: string,
-  { eventsBefore = 0, bare = false }: Setup,
-): Promise<readonly string[]> => {
+  { eventsBefore = 0, bare = false, keys = defaultKeys, neighbour = false }: Setup,
+): Promise<{ readonly own: readonly string[]; readonly neighbours: readonly string[] }> => {
   const config = readConfig({ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey });
   const parts = await openParts({ name: 'bench', config, secrets: new Secrets(secretKey) });
   try {
@@ -100,14 +107,18 @@ const provision = async (
     const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);
     const actor = { type: 'admin', id: 'bench' } as const;
     const operator: Operator = { store, actor, clock: Date.now, positions: new Map() };
-    const owner = await createWorkspace(operator, { name: 'Bench', timezone: 'Europe/Berlin', ownerName: 'Owner' });
-    const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
-    const keys: string[] = [];
-    await inParallel(bare ? 1 : keyCount, 32, async () => {
-      const key = { ...owner, name: 'bench', mode: 'test', scopes: [...scopes], expiresAt } as const;
-      keys.push((await createApiKey(operator, key)).secret);
-    });
-    return keys;
+    const keysOf = async (name: string, count: number): Promise<readonly string[]> => {
+      const owner = await createWorkspace(operator, { name, timezone: 'Europe/Berlin', ownerName: 'Owner' });
+      const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+      const made: string[] = [];
+      await inParallel(count, 32, async () => {
+        const key = { ...owner, name: 'bench', mode: 'test', scopes: [...scopes], expiresAt } as const;
+        made.push((await createApiKey(operator, key)).secret);
+      });
+      return made;
+    };
+    const own = await keysOf('Bench', bare ? 1 : keys);
+    return { own, neighbours: neighbour ? await keysOf('Neighbour', neighbourKeys) : [] };
   } finally {
     await parts.close();
   }
@@ -161,7 +172,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
     url.pathname = `/${name}`;
     const databaseUrl = url.href;
     const secretKey = `v1:${randomBytes(32).toString('base64')}`;
-    const keys = await provision(databaseUrl, secretKey, setup);
+    const { own: keys, neighbours } = await provision(databaseUrl, secretKey, setup);
     const dataDir = mkdtempSync(join(tmpdir(), 'bench-standalone-'));
     closers.push(async () => rmSync(dataDir, { recursive: true, force: true }));
     const profile = process.env.BENCH_PROFILE;
@@ -182,6 +193,8 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
     pool.on('error', () => undefined);
     closers.push(() => pool.end());
     const clientId = setup.bare === true ? '' : await connectAccounts(port, keys[0] ?? '');
+    const [first] = neighbours;
+    const neighbourClient = first === undefined ? '' : await connectAccounts(port, first);
     let at = 0;
     return {
       port,
@@ -192,6 +205,7 @@ export const startStandalone = async (setup: Setup = {}): Promise<Standalone> =>
       pool,
       keys,
       clientId,
+      neighbour: { keys: neighbours, clientId: neighbourClient },
       environment: await environment(databaseUrl),
       nextKey: () => keys[at++ % keys.length] ?? '',
       postgresPids: async () => {
