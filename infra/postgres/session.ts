@@ -3,6 +3,7 @@
  * `query_timeout` answers the caller and leaves the connection as it is, in the middle of the statement: whoever rolls
  * back over it waits for the same silent server.
  */
+import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { QueryTimeout } from '#contracts/ports/database.ts';
@@ -27,8 +28,10 @@ export const sessionSettings = `
   do $$ begin perform set_config('client_connection_check_interval', '5000', false);
     exception when others then null; end $$`;
 
-const socketOf = (client: pg.ClientBase): Socket =>
-  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
+const connectionOf = (client: pg.ClientBase): EventEmitter & { readonly stream: Socket } =>
+  (client as unknown as { readonly connection: EventEmitter & { readonly stream: Socket } }).connection;
+
+const socketOf = (client: pg.ClientBase): Socket => connectionOf(client).stream;
 
 /** Member of a query that may take another time than its pool's. pg's types know it of a connection only. */
 export const within = (milliseconds: number): object => ({ query_timeout: milliseconds });
@@ -46,18 +49,30 @@ const timeOf = (asked: unknown[], otherwise: number): number => {
 
 /** From now on a statement of this client that is not answered in time destroys the connection and fails with QueryTimeout. */
 export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
+  /** Of the statements asked and not answered, in order. Time runs for the first, the one the server works on. */
+  const times: number[] = [];
   let timer: NodeJS.Timeout | undefined;
-  const rest = (): void => {
+  const watch = (): void => {
     clearTimeout(timer);
-    timer = undefined;
+    const [ms] = times;
+    timer = ms === undefined ? undefined : setTimeout(() => socketOf(client).destroy(new QueryTimeout(ms)), ms);
+  };
+  const rest = (): void => {
+    times.length = 0;
+    watch();
   };
   // Destroyed between two statements, it is found out by the next one; without a listener it would end the process.
   client.on('error', rest).on('drain', rest).on('end', rest);
+  // A pool that others wait for hands a connection on within the answer, and then it never drains: without a time of its
+  // own the statement of one caller would be cut off for the time that those before it took.
+  connectionOf(client).on('readyForQuery', () => {
+    times.shift();
+    watch();
+  });
   const query = client.query.bind(client) as Ask;
   client.query = ((...asked: unknown[]) => {
-    const ms = timeOf(asked, answerMs);
-    // What is asked while another statement is out does not give that one more time.
-    timer ??= setTimeout(() => socketOf(client).destroy(new QueryTimeout(ms)), ms);
+    times.push(timeOf(asked, answerMs));
+    if (times.length === 1) watch();
     return query(...asked);
   }) as typeof client.query;
   limitGoodbye(client);

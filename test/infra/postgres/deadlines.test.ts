@@ -252,6 +252,26 @@ suite('deadlines on Postgres', (t) => {
     await until('its socket is closed', () => closed);
   });
 
+  t('a connection that is handed on without a pause gives each statement its own time', async () => {
+    const pool = openPool({ url: database.direct, max: 1, answerMs: 600 });
+    // Each is answered in time; those that wait are asked within the answer to the one before.
+    const crowd = await Promise.all(Array.from({ length: 12 }, () => outcomeOf(pool.query('select pg_sleep(0.1)'))));
+    assert.deepEqual([...new Set(crowd.map(({ told }) => told))], ['ok']);
+    // A short time is of the statement that named it, and a long one does not shield the next.
+    const brief = (text: string, ms: number) => outcomeOf(pool.query({ text, query_timeout: ms } as pg.QueryConfig));
+    const mixed = await Promise.all([
+      brief('select pg_sleep(0.2)', 400),
+      brief('select pg_sleep(0.5)', 5_000),
+      brief('select pg_sleep(60)', 300),
+    ]);
+    assert.deepEqual(
+      mixed.map(({ told }) => told),
+      ['ok', 'ok', 'query_timeout'],
+    );
+    assert.ok((mixed[2]?.ms ?? 0) < 2_500, `${mixed[2]?.ms} ms`);
+    await pool.end();
+  });
+
   t('a rebuild ends when the session of its lock falls silent, and another one is let in', async () => {
     const { url, proxy } = await database.way();
     const pool = openPool({ url, max: 2 });
