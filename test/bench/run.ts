@@ -21,6 +21,7 @@ const names = [
   'lists',
   'publisher',
   'memory',
+  'idle',
   'webhooks',
   'neighbour',
 ] as const;
