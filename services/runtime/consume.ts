@@ -279,7 +279,7 @@ const requestLookMs = 1_000;
 const retriedAtOnce = 100;
 
 interface LaneState<E> {
-  readonly epoch: string;
+  epoch: string;
   /** Events of the next batch that are decoded already, by id. */
   ahead: Map<string, E>;
   /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
@@ -577,15 +577,39 @@ class Member<E extends Shaped> implements Consumer {
           this.#stoppedBy(lane, held, error);
         } else {
           // A time-out says something of the events only where the database answers others.
-          if (isTimeout(error) && (await this.#answers())) timeouts += 1;
-          if (stopsLane(error) || timeouts >= maxTimeouts) return { kind: 'failed', error };
-          // It was blamed for being slow, and now something else is: it may have been the database.
-          for (const [id, { doubtful }] of left) if (doubtful === true) left.delete(id);
+          const slow = isTimeout(error) && (await this.#answers());
+          if (slow) timeouts += 1;
+          if (stopsLane(error)) return { kind: 'failed', error };
+          if (timeouts >= maxTimeouts && (await this.#isUndone(lane, held, reached))) return { kind: 'failed', error };
+          // What was blamed for being slow is innocent where the database fails in other ways, too.
+          if (!slow) for (const [id, { doubtful }] of left) if (doubtful === true) left.delete(id);
           await this.#waitFor(held, error, tries);
         }
       }
     }
     return over;
+  }
+
+  /**
+   * Whether the tries whose answers did not come have left nothing. They are fenced first: one that is still under way on
+   * the server would do again what the pieces do, and move the position past theirs. False also where nobody says: the
+   * same is tried again, and the position tells.
+   */
+  async #isUndone(lane: Lane, held: LaneState<E>, { nextOffset, position }: Reached): Promise<boolean> {
+    const asked = await inTransaction(this.#options.pool, async (tx) => ({
+      commit: true,
+      result: await tx.query<{ epoch: string; undone: boolean }>(
+        `update ops.consumer_positions set epoch = epoch + 1
+         where consumer_group = $1 and lane = $2 and epoch = $3::int8
+         returning epoch::text, (next_offset, position) is distinct from ($4::int8, $5::int8) as undone`,
+        [this.group, lane, held.epoch, nextOffset, position],
+      ),
+    })).catch(() => null);
+    if (asked === null) return false;
+    const [row] = asked.rows;
+    if (row === undefined) throw new Fenced(this.group, lane);
+    held.epoch = row.epoch;
+    return row.undone;
   }
 
   async #answers(): Promise<boolean> {
@@ -736,7 +760,11 @@ class Member<E extends Shaped> implements Consumer {
       const verdict = await inTransaction(
         this.#options.pool,
         async (tx) => {
-          if (!(await this.#move(tx, lane, held, nextOffset, position))) return { commit: false, result: null };
+          if (!(await this.#move(tx, lane, held, nextOffset, position))) {
+            // A try before it was carried out and its answer lost: what that one parked is parked.
+            aside = new Set(await parkedStreams(tx, this.group));
+            return { commit: false, result: null };
+          }
           const { ids, streams } = parks ? await setAside(tx, this.group, records, judged) : nothingAside;
           // Before the commit: after it nothing of such a stream may take the short way.
           this.#noteParked([...streams]);

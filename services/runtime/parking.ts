@@ -128,7 +128,7 @@ export const setAside = async (
   return { ids, streams: new Set(firsts.keys()) };
 };
 
-export const parkedStreams = async (pool: Pool, group: string): Promise<readonly string[]> => {
+export const parkedStreams = async (pool: Pick<Pool, 'query'>, group: string): Promise<readonly string[]> => {
   const { rows } = await pool.query('select distinct stream from ops.parked_events where consumer_group = $1', [group]);
   return rows.map(({ stream }) => stream);
 };

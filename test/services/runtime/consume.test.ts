@@ -7,6 +7,7 @@ import { DatabaseError, type PoolClient } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
+import { openPool } from '#infra/postgres/pool.ts';
 import {
   type ConsumeOptions,
   type Consumer,
@@ -122,6 +123,18 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     return rows;
   };
   const seen = async (group: string) => (await effects(world.pool, group)).map((one) => one.revision);
+
+  /** Throws, without saying which, when one of these is among the events. */
+  const choking = (group: string, bad: ReadonlySet<string>, error: () => Error = () => new TypeError('choked')) => {
+    const sizes: number[] = [];
+    const apply: ConsumeOptions['apply'] = async (tx, events) => {
+      sizes.push(events.length);
+      if (events.some(({ id }) => bad.has(id))) throw error();
+      return effectsOf(group)(tx, events);
+    };
+    return { apply, sizes };
+  };
+  const idAt = (list: readonly LogRecord[], at: number): string => list[at]?.id ?? '';
 
   /** The store of the world after a day was lost: it has other events where ours were, or ends before them. */
   const otherStore = (change: { ids?: boolean; head?: bigint }): EventStore => {
@@ -244,6 +257,81 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.give(list);
     await one.give(list, { nextOffset: 3n });
     assert.deepEqual(await seen(one.group), [0, 1, 2]);
+  });
+
+  /** Commits of this group take so long where a row says so, and a statement may wait for its answer this long at most. */
+  const slowCommits = async (group: string, table: string, column: string, seconds: number) => {
+    const name = `slow_${randomUUID().replaceAll('-', '')}`;
+    await world.pool.query(`
+      create function ${name}() returns trigger language plpgsql as $$
+        begin perform pg_sleep(${seconds}); return null; end $$;
+      create constraint trigger ${name} after insert on ${table} deferrable initially deferred
+        for each row when (new.${column} = '${group}') execute function ${name}()`);
+    return {
+      pool: openPool({ url: world.url, answerMs: 300 }),
+      cure: () => world.pool.query(`drop trigger ${name} on ${table}`),
+    };
+  };
+
+  t('a commit that is slower than two answers is not applied again in pieces', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(0), client(0), client(0), client(0));
+    // Of the four rows of the batch, each waits: beyond two tries, and all of it is committed at the end.
+    const { pool, cure } = await slowCommits(group, 'effects', 'grp', 0.4);
+    const one = start({ group, pool, replay: 'never' });
+    await one.assigned();
+    const given = one.give(list);
+    await until('it is committed', async () => (await seen(group)).length > 0);
+    await cure();
+    await given;
+    assert.deepEqual(await seen(group), [0, 0, 0, 0], 'each once');
+    assert.deepEqual(await stored(group), { next: 4, position: String(list.at(-1)?.position) });
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+    await one.give(await records(client(0)));
+    assert.equal((await seen(group)).length, 5);
+    one.stop.abort();
+    await pool.end();
+  });
+
+  t('what was parked by a commit whose answer was lost stays ahead of what follows it', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(1));
+    const { pool, cure } = await slowCommits(group, 'ops.parked_events', 'consumer_group', 0.45);
+    const bad = new Set([list[0]?.id ?? '']);
+    const one = start({ group, pool, requestLookMs: 20, apply: choking(group, bad).apply });
+    await one.assigned();
+    await one.give(list.slice(0, 1));
+    await cure();
+    await one.give(list.slice(1));
+    assert.deepEqual(
+      (await parked(group)).map(({ revision }) => revision),
+      [0, 1],
+    );
+    assert.deepEqual(await seen(group), []);
+    one.stop.abort();
+    await pool.end();
+  });
+
+  t('two events side by side that are too slow are both parked', async () => {
+    const slow = () =>
+      Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
+    const list = await records(client(0), client(0), client(0), client(0));
+    const group = `g-${randomUUID()}`;
+    const heavy = choking(group, new Set([idAt(list, 1), idAt(list, 2)]), slow);
+    const one = start({
+      group,
+      apply: async (tx, events) => {
+        if (heavy.sizes.length > 60) one.stop.abort();
+        return heavy.apply(tx, events);
+      },
+    });
+    await one.assigned();
+    await one.give(list);
+    assert.deepEqual(
+      (await parked(group)).map(({ stream }) => stream),
+      list.slice(1, 3).map(({ stream }) => stream),
+    );
+    assert.deepEqual(await seen(group), [0, 0]);
   });
 
   t('repeated older records take no position back, and replay never passes them over', async () => {
@@ -476,18 +564,6 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await stored(one.group)).next, null);
     assert.deepEqual(await parked(one.group), []);
   });
-
-  /** Throws, without saying which, when one of these is among the events. */
-  const choking = (group: string, bad: ReadonlySet<string>, error: () => Error = () => new TypeError('choked')) => {
-    const sizes: number[] = [];
-    const apply: ConsumeOptions['apply'] = async (tx, events) => {
-      sizes.push(events.length);
-      if (events.some(({ id }) => bad.has(id))) throw error();
-      return effectsOf(group)(tx, events);
-    };
-    return { apply, sizes };
-  };
-  const idAt = (list: readonly LogRecord[], at: number): string => list[at]?.id ?? '';
 
   t('poison: a throw that names no event is narrowed down to one; its stream is parked, all others go on', async () => {
     const lives = Array.from({ length: 50 }, () => client(1));
