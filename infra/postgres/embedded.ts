@@ -26,6 +26,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { formerWords, leaveFormerCluster } from './former-clusters.ts';
+import { keepUp } from './keep-up.ts';
 import { claimFolder } from './owner.ts';
 import { processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
@@ -43,17 +44,21 @@ export interface EmbeddedOptions {
   readonly logLookMs?: number;
   /** Told before each step that can take over a second. */
   readonly onProgress?: (step: string) => void;
+  /** Makes a server that ends by itself start again, on the same port; told when that is so. Default: it stays down. */
+  readonly onTrouble?: (line: string) => void;
 }
 
 export interface EmbeddedPostgres {
   /** Connection string of the database `postline`, password included. */
   readonly url: string;
   readonly port: number;
-  /** The postmaster. */
+  /** The postmaster, as it was at the start. */
   readonly pid: number;
   readonly dataDir: string;
   /** True when a server that was already running was taken over. */
   readonly adopted: boolean;
+  /** Why it does not run, null while it does. Only with `onTrouble`. */
+  trouble(): string | null;
   /** Disconnects everybody and shuts down with a checkpoint. Calling it again waits for the same end. */
   stop(): Promise<void>;
 }
@@ -114,12 +119,21 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const { pid, port, adopted } = await bringUp(log, files, password, options.port, progress);
     await prepare(databaseUrl(dataDir, port, 'postgres'), adopted);
 
+    const start = async (signal: AbortSignal) =>
+      (await bringUp(log, files, password, port, () => undefined, signal)).pid;
+    const kept = options.onTrouble === undefined ? null : keepUp({ pid, start, tell: options.onTrouble });
+    const end = async (): Promise<void> => {
+      await kept?.stop();
+      await stopServer(files.cluster);
+      release();
+    };
     let stopping: Promise<void> | undefined;
     const stop = () => {
-      stopping ??= shutDown(files.cluster, pid).then(release);
+      stopping ??= end();
       return stopping;
     };
-    return { url: databaseUrl(dataDir, port), port, pid, dataDir, adopted, stop };
+    const trouble = () => kept?.trouble() ?? null;
+    return { url: databaseUrl(dataDir, port), port, pid, dataDir, adopted, trouble, stop };
   } catch (error) {
     release();
     throw error;
@@ -178,6 +192,7 @@ async function bringUp(
   password: string,
   wanted: number | undefined,
   progress: (step: string) => void,
+  signal?: AbortSignal,
 ): Promise<{ pid: number; port: number; adopted: boolean }> {
   const deadline = performance.now() + START_MS;
   const patience = performance.now() + 2_000;
@@ -185,6 +200,8 @@ async function bringUp(
   let spawned: Spawned | undefined;
   let why: unknown;
   while (performance.now() < deadline) {
+    // One that was just begun has no note yet by which a stop would find it.
+    if (spawned?.alive !== true) signal?.throwIfAborted();
     if (!told && performance.now() > patience) {
       told = true;
       progress('waiting for the database (it may be recovering from a crash)');

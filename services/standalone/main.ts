@@ -15,9 +15,10 @@ import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
-import { type Logger, serveOps } from '#runtime/telemetry.ts';
+import { type Logger, type Readiness, serveOps } from '#runtime/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';
+import { diskRoom } from './disk-room.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -88,13 +89,14 @@ const run: (
   // networks fetch media files from it.
   const door = await openDoor({ ...config, setting: '--port or PORT', registry });
   onClose(door.close);
+  readiness.add('disk', () => diskRoom(dataDir));
   let shown = report;
   const ops = await serveOps(opsAt(config, door.port, own), {
     checks: () => shown.checks(),
     metrics: () => shown.metrics(),
   });
   onClose(async () => void ops.server.close());
-  const databaseUrl = config.databaseUrl ?? (await embedded(screen, config, dataDir, onClose));
+  const databaseUrl = config.databaseUrl ?? (await embedded({ screen, logger, readiness }, config, dataDir, onClose));
   const isNewEngine = !existsSync(path.join(dataDir, 'analytics', 'data'));
   const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
   const secrets = new Secrets(
@@ -202,14 +204,24 @@ const opsAt = (
 };
 
 const embedded = async (
-  screen: Screen,
+  { screen, logger, readiness }: { readonly screen: Screen; readonly logger: Logger; readonly readiness: Readiness },
   { logFileBytes: bytes, logFiles: files }: Config,
   dataDir: string,
   onClose: (close: () => Promise<void>) => void,
 ): Promise<string> => {
   screen.step('Starting Postgres');
-  const server = await startEmbedded({ dataDir, log: { bytes, files }, onProgress: (step) => screen.step(step) });
+  const server = await startEmbedded({
+    dataDir,
+    log: { bytes, files },
+    onProgress: (step) => screen.step(step),
+    onTrouble: (line) => logger.warn(line),
+  });
   onClose(server.stop);
+  readiness.add('postgres', async () => {
+    const trouble = server.trouble();
+    if (trouble !== null) throw new Error(trouble);
+    return null;
+  });
   return server.url;
 };
 

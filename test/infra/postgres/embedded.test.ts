@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
 import { formerClusters } from '#infra/postgres/former-clusters.ts';
 import { serverFolder } from '#test/support/postgres.ts';
-import { run } from '#test/support/processes.ts';
+import { run, until } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
 function newFolder(): string {
@@ -154,6 +154,34 @@ suite('embedded postgres', (t) => {
     assert.deepEqual((await ask(first.url, 'SELECT count(*)::int AS n FROM kept')).rows, [{ n: 1000 }]);
     await second.stop();
   });
+
+  t(
+    'a server that ends by itself is started again, as soon as it can be, and stays down once it was stopped',
+    async () => {
+      const dataDir = newFolder();
+      const told: string[] = [];
+      const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
+      assert.equal(server.trouble(), null);
+      const missing = path.join(clusterOf(dataDir), 'PG_VERSION');
+      const endIt = async (): Promise<void> => {
+        renameSync(missing, `${missing}.away`);
+        process.kill(livePostmaster(clusterOf(dataDir))?.pid ?? 0, 'SIGKILL');
+        await until('it does not come up', async () => server.trouble()?.includes('does not come up'));
+      };
+      await endIt();
+      assert.equal(told.length, 2, 'the tries that follow are not told');
+      assert.match(server.trouble() ?? '', /is tried again: "\S+" is not a valid data directory$/);
+      renameSync(`${missing}.away`, missing);
+      await until('it runs again', async () => server.trouble() === null);
+      assert.equal(told.at(-1), 'The embedded Postgres runs again.');
+      assert.equal((await ask(server.url, 'SELECT 1')).rowCount, 1);
+      await endIt();
+      await server.stop();
+      renameSync(`${missing}.away`, missing);
+      assert.equal(livePostmaster(clusterOf(dataDir)), undefined);
+      assert.equal(existsSync(path.join(dataDir, 'pg.owner')), false);
+    },
+  );
 
   t('a start that died inside initdb, and a note of a process that is gone, stop nobody', async () => {
     const dataDir = newFolder();

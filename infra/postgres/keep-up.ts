@@ -1,0 +1,83 @@
+/**
+ * Starts a server again that ended by itself. Postgres does that when its log finds no room on the disk: it ends in the
+ * middle of its recovery, and nobody else would start it when there is room.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { processFacts } from './process-facts.ts';
+
+/** How often the server is looked at, and the rests between two starts that failed, which double. Milliseconds. */
+const lookMs = 500;
+const restsMs = { first: 500, longest: 4_000 };
+
+export interface KeepUpOptions {
+  /** The server that runs now. */
+  readonly pid: number;
+  /** Starts it again, or finds that it runs. @returns its process @throws when it does not come up */
+  readonly start: (signal: AbortSignal) => Promise<number>;
+  /** Told when it is found to have ended, why the first start after that failed, and when it runs again. */
+  readonly tell: (line: string) => void;
+}
+
+export interface KeptUp {
+  /** Why it does not run, null while it does. */
+  trouble(): string | null;
+  /** Resolves when no start is under way any more. */
+  stop(): Promise<void>;
+}
+
+/** The server's own last words about it; who came too early is told something else. The rest of its log may quote rows. */
+const reasonOf = (error: unknown): string => {
+  const said = error instanceof Error ? error.message.matchAll(/(?:FATAL|PANIC): +(.+)/g) : [];
+  const reason = [...said].map(([, words]) => words).findLast((words) => !words?.startsWith('the database system is'));
+  return `The embedded Postgres does not come up and is tried again: ${reason ?? 'its log says more'}`;
+};
+
+/** Costs nothing where asking for more would take a process. */
+const runs = (pid: number): boolean => {
+  if (process.platform === 'linux') return processFacts(pid) !== undefined;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};
+
+export const keepUp = ({ pid, start, tell }: KeepUpOptions): KeptUp => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let trouble: string | null = null;
+  const pause = (ms: number) => delay(ms, undefined, { signal, ref: false });
+
+  /** @returns its process */
+  const comeUp = async (): Promise<number> => {
+    for (let rest = restsMs.first; ; rest = Math.min(2 * rest, restsMs.longest)) {
+      try {
+        return await start(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        trouble = reasonOf(error);
+        if (rest === restsMs.first) tell(trouble);
+      }
+      await pause(rest);
+    }
+  };
+  const watch = async (): Promise<never> => {
+    for (let server = pid; ; server = await comeUp()) {
+      if (trouble !== null) tell('The embedded Postgres runs again.');
+      trouble = null;
+      while (runs(server)) await pause(lookMs);
+      trouble = 'The embedded Postgres has ended by itself. It is started again until it comes up.';
+      tell(trouble);
+    }
+  };
+  const ended = watch().catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  return {
+    trouble: () => trouble,
+    stop: async () => {
+      stopping.abort();
+      await ended;
+    },
+  };
+};

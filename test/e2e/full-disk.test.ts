@@ -1,0 +1,155 @@
+/** Standalone on a disk that is filled to the last byte under load, and what is left when there is room again. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Caller, callerOf } from '#test/support/http.ts';
+import { prepare, published, targetsOf } from '#test/support/main-job.ts';
+import { until } from '#test/support/processes.ts';
+import { smallDisk } from '#test/support/small-disk.ts';
+import { suite } from '#test/support/suite.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+/** Room for the cluster, some segments of its log, and some hundred posts. */
+const disk = await smallDisk(200);
+
+/** Callers that post one after the other, through all that happens. */
+class Load {
+  readonly acknowledged: string[] = [];
+  /** Of all answers that were neither 200 nor 503. */
+  readonly wrong: string[] = [];
+  refused = 0;
+  readonly #http: Caller;
+  readonly #clientId: string;
+  readonly #stop = new AbortController();
+  readonly #going: readonly Promise<void>[];
+
+  constructor(http: Caller, clientId: string, callers: number) {
+    this.#http = http;
+    this.#clientId = clientId;
+    this.#going = Array.from({ length: callers }, () => this.#go());
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#going);
+  }
+
+  async #go(): Promise<void> {
+    const clientId = this.#clientId;
+    const body = {
+      ...{ clientId, content: 'Soup of the day.', schedule: { type: 'now' } },
+      targets: { mode: 'group', clientId, platforms: ['x'] },
+    };
+    while (!this.#stop.signal.aborted) {
+      try {
+        const { status, text, data } = await this.#http.post('/posts', body);
+        if (status === 200) this.acknowledged.push(data.id);
+        else if (status === 503) this.refused += 1;
+        else this.wrong.push(`${status} ${text}`);
+      } catch (error) {
+        this.wrong.push(String(error));
+      }
+      // A pace that two cores keep.
+      await delay(30);
+    }
+  }
+}
+
+suite('full disk', { timeoutMs: 120_000 }, (t) => {
+  const name = 'standalone refuses posts while its disk is full, and loses and doubles none';
+  if (typeof disk === 'string') return t.skip(name, disk);
+  const data = path.join(disk.dir, 'data');
+  const filler = path.join(disk.dir, 'filler');
+  t.after(() => disk.close());
+
+  /** @returns what it wrote until then */
+  const begin = async (ready: RegExp): Promise<string> => {
+    const from = disk.output().length;
+    const main = `${process.execPath} services/standalone/main.ts --data ${data} --port 0`;
+    await disk.run(`cd ${root} && { ${main} & } && pid=$!`);
+    await until('standalone', async () => ready.test(disk.output().slice(from)), 60_000);
+    return disk.output().slice(from);
+  };
+  const end = () => disk.run('kill -TERM $pid && wait $pid');
+  const database = async () => {
+    const password = await disk.run(`cat ${data}/pg.password`);
+    const port = await disk.run(`sed -n 4p ${data}/cluster/postmaster.pid`);
+    const client = new pg.Client({ connectionString: `postgresql://postline:${password}@127.0.0.1:${port}/postline` });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  };
+
+  t(name, async () => {
+    // The tour of the first start is left: nothing is needed of it but the keys.
+    const testKey = /sk_test_\S+/.exec(await begin(/main job/))?.[0] ?? '';
+    await end();
+    const output = await begin(/^Serving/m);
+    const api = /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1] ?? '';
+    const ops = /^Health and metrics, for you alone: (\S+)\/readyz/m.exec(output)?.[1] ?? '';
+    const http = callerOf(() => api, testKey);
+    const readiness = async () => {
+      const answer = await fetch(`${ops}/readyz`);
+      return { status: answer.status, text: await answer.text() };
+    };
+    const dropped = async (): Promise<number> => {
+      const text = await (await fetch(`${ops}/metrics`)).text();
+      return [...text.matchAll(/^log_lines_dropped_total\S* (\d+)/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
+    };
+    const { clientId } = await prepare(http, { usernames: {} });
+    const load = new Load(http, clientId, 4);
+    try {
+      await until('posts are taken', async () => load.acknowledged.length >= 20);
+      await disk.run(`{ cat /dev/zero >${filler}; cat /dev/zero >>${filler}; } 2>/dev/null || true`);
+      await until('posts are refused', async () => load.refused > 0);
+      const { status, text } = await readiness();
+      assert.equal(status, 503);
+      assert.ok(
+        text.includes(`{"name":"disk","ok":false,"detail":"The disk under ${data} is full, 0 MiB are left`),
+        text,
+      );
+      await until('lines of the log are dropped', async () => (await dropped()) > 0);
+      // Sooner or later the log of Postgres needs a new file, and it ends for want of one.
+      const client = await database();
+      const switches = async () => {
+        for (;;) await client.query(`select pg_logical_emit_message(false, '', ''), pg_switch_wal()`);
+      };
+      await assert.rejects(switches(), /No space left on device|terminat/);
+      await client.end().catch(() => undefined);
+      await until('/readyz tells that it does not come up', async () => {
+        const { status, text } = await readiness();
+        return status === 503 && /"postgres","ok":false,"detail":"The embedded Postgres/.test(text);
+      });
+      const refused = load.refused;
+      await until('posts are still refused', async () => load.refused > refused);
+
+      await disk.run(`rm ${filler}`);
+      const [room, before] = [performance.now(), load.acknowledged.length];
+      await until('posts are taken again', async () => load.acknowledged.length > before + 10, 15_000);
+      process.stdout.write(`  posts are taken ${Math.round(performance.now() - room)} ms after there was room\n`);
+    } finally {
+      await load.end();
+    }
+    assert.deepEqual(load.wrong, []);
+    const targetIds: string[] = [];
+    for (const id of load.acknowledged) targetIds.push(...targetsOf(await published(http, id)).map((one) => one.id));
+    assert.ok(targetIds.length === load.acknowledged.length && targetIds.length > 30, `${targetIds.length} targets`);
+    const client = await database();
+    const { rows } = await client.query(
+      `select count(*)::int as created, count(distinct target_id)::int as targets from sandbox.ledger
+       where outcome = 'created' and target_id = any($1)`,
+      [targetIds],
+    );
+    await client.end();
+    assert.deepEqual(rows[0], { created: targetIds.length, targets: targetIds.length });
+    await until('it is ready', async () => (await readiness()).status === 200);
+    // Each thread tells its own.
+    await until('the log tells all that were dropped', async () => {
+      const lines = await disk.run(`grep -h '"msg":"log lines could not be written"' ${data}/standalone.log || true`);
+      const told = [...lines.matchAll(/"dropped":(\d+),"why":"ENOSPC"/g)].reduce((sum, [, n]) => sum + Number(n), 0);
+      return told > 0 && told === (await dropped());
+    });
+    await end();
+  });
+});
