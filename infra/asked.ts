@@ -11,10 +11,15 @@ export interface NamedPart {
   readonly address: string;
 }
 
+/** That of a cluster names several hosts, which makes it no URL to the platform. */
+const severalHosts = /^([a-z+]+:\/\/)(?:.*@)?([\w.:,-]+)/;
+
 /** Of a URL, without what it says about user, password and options. */
 export const addressOf = (url: string): string => {
   const parsed = URL.parse(url);
-  return parsed === null ? 'the place it names' : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+  if (parsed !== null) return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+  const [, scheme, hosts] = severalHosts.exec(url) ?? [];
+  return scheme === undefined || hosts === undefined ? 'the place it names' : `${scheme}${hosts}`;
 };
 
 const advice: readonly (readonly [RegExp, string])[] = [

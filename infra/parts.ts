@@ -95,6 +95,7 @@ export const openParts = async ({
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
     const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
     closers.push(postgres?.release ?? (() => store.close()));
+    if (eventStoreUrl !== null) await askEventStoreDb(eventStoreUrl, store);
     const { kafkaReplicationFactor: factor, kafkaMinInSyncReplicas: minInSync } = config;
     const kafka = {
       ...{ brokers: kafkaBrokers, prefix: config.kafkaPrefix, partitions, clientId: name },
@@ -184,6 +185,15 @@ const configuredUrl = ({ baseUrl, host, port }: PartsOptions['config']): string 
 // The clients of Kafka and EventStoreDB are loaded where they are used: else every thread of standalone would hold them.
 const openEventStoreDb = async (url: string): Promise<EventStore> =>
   new (await import('./eventstoredb/event-store.ts')).EventStoreDbStore({ url });
+
+/** As long as the first answer of a cluster that elects a leader takes. Milliseconds. */
+const eventStoreMs = 15_000;
+
+/** @throws SetupError when it does not answer */
+const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
+  const named = { part: 'EventStoreDB', setting: 'ESDB_URL', address: addressOf(url) };
+  return asked(named, () => inTime(eventStoreMs, store.head()));
+};
 
 interface SharedStore {
   readonly opening: Promise<PostgresEventStore>;

@@ -58,6 +58,7 @@ suite('parts that are not there', { timeoutMs: 120_000 }, (t) => {
   t('an address is told without user, password and options', () => {
     assert.equal(addressOf(`postgresql://me:${password}@db:5432/x?sslkey=y`), 'postgresql://db:5432/x');
     assert.equal(addressOf('nonsense'), 'the place it names');
+    assert.equal(addressOf(`esdb://me:${password}@a:2113,b:2113?tls=false`), 'esdb://a:2113,b:2113');
   });
 
   t('a Postgres that takes no connection, does not know us, or has no such database', async () => {
@@ -83,6 +84,13 @@ suite('parts that are not there', { timeoutMs: 120_000 }, (t) => {
     await refused(
       { KAFKA_BROKERS: `127.0.0.1:${dead}` },
       new RegExp(`^KAFKA_BROKERS: Kafka at 127.0.0.1:${dead} .*correct the address`),
+    );
+  });
+
+  t('an EventStoreDB that takes no connection', async () => {
+    await refused(
+      { ESDB_URL: `esdb://me:${password}@127.0.0.1:${dead}?tls=false`, KAFKA_BROKERS: `127.0.0.1:${dead}` },
+      new RegExp(`^ESDB_URL: EventStoreDB at esdb://127.0.0.1:${dead} .*correct the address`),
     );
   });
 
