@@ -1,5 +1,26 @@
 import { randomUUID } from 'node:crypto';
 
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+/** The words of an answer that refuses: a problem has a detail only where there is more to say, and a proxy has its own words. */
+const problemIn = (text: string): string => {
+  const problem = parsed(text);
+  if (typeof problem !== 'object' || problem === null) return text === '' ? '' : `: ${text.slice(0, 200)}`;
+  const { code, title, detail, errors } = problem as Readonly<Record<string, unknown>>;
+  const words = detail ?? title;
+  return [
+    code === undefined ? '' : ` ${code}`,
+    words === undefined ? '' : `: ${words}`,
+    errors === undefined ? '' : ` ${JSON.stringify(errors)}`,
+  ].join('');
+};
+
 /** The few calls of the tour, with plain fetch: what a caller would write. */
 export class TourClient {
   readonly #baseUrl: string;
@@ -44,13 +65,10 @@ export class TourClient {
   async #call<Data>(path: string, init: RequestInit): Promise<Data> {
     const headers = { ...init.headers, authorization: `Bearer ${this.#key}` };
     const response = await fetch(`${this.#baseUrl}${path}`, { ...init, headers, signal: this.#signal });
-    const answer = (await response.json()) as { data: Data; code?: string; detail?: string; errors?: unknown };
+    const text = await response.text();
     if (!response.ok) {
-      const errors = answer.errors === undefined ? '' : ` ${JSON.stringify(answer.errors)}`;
-      throw new Error(
-        `${init.method} ${path} was answered with ${response.status} ${answer.code}: ${answer.detail}${errors}`,
-      );
+      throw new Error(`${init.method} ${path} was answered with ${response.status}${problemIn(text)}`);
     }
-    return answer.data;
+    return (JSON.parse(text) as { data: Data }).data;
   }
 }

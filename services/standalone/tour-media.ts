@@ -112,7 +112,7 @@ export const prepareMedia = async (
     const said = await ended(receiver, id, signal);
     const media = await http.get<Media>(`/media/${id}`);
     if (said.type !== 'media.ready')
-      throw new Error(`${media.name} ended as ${media.status}: ${media.failure?.message}`);
+      throw new Error(`${media.name} ended as ${media.status}: ${media.failure?.message ?? 'without a reason'}`);
     screen.event(`${media.name} is ready`, `the webhook heard ${said.type}`);
     show(media, screen);
   }

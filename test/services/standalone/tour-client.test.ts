@@ -1,0 +1,35 @@
+/** What the tour says of an answer that refuses: whatever came, and no word that nobody wrote. */
+import { equal, rejects } from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { TourClient } from '#services/standalone/tour-client.ts';
+import { suite } from '#test/support/suite.ts';
+
+const problem = { title: 'A part is unavailable', code: 'unavailable', detail: 'The event store does not answer.' };
+
+suite('tour client', (t) => {
+  t('an answer that refuses is told in the words it has', async () => {
+    let [status, body] = [200, ''];
+    const server = createServer((_request, response) => response.writeHead(status).end(body)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const http = new TourClient(`http://127.0.0.1:${port}`, 'key', new AbortController().signal);
+    const { detail, code, title } = problem;
+    const cases: readonly (readonly [number, string, string])[] = [
+      [503, JSON.stringify(problem), ' unavailable: The event store does not answer.'],
+      [503, JSON.stringify({ code, title }), ' unavailable: A part is unavailable'],
+      [422, JSON.stringify({ ...problem, errors: [{ path: '/x' }] }), ` unavailable: ${detail} [{"path":"/x"}]`],
+      [502, '<h1>Bad gateway</h1>', ': <h1>Bad gateway</h1>'],
+      [503, '', ''],
+      [500, 'null', ': null'],
+    ];
+    for (const [refused, text, words] of cases) {
+      [status, body] = [refused, text];
+      await rejects(http.get('/posts'), { message: `GET /posts was answered with ${refused}${words}` });
+    }
+    [status, body] = [200, '{"data":{"id":"1"}}'];
+    equal((await http.get<{ id: string }>('/posts')).id, '1');
+    server.close();
+  });
+});
