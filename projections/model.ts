@@ -21,6 +21,18 @@ export type Row<Own> = Base & Own;
 
 type EventShape = { readonly type: string; readonly data: unknown };
 
+/**
+ * The text that a search of a model looks at, kept beside a long column so that the search never reads that one. It
+ * stands in `searched`, and `searched_revision` says of which revision. A process of a release without the two columns
+ * raises `revision` alone: where they differ, `of` holds the truth.
+ */
+export interface Searched {
+  /** The cold column that the text comes from. */
+  readonly of: string;
+  /** SQL of the text, bounded and in lower case. */
+  readonly text: (of: string) => string;
+}
+
 /** One handler per event type of the stream kind; tsc names the one that is missing. */
 export type Handlers<Own, Event extends EventShape> = {
   readonly [T in Event['type']]: (
@@ -44,6 +56,7 @@ export interface Model<Own extends object = object> {
   readonly unborn: readonly string[];
   /** Further column definitions of the table that follow from others, e.g. `generated always as …`. */
   readonly generated: readonly string[];
+  readonly searched: Searched | null;
   /** Index definitions behind `create index … on <table>`; a name is made for each. */
   readonly indexes: readonly { readonly unique?: boolean; readonly on: string }[];
   /** Total: null when the event does not fit (an event of a stream that was never born). */
@@ -58,10 +71,12 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly counted?: { readonly [C in keyof Own]?: string };
   readonly unborn?: readonly Event['type'][];
   readonly generated?: readonly string[];
+  readonly searched?: Searched & { readonly of: keyof Own & string };
   readonly indexes?: readonly { readonly unique?: boolean; readonly on: string }[];
   readonly on: Handlers<Own, Event>;
 }): Model<Own> => {
   const { on, name, kind, columns, cold = [], counted = {}, unborn = [], generated = [], indexes = [] } = definition;
+  const { searched = null } = definition;
   type Handler = (row: Own | null, data: unknown, event: DecodedEvent) => Own | null;
   // The codec has validated the data against the schema the handler's type was derived from.
   const handlers = new Map(Object.entries(on) as unknown as readonly [string, Handler][]);
@@ -73,6 +88,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     counted: counted as Readonly<Record<string, string>>,
     unborn,
     generated,
+    searched,
     indexes,
     fold: (row, event) => {
       const handler = handlers.get(event.type);

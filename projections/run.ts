@@ -6,6 +6,7 @@ import { stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { type Projection, projectionOf, projections } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
+import { addSearched } from './tables.ts';
 
 /** Runs projections: one consumer each, on the generation that is live; when another one goes live it follows. */
 
@@ -161,6 +162,7 @@ class Runner {
         await pause(announceMs, signal);
         return null;
       }
+      if (found.live !== this.#generation) await addSearched(this.#options.pool);
       await this.#announce(found.live);
       this.#waits = null;
       return found.live;

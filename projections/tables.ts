@@ -20,6 +20,9 @@ const createIndex = (model: Model, generation: number, at: number): string => {
   return `create ${kind} if not exists ${indexOf(model, generation, at)} on ${tableOf(model, generation)} ${on}`;
 };
 
+/** Of a model with a text that is searched; null on rows that a release without them wrote. */
+const searchedColumns = ['searched text', 'searched_revision int4'];
+
 const createTable = (model: Model, generation: number): string => {
   const table = tableOf(model, generation);
   // Nullable throughout: a placeholder has no more than its id, workspace and revision.
@@ -34,9 +37,10 @@ const createTable = (model: Model, generation: number): string => {
     'created_at timestamptz',
     'updated_at timestamptz',
   ];
+  const searched = model.searched === null ? [] : searchedColumns;
   const indexes = model.indexes.map((_index, at) => createIndex(model, generation, at));
   return [
-    `create table if not exists ${table} (${[...base, ...own, ...model.generated].join(', ')}) with (fillfactor = 85)`,
+    `create table if not exists ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
     ...indexes,
   ].join(';\n');
 };
@@ -45,12 +49,14 @@ export const createTables = async (tx: PoolClient, projection: Projection, gener
   for (const model of projection.models) await tx.query(createTable(model, generation));
 };
 
+const viewOf = (model: Model, generation: number): string =>
+  `view read.${model.name} as select * from ${tableOf(model, generation)} where revision >= 0`;
+
 /** Points the views at a generation. Readers wait for the transaction; none sees half of it. */
 export const createViews = async (tx: PoolClient, projection: Projection, generation: number): Promise<void> => {
   for (const model of projection.models) {
-    const table = tableOf(model, generation);
     await tx.query(`drop view if exists read.${model.name}`);
-    await tx.query(`create view read.${model.name} as select * from ${table} where revision >= 0`);
+    await tx.query(`create ${viewOf(model, generation)}`);
   }
 };
 
@@ -59,41 +65,71 @@ export const dropTables = async (tx: PoolClient, projection: Projection, generat
   await forgetParked(tx, groupOf(projection.name, generation));
 };
 
-/**
- * Indexes that the live tables do not have yet: they were made before the index was thought of. Not those of another
- * shape, which may lack its columns, and no unique one, which may not fit the rows there are: a rebuild brings both.
- */
-const missingIndexes = async (db: Pool | PoolClient): Promise<readonly string[]> => {
-  const { rows } = await db.query<{ name: string; shape: number; live: number; there: readonly string[] }>(
-    `select name, shape, live, array(select indexname::text from pg_indexes where schemaname = 'read') as there
-     from ops.projections`,
+interface Live {
+  readonly name: string;
+  readonly shape: number;
+  readonly live: number;
+  /** Indexes in the schema, and the views that show what is searched. */
+  readonly there: readonly string[];
+}
+
+/** What the live tables do not have yet. Tables of another shape may not fit the statements: a rebuild brings all. */
+const missing = async (
+  db: Pool | PoolClient,
+  lacking: (model: Model, live: Live) => readonly string[],
+): Promise<readonly string[]> => {
+  const { rows } = await db.query<Live>(
+    `select name, shape, live, array(
+       select indexname::text from pg_indexes where schemaname = 'read'
+       union all select table_name::text from information_schema.columns
+         where table_schema = 'read' and column_name = 'searched_revision'
+     ) as there from ops.projections`,
   );
   return projections.flatMap(({ name, shape, models }) => {
-    const found = rows.find((one) => one.name === name && one.shape === shape);
-    if (found === undefined) return [];
-    const { live, there } = found;
-    return models.flatMap((model) =>
-      model.indexes.flatMap(({ unique }, at) =>
-        unique === true || there.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
-      ),
-    );
+    const live = rows.find((one) => one.name === name && one.shape === shape);
+    return live === undefined ? [] : models.flatMap((model) => lacking(model, live));
   });
 };
 
+/** Not unique ones, which may not fit the rows there are. A projector waits while an index is made, readers do not. */
+const missingIndexes = (model: Model, { live, there }: Live): readonly string[] =>
+  model.indexes.flatMap(({ unique }, at) =>
+    unique === true || there.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
+  );
+
 /**
- * Creates what is missing; never changes what a running process reads. A projection seen first starts at generation 1.
- * A projector waits while an index is made, readers do not.
+ * Columns without a default: no row is written anew. The view is locked before its table, as a reader does it: the other
+ * way round the two would wait for each other.
  */
-export const migrate = async (pool: Pool): Promise<void> => {
-  await migrateTables(pool);
-  // A transaction for each: one that holds two tables would take them in another order than the projector does.
-  for (let left = await missingIndexes(pool); left.length > 0; left = left.slice(1)) {
+const missingSearched = (model: Model, { live, there }: Live): readonly string[] => {
+  if (model.searched === null || there.includes(model.name)) return [];
+  const added = searchedColumns.map((column) => `add column if not exists ${column}`).join(', ');
+  return [
+    `lock table read.${model.name} in access exclusive mode;
+     alter table ${tableOf(model, live)} ${added};
+     create or replace ${viewOf(model, live)}`,
+  ];
+};
+
+/** A transaction for each: one that holds two tables would take them in another order than the projector does. */
+const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<void> => {
+  for (let left = await missing(pool, lacking); left.length > 0; left = left.slice(1)) {
     await withMigrationLock(pool, async (tx) => {
       // Asked again: another process may have made it, or a rebuild have changed the table, before we had the lock.
-      const [first] = await missingIndexes(tx);
+      const [first] = await missing(tx, lacking);
       if (first !== undefined) await tx.query(first);
     });
   }
+};
+
+/** For tables that a release without these columns made; its rebuild may bring such a table live at any time. */
+export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missingSearched);
+
+/** Creates what is missing; never changes what a running process reads. A projection seen first starts at generation 1. */
+export const migrate = async (pool: Pool): Promise<void> => {
+  await migrateTables(pool);
+  await addSearched(pool);
+  await addMissing(pool, missingIndexes);
 };
 
 const migrateTables = (pool: Pool): Promise<void> =>

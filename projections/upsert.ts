@@ -60,6 +60,27 @@ interface Statement {
   readonly columns: readonly Column[];
 }
 
+/** `insert into … select …` of the rows in the parameters, with the text that a search looks at. */
+const insertion = (model: Model, generation: number, columns: readonly Column[]): string => {
+  const names = columns.map(({ name }) => name).join(', ');
+  const given = `unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as g (${names})`;
+  const cast = `select ${columns.map((column) => `${column.name}${column.cast} as ${column.name}`).join(', ')} from ${given}`;
+  const table = tableOf(model, generation);
+  if (model.searched === null) return `insert into ${table} as t (${names}) ${cast}`;
+  // `offset 0` keeps the inner select apart: else Postgres would parse the JSON once for each mention of it.
+  return `insert into ${table} as t (${names}, searched, searched_revision)
+      select ${names}, ${model.searched.text(model.searched.of)}, revision from (${cast} offset 0) as r`;
+};
+
+/** On a conflict: a row whose text is of another revision was written by a release that keeps none. */
+const searchedKept = ({ searched }: Model): string =>
+  searched === null
+    ? ''
+    : `, searched_revision = excluded.revision, searched = case
+        when excluded.${searched.of} is not null then excluded.searched
+        when t.searched_revision = t.revision then t.searched
+        else ${searched.text(`t.${searched.of}`)} end`;
+
 const build = (model: Model, generation: number): Statement => {
   const columns = columnsOf(model, false);
   const names = columns.map(({ name }) => name);
@@ -69,13 +90,11 @@ const build = (model: Model, generation: number): Statement => {
     name: `upsert-${model.name}-${generation}`,
     columns,
     text: `
-      insert into ${tableOf(model, generation)} as t (${names.join(', ')})
-      select ${columns.map(({ name, cast }) => name + cast).join(', ')}
-      from unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as r (${names.join(', ')})
+      ${insertion(model, generation, columns)}
       on conflict (id) do update set ${names
         .filter((name) => name !== 'id')
         .map(kept)
-        .join(', ')}
+        .join(', ')}${searchedKept(model)}
       where excluded.revision > t.revision`,
   };
 };
@@ -83,14 +102,11 @@ const build = (model: Model, generation: number): Statement => {
 /** New rows with their counted columns. One that is there, if only as a placeholder, is left to the others. */
 const buildBirth = (model: Model, generation: number): Statement => {
   const columns = columnsOf(model, true);
-  const names = columns.map(({ name }) => name);
   return {
     name: `birth-${model.name}-${generation}`,
     columns,
     text: `
-      insert into ${tableOf(model, generation)} (${names.join(', ')})
-      select ${columns.map(({ name, cast }) => name + cast).join(', ')}
-      from unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as r (${names.join(', ')})
+      ${insertion(model, generation, columns)}
       on conflict (id) do nothing
       returning id`,
   };

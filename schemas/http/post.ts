@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { maxContent, postStatuses } from '#schemas/post.ts';
+import { maxContent, postStatuses, searchedCharacters } from '#schemas/post.ts';
 import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 import { PostTarget } from './post-target.ts';
 
@@ -90,7 +90,12 @@ export const PostQuery = Type.Object({
   campaignId: Maybe(Uuid),
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
-  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the content, without case.' })),
+  search: Maybe(
+    Type.String({
+      maxLength: 200,
+      description: `Part of the content, without case. Looks at its first ${searchedCharacters.toLocaleString('en')} characters.`,
+    }),
+  ),
 });
 
 const Counts = Type.Object(

@@ -265,7 +265,7 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
       const decoded = await history(events, { codec, workspaceId: randomUUID() });
       await applyTo(pool, projection, decoded);
       const { rows } = await pool.query('select * from read.posts where id = $1', [postId]);
-      const { shown_status: _generated, ...raw } = rows[0];
+      const { shown_status: _generated, searched: _searched, searched_revision: _of, ...raw } = rows[0];
       const folded = rowOf(
         posts,
         decoded.filter((one) => one.stream === `post-${postId}`),

@@ -102,7 +102,7 @@ suite('lists that take long', (t) => {
       const held = async () =>
         (
           await world.pool.query(`select count(*)::int as n from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%ilike%'`)
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%searched%'`)
         ).rows[0].n;
       for (const limit = performance.now() + 2_000; performance.now() < limit && (await held()) < 2; ) await turn();
       for (let n = 0; n < 20; n += 1) {
