@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import pg from 'pg';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
@@ -18,7 +21,7 @@ import { Warnings } from '#services/api/warnings.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start, until } from '#test/support/processes.ts';
-import { suite } from '#test/support/suite.ts';
+import { afterFile, suite } from '#test/support/suite.ts';
 
 type Row = Readonly<Record<string, string>>;
 
@@ -418,6 +421,21 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const none = await admin('rebuild analytics');
     assert.equal(none.code, 2);
     assert.match(none.output, /set CLICKHOUSE_URL/);
+  });
+
+  t('rebuilds analytics in the engine of a data folder, beside a Postgres that is elsewhere', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'postline-admin-'));
+    afterFile(() => rmSync(folder, { recursive: true }));
+    const refused = await typed(`rebuild analytics --data ${folder}`);
+    assert.equal(refused.code, 2, refused.output);
+    assert.match(refused.output, /name with --data the folder of npm start that has the embedded engine/);
+    mkdirSync(path.join(folder, 'analytics'));
+    const rebuilt = await typed(`rebuild analytics --data ${folder} --json`);
+    assert.equal(rebuilt.code, 0, rebuilt.output);
+    const { projection, version } = JSON.parse(rebuilt.output.split('\n').at(-1) ?? '');
+    assert.deepEqual([projection, version], ['analytics', 2]);
+    assert.ok(existsSync(path.join(folder, 'analytics', 'data')), 'in the engine of the folder');
+    assert.equal(existsSync(path.join(folder, 'pg.password')), false, 'and no Postgres was made beside it');
   });
 
   t('settles a target whose outcome is unknown, and no other', async () => {
