@@ -217,7 +217,8 @@ export class EventWriter {
   /**
    * The group took the server too long, and nothing of it was written. Each half goes again by itself, behind what waits
    * already: so an append that the server hangs at ends up alone, and holds the others up for a moment each time only.
-   * Alone it may try twice: the first time another process may have held the lock.
+   * Alone it may try twice: the first time another process may have held the lock. What waits for one of its streams
+   * waits behind it as before: ahead of it, it would be refused.
    */
   #apart(group: readonly Waiting[], cause: unknown): void {
     const now = performance.now();
@@ -225,7 +226,10 @@ export class EventWriter {
     const again = last ? [] : group.filter(({ deadline }) => deadline > now);
     refuseAll(last ? group : group.filter(({ deadline }) => deadline <= now), unavailable(cause));
     for (const waiting of again) waiting.company = group.length === 1 ? 0 : group.length >>> 1;
-    this.#queue.push(...again);
+    const streams = new Set(again.map(({ stream }) => stream));
+    const follows = ({ stream }: Waiting): boolean => streams.has(stream);
+    const others = this.#queue.filter((waiting) => !follows(waiting));
+    this.#queue = [...others, ...again, ...this.#queue.filter(follows)];
   }
 
   /** Sends the group; resolves when it is committed to what was found. */

@@ -123,6 +123,36 @@ suite('deadlines on Postgres', (t) => {
     await writer.close();
   });
 
+  t('appends of one stream keep their order when the group of the first is given up', async () => {
+    const store = await PostgresEventStore.open({ url: database.direct, deadlineMs: 4_000 });
+    const holder = new pg.Client({ connectionString: database.direct });
+    await holder.connect();
+    const [stream, culprit] = [`post-${randomUUID()}`, `post-${randomUUID()}`];
+    try {
+      await holder.query('begin');
+      await holder.query(
+        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+         values (9000000001, $1, 0, gen_random_uuid(), 'X', '', '', '')`,
+        [culprit],
+      );
+      const hanging = outcomeOf(store.append(culprit, 'none', [event()]));
+      const inOrder = [
+        store.append(stream, 'none', [event()]),
+        store.append(stream, 0n, [event()]),
+        store.append(stream, 1n, [event()]),
+      ];
+      assert.deepEqual(
+        (await Promise.all(inOrder.map(outcomeOf))).map(({ told }) => told),
+        ['ok', 'ok', 'ok'],
+      );
+      assert.equal((await hanging).told, 'unavailable');
+    } finally {
+      await holder.query('rollback');
+      await holder.end();
+    }
+    await store.close();
+  });
+
   t('an append that the server hangs at takes no other with it', async () => {
     const store = await PostgresEventStore.open({ url: database.direct, deadlineMs: 4_000 });
     const holder = new pg.Client({ connectionString: database.direct });
