@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { blobs } from './blobs.ts';
 import type { Deps } from './deps.ts';
+import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
 import { Keyring } from './keyring.ts';
 import { answer } from './middleware/answer.ts';
@@ -22,6 +23,7 @@ export const createApp = (deps: Deps): Koa => {
   const keyring = new Keyring(deps.pool, deps.clock);
   const sessions = new Sessions(deps);
   const allowances = new Allowances(deps.rate);
+  const heavyBodies = new HeavyBodies();
   const ownWrites = new OwnWrites(deps);
   const warnings = new Warnings(deps.pool);
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
@@ -36,7 +38,7 @@ export const createApp = (deps: Deps): Koa => {
         scope,
         role,
         rateLimit(allowances),
-        input,
+        input(heavyBodies),
         idempotencyKey,
         answer(deps, ownWrites, allowances, warnings),
       ],

@@ -62,6 +62,11 @@ export class JsonMeter {
     this.#limit = limit;
   }
 
+  /** So far; never less than there are. */
+  get values(): number {
+    return this.#values;
+  }
+
   /** Every value but the first follows a comma or opens its object or array. @throws Refusal 413, 400 */
   take(chunk: Uint8Array): void {
     let inText = this.#inText;

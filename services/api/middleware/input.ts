@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import type { TObject } from 'typebox';
 import { clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
+import type { HeavyBodies, Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
 import type { Operation } from '../operation.ts';
@@ -45,36 +46,49 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
   return clean(schema, values);
 };
 
-const readJson = async (ctx: Context, operation: Operation): Promise<unknown> => {
+/** The text of a body, and how many values it holds at most; null where none was sent and none is needed. */
+const readText = async (ctx: Context, operation: Operation) => {
   const { headers } = ctx.req;
   const none = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
-  if (none && operation.bodyOptional === true) return {};
+  if (none && operation.bodyOptional === true) return null;
   const encoding = headers['content-encoding'] ?? 'identity';
   if (!none && (!isJsonType(headers['content-type'] ?? '') || encoding !== 'identity')) {
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json, without Content-Encoding.');
   }
   const meter = new JsonMeter(operation.valueLimit ?? defaultValueLimit);
-  const bytes = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => meter.take(chunk));
-  if (bytes.length === 0 && operation.bodyOptional === true) return {};
-  return parseJson(bytes);
+  const text = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => meter.take(chunk));
+  return text.length === 0 && operation.bodyOptional === true ? null : { text, values: meter.values };
+};
+
+/** @throws Refusal 400, 422 */
+const valid = async (operation: Operation, schema: TObject, text: Buffer | null, piece: Piece): Promise<unknown> => {
+  const sent = text === null ? {} : await piece(() => parseJson(text));
+  const issues = await piece(() => issuesOf(schema, sent));
+  if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
+  return piece(() => clean(schema, sent, operation.merge === true));
 };
 
 /** Parameters, then the body: validated as sent, then cleaned. An operation without a body ignores one. */
-export const input: Middleware = async (ctx, next) => {
-  const operation = operationOf(ctx);
-  const state = stateOf(ctx);
-  const { params, query, body } = operation;
-  if (params !== undefined && issuesOf(params, ctx.params).length > 0) throw notFound(operation.noun ?? operation.tag);
-  state.params = ctx.params;
-  state.query = readQuery(ctx, query);
-  if (body !== undefined) {
-    const sent = await readJson(ctx, operation);
-    const issues = issuesOf(body, sent);
-    if (issues.length > 0) throw new Refusal('validation_failed', 'The input is not valid.', { errors: issues });
-    state.body = clean(body, sent, operation.merge === true);
-  }
-  await next();
-};
+export const input =
+  (heavyBodies: HeavyBodies): Middleware =>
+  async (ctx, next) => {
+    const operation = operationOf(ctx);
+    const state = stateOf(ctx);
+    const { params, query, body } = operation;
+    if (params !== undefined && issuesOf(params, ctx.params).length > 0) {
+      throw notFound(operation.noun ?? operation.tag);
+    }
+    state.params = ctx.params;
+    state.query = readQuery(ctx, query);
+    if (body !== undefined) {
+      const sent = await readText(ctx, operation);
+      const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
+      // Live and test data of an agency share its turns: a second key is no second share.
+      const owner = state.principal?.liveWorkspaceId ?? '';
+      state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, sent?.text ?? null, piece));
+    }
+    await next();
+  };
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Lists, Turns } from '#services/api/lists.ts';
+import { Lists } from '#services/api/lists.ts';
 import { told } from '#services/api/middleware/problems.ts';
+import { Turns } from '#services/api/turns.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { proxiedDatabase } from '#test/support/silent-postgres.ts';
@@ -9,6 +10,7 @@ import { suite } from '#test/support/suite.ts';
 import { atRequest } from '#test/support/tcp-proxy.ts';
 
 suite('turns of lists', (t) => {
+  const line = { noun: 'lists', waiting: 20 };
   /** Work that ends when it is told to. */
   const open = (turns: Turns, workspace: string, begun: string[]) => {
     let end = () => {};
@@ -23,7 +25,7 @@ suite('turns of lists', (t) => {
   };
 
   t('two of a workspace at once; the third begins when one ends, and others do not wait for it', async () => {
-    const turns = new Turns({ each: 2, total: 10 }, 10_000);
+    const turns = new Turns({ ...line, each: 2, total: 10, waitMs: 10_000 });
     const begun: string[] = [];
     const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(turns, workspace, begun));
     assert.deepEqual(begun, ['a', 'a', 'b']);
@@ -34,7 +36,7 @@ suite('turns of lists', (t) => {
   });
 
   t('where all are taken the workspaces take turns, however many one asks for', async () => {
-    const turns = new Turns({ each: 2, total: 2 }, 10_000);
+    const turns = new Turns({ ...line, each: 2, total: 2, waitMs: 10_000 });
     const begun: string[] = [];
     const works = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map((workspace) => open(turns, workspace, begun));
     for (const at of [0, 1]) works[at]?.end();
@@ -48,7 +50,7 @@ suite('turns of lists', (t) => {
   });
 
   t('who waits too long, or in too long a line, is told to come back, and takes no turn', async () => {
-    const turns = new Turns({ each: 1, total: 1 }, 20);
+    const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 20 });
     const begun: string[] = [];
     const first = open(turns, 'a', begun);
     const waiting = Array.from({ length: 21 }, () => open(turns, 'a', begun));
@@ -73,7 +75,7 @@ suite('turns of lists', (t) => {
   });
 
   t('work that fails gives its turn back', async () => {
-    const turns = new Turns({ each: 1, total: 1 }, 10_000);
+    const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 10_000 });
     await assert.rejects(
       turns.run('a', () => Promise.reject(new Error('no'))),
       /no/,

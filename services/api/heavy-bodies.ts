@@ -1,0 +1,41 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Turns } from './turns.ts';
+
+/**
+ * Large bodies are looked at one after the other, and in pieces with rests in between: one alone holds the event loop
+ * for some 30 ms, but a hundred that one caller sends at once would hold it for seconds, and all tenants with it.
+ */
+
+/** What a value costs the parser and the validator, in bytes of text that take as long. */
+const valueWeight = 100;
+/** Lighter bodies take less than a millisecond. */
+const heavy = 32 * 1_024;
+
+/** One piece of the work on a body, run now or later. */
+export type Piece = <T>(work: () => T) => Promise<T>;
+
+const atOnce: Piece = async (work) => work();
+
+/** The rest is as long as the work before it, so all others have half of the processor, whoever sends large bodies. */
+const rested: Piece = async (work) => {
+  const begun = performance.now();
+  try {
+    return work();
+  } finally {
+    await delay(performance.now() - begun);
+  }
+};
+
+export class HeavyBodies {
+  readonly #turns = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
+
+  /** Works on one body when it is the workspace's turn; on a light one at once. @throws Refusal `unavailable` */
+  run<T>(
+    workspaceId: string,
+    { bytes, values }: { readonly bytes: number; readonly values: number },
+    work: (piece: Piece) => Promise<T>,
+  ): Promise<T> {
+    if (bytes + values * valueWeight < heavy) return work(atOnce);
+    return this.#turns.run(workspaceId, () => work(rested));
+  }
+}

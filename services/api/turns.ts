@@ -1,0 +1,98 @@
+import { Refusal } from './refusal.ts';
+
+export interface Shares {
+  /** What takes turns, in the plural: for the words of a refusal. */
+  readonly noun: string;
+  /** Of one workspace under way at once, and of all. */
+  readonly each: number;
+  readonly total: number;
+  /** Of one workspace that may wait. */
+  readonly waiting: number;
+  /** Milliseconds that one waits at most. */
+  readonly waitMs: number;
+}
+
+interface Waiter {
+  readonly begin: () => void;
+}
+
+/** Seconds after which it is worth asking again. */
+const retryAfterSeconds = 2;
+
+export const busy = (detail: string): Refusal =>
+  new Refusal('unavailable', detail, { headers: { 'Retry-After': String(retryAfterSeconds) } });
+
+/** Who may begin, and who waits: workspaces take turns, and a full share of one is never in the way of another's. */
+export class Turns {
+  readonly #shares: Shares;
+  readonly #underWay = new Map<string, number>();
+  #all = 0;
+  /** Workspaces of which somebody waits, in the order of their turns. */
+  readonly #waiting = new Map<string, Waiter[]>();
+
+  constructor(shares: Shares) {
+    this.#shares = shares;
+  }
+
+  /** @throws Refusal `unavailable` when too many wait already, or this one has waited too long. */
+  async run<T>(workspaceId: string, work: () => Promise<T>): Promise<T> {
+    if (this.#mayBegin(workspaceId) && !this.#waiting.has(workspaceId)) this.#begin(workspaceId);
+    else await this.#wait(workspaceId);
+    try {
+      return await work();
+    } finally {
+      this.#end(workspaceId);
+    }
+  }
+
+  #mayBegin(workspaceId: string): boolean {
+    return this.#all < this.#shares.total && (this.#underWay.get(workspaceId) ?? 0) < this.#shares.each;
+  }
+
+  #begin(workspaceId: string): void {
+    this.#all += 1;
+    this.#underWay.set(workspaceId, (this.#underWay.get(workspaceId) ?? 0) + 1);
+  }
+
+  #wait(workspaceId: string): Promise<void> {
+    const { noun, waiting, waitMs } = this.#shares;
+    const line = this.#waiting.get(workspaceId) ?? [];
+    if (line.length >= waiting) {
+      throw busy(`Too many ${noun} of this workspace are asked for at once. Wait until some are answered.`);
+    }
+    this.#waiting.set(workspaceId, line);
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        begin: () => {
+          clearTimeout(timer);
+          this.#begin(workspaceId);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => {
+        line.splice(line.indexOf(waiter), 1);
+        if (line.length === 0) this.#waiting.delete(workspaceId);
+        reject(
+          busy(
+            `Other ${noun} of this workspace have not ended yet. Wait until they are answered, or narrow what you ask for.`,
+          ),
+        );
+      }, waitMs);
+      line.push(waiter);
+    });
+  }
+
+  #end(workspaceId: string): void {
+    this.#all -= 1;
+    const left = (this.#underWay.get(workspaceId) ?? 0) - 1;
+    if (left > 0) this.#underWay.set(workspaceId, left);
+    else this.#underWay.delete(workspaceId);
+    for (const [next, line] of [...this.#waiting]) {
+      if (!this.#mayBegin(next)) continue;
+      line.shift()?.begin();
+      // To the end of the turns, or out of them.
+      this.#waiting.delete(next);
+      if (line.length > 0) this.#waiting.set(next, line);
+    }
+  }
+}
