@@ -32,6 +32,8 @@ export interface CommandContext {
   readonly causeEventId?: string;
   readonly keyHmac?: string;
   readonly fingerprint?: string;
+  /** Where a caller waits: instant of `performance.now()` from which on no append is waited for or repeated. */
+  readonly giveUpAt?: number;
 }
 
 /** Highest commit position stored by a call, per `topic-partition`: what a reader must have seen to read it back. */
@@ -89,6 +91,25 @@ export const partitionKeyOf = (kind: string, id: string): string => {
 
 /** Waits before the repeats of an append whose outcome is not known, milliseconds. */
 const repeatDelays = [20, 100, 500, 1_000, 2_000];
+/** An append that begins late is waited for so long all the same, or a long command could never end. Milliseconds. */
+const leastAppendMs = 1_000;
+
+/** The answer, if it comes before that instant; its work goes on, and may end well or badly. */
+const answerBefore = async <T>(instant: number, answer: Promise<T>): Promise<T> => {
+  if (instant === Number.POSITIVE_INFINITY) return answer;
+  const late = new AbortController();
+  answer.catch(() => undefined);
+  try {
+    return await Promise.race([
+      answer,
+      delay(Math.max(0, instant - performance.now()), undefined, { signal: late.signal }).then(() => {
+        throw new EventStoreError('outcome_unknown', 'the caller waits no longer');
+      }),
+    ]);
+  } finally {
+    late.abort();
+  }
+};
 
 export class DomainStore {
   readonly #store: EventStore;
@@ -164,6 +185,7 @@ export class DomainStore {
   /**
    * Appends at exactly this revision (−1 = the stream must not exist).
    * An outcome that is not known is asked for by repeating the same ids and bytes; the exact expectation makes that safe.
+   * Where a caller waits the repeats end at `giveUpAt`: what became of the last one is then not known.
    * @throws EventStoreError `wrong_expected_revision` when somebody else wrote; Unavailable when the store stays away.
    */
   async append(
@@ -185,7 +207,8 @@ export class DomainStore {
       toAppend.push({ id, type: event.type, ...bytes, partitionKey });
     }
     const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);
-    const result = await this.#appendUntilKnown(stream, expectation, toAppend);
+    const giveUpAt = Math.max(context.giveUpAt ?? Number.POSITIVE_INFINITY, performance.now() + leastAppendMs);
+    const result = await this.#appendUntilKnown(stream, expectation, toAppend, giveUpAt);
     const position =
       result.position ?? (topicOf(stream) === null ? null : await this.#positionOf(stream, result.revision));
     if (position !== null && positions !== undefined) this.#raise(positions, stream, partitionKey, position);
@@ -235,15 +258,22 @@ export class DomainStore {
     return made;
   }
 
-  async #appendUntilKnown(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]) {
+  async #appendUntilKnown(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+    giveUpAt: number,
+  ) {
     for (const pause of [...repeatDelays, null]) {
       try {
-        return await this.#store.append(stream, expected, events);
+        return await answerBefore(giveUpAt, this.#store.append(stream, expected, events));
       } catch (error) {
         const open =
           error instanceof EventStoreError && (error.code === 'outcome_unknown' || error.code === 'unavailable');
         if (!open) throw error;
-        if (pause === null) throw new Unavailable('The event store does not answer.', { cause: error });
+        if (pause === null || performance.now() + pause >= giveUpAt) {
+          throw new Unavailable('The event store does not answer.', { cause: error });
+        }
         await delay(pause);
       }
     }

@@ -46,7 +46,9 @@ export const fanOut = async (
   const fresh = options.loaded !== undefined && loaded.revision === live.planRevision;
   const plan = loaded.events.find(({ id }) => id === live.planEventId);
   const caused = { causeEventId: live.planEventId, causationId: live.planEventId };
-  const planner = { ...(plan === undefined ? context : contextOf(plan)), ...caused };
+  // A caller who waits for the fan-out waits no longer than for the post.
+  const until = context.giveUpAt === undefined ? {} : { giveUpAt: context.giveUpAt };
+  const planner = { ...(plan === undefined ? context : contextOf(plan)), ...caused, ...until };
   faultPoint('fanout:before-targets');
   await inGroups(live.plan.targets, async (planned) => {
     targets.set(planned.targetId, await schedule(store, postId, live, planned, planner, fresh, given));

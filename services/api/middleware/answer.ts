@@ -10,6 +10,13 @@ import { operationOf, stateOf } from '../state.ts';
 import type { Warnings } from '../warnings.ts';
 import type { Allowances } from './rate-limit.ts';
 
+/**
+ * How long a call goes on asking a store that does not answer, milliseconds: callers and what stands between give up
+ * after some 30 s, and a caller that is told 503 in time repeats with the same key. What was appended nevertheless the
+ * repeat finds.
+ */
+const appendMs = 15_000;
+
 /** Operations without a token act for nobody: their handlers look at no principal. */
 const nobody: Principal = {
   kind: 'apikey',
@@ -41,6 +48,7 @@ export const answer =
       causationId: correlationId,
       commandId: uuidv7(),
       now,
+      giveUpAt: performance.now() + appendMs,
       ...(key === null ? {} : { keyHmac: keyHmacOf(deps.secrets, workspaceId, key), fingerprint }),
     };
     const call: Call = {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, notEqual, rejects, throws } from 'node:assert/strict';
+import { deepEqual, equal, match, notEqual, ok, rejects, throws } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
@@ -21,6 +21,14 @@ class ForgetfulEventStore extends RecordingEventStore {
   override async append(...asked: Parameters<RecordingEventStore['append']>) {
     const result = await super.append(...asked);
     return this.asked.length > 1 ? { ...result, position: null } : result;
+  }
+}
+
+/** It takes appends and says nothing more, as a server behind a broken network. */
+class SilentEventStore extends RecordingEventStore {
+  override async append(...asked: Parameters<RecordingEventStore['append']>) {
+    await super.append(...asked);
+    return new Promise<never>(() => undefined);
   }
 }
 
@@ -120,6 +128,32 @@ suite('domain store', (t) => {
     equal(events.asked.length, 6);
     await events.close();
     await rejects(store.readStream(stream), (error) => error instanceof Unavailable);
+  });
+
+  t('tells a caller who waits in time that the store is away, and finds later what was stored', async () => {
+    const events = new SilentEventStore();
+    const store = new DomainStore(events, new EventCodec(new MemoryDataKeys()), defaultPartitions);
+    const stream = `client-${randomUUID()}`;
+    const begun = performance.now();
+    // Passed already: what is begun nevertheless gets a moment.
+    const context = commandContext({ giveUpAt: begun - 60_000 });
+    await rejects(
+      store.append(stream, -1, [created], context, stream),
+      (error) => error instanceof Unavailable && (error.cause as EventStoreError).code === 'outcome_unknown',
+    );
+    ok(performance.now() - begun < 3_000);
+    equal(events.asked.length, 1);
+    equal((await store.readStream(stream)).length, 1);
+  });
+
+  t('repeats no append beyond the instant at which a caller gives up', async () => {
+    const { store, events } = openDomain();
+    const stream = `client-${randomUUID()}`;
+    for (let n = 0; n < 6; n += 1) events.failNext('unavailable');
+    const context = commandContext({ giveUpAt: performance.now() });
+    await rejects(store.append(stream, -1, [created], context, stream), (error) => error instanceof Unavailable);
+    // At 0, 20, 120 and 620 ms; the next would be at 1,620 ms.
+    ok(events.asked.length <= 4, String(events.asked.length));
   });
 
   t('refuses an event that does not fit before it asks for anything', async () => {

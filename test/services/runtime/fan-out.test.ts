@@ -1,4 +1,4 @@
-import { deepEqual, equal, notEqual } from 'node:assert/strict';
+import { deepEqual, equal, notEqual, ok, rejects } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { targetIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post.ts';
@@ -130,6 +130,15 @@ suite('fan-out', (t) => {
     const again = await fanOut(store, postId, commandContext());
     equal(again.targets.size, ids.length);
     deepEqual(await statuses(), Array(5).fill('pending'));
+  });
+
+  t('ends with the patience of the caller who waits for it', async () => {
+    const { store, postId, context, loaded, events } = await scheduled(2);
+    for (let n = 0; n < 2 * 6; n += 1) events.failNext('unavailable');
+    const before = events.asked.length;
+    const waiting = { ...context, giveUpAt: performance.now() };
+    await rejects(fanOut(store, postId, waiting, { loaded }), { name: 'Unavailable' });
+    ok(events.asked.length - before <= 2 * 4, String(events.asked.length - before));
   });
 
   t('does nothing for a draft or a post that never was', async () => {
