@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { Turns } from './turns.ts';
 
 /**
@@ -23,6 +23,8 @@ const rested: Piece = async (work) => {
     return work();
   } finally {
     await delay(performance.now() - begun);
+    // A short timer may end in the turn it began in.
+    await turn();
   }
 };
 
