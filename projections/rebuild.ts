@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { fence } from '#runtime/consume.ts';
+import { fence } from '#runtime/consume/positions.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { forgetParked } from '#runtime/parking.ts';

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/codec.ts';
-import { inTransaction, type Verdict } from '#runtime/consume.ts';
+import type { Verdict } from '#runtime/consume/options.ts';
 import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { maxParkedStreams, reasonOf, setAside, TooManyParked } from '#runtime/parking.ts';
 import { applyInPieces, applied as done } from '#runtime/pieces.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { Projector } from './apply.ts';
 import { groupOf, type Projection } from './index.ts';

@@ -1,7 +1,8 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { fence, inTransaction } from '#runtime/consume.ts';
+import { fence } from '#runtime/consume/positions.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { forgetParked } from '#runtime/parking.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { alone } from '../alone.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';

@@ -1,10 +1,10 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { withConnection } from '#runtime/consume.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
+import { withConnection } from '#runtime/transactions.ts';
 import { asking } from './away.ts';
 import { clearMarks, dirtyWorkspaces, type Mark, marksOf } from './dirty.ts';
 import { ensureTables } from './live.ts';

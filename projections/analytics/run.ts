@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Consumer, restingOf } from '#runtime/consume.ts';
+import type { Consumer } from '#runtime/consume.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/faults.ts';
+import { restingOf } from '#runtime/lane-health.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
 import { Recounter } from './recount.ts';

@@ -3,14 +3,9 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/codec.ts';
-import {
-  type Applied,
-  type ConsumeMetrics,
-  type Consumer,
-  consume,
-  type Move,
-  type Verdict,
-} from '#runtime/consume.ts';
+import type { Applied, ConsumeMetrics, Verdict } from '#runtime/consume/options.ts';
+import type { Move } from '#runtime/consume/positions.ts';
+import { type Consumer, consume } from '#runtime/consume.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { together } from '#runtime/lifecycle.ts';

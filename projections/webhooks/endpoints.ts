@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
-import type { Verdict } from '#runtime/consume.ts';
+import type { Verdict } from '#runtime/consume/options.ts';
 import { asFacts } from '#runtime/domain-store.ts';
 import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { matches, publicEvents } from '#schemas/http/webhook-events.ts';

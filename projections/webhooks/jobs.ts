@@ -4,10 +4,10 @@ import { type EventStore, EventStoreError, type ReadStart, type RecordedEvent } 
 import type { Log } from '#contracts/ports/log.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { inTransaction } from '#runtime/consume.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { Logger } from '#runtime/telemetry.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
 import type { Handover } from './handover.ts';

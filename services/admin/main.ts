@@ -9,7 +9,7 @@ import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { ConfigError, processEnv, readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { inTransaction } from '#runtime/consume.ts';
 import { listParked, type ParkedStream, requestRetry, requestSkip } from '#runtime/parking.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import type { Given } from './commands.ts';
 import { type Admin, type Answer, type Shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';

@@ -1,6 +1,6 @@
 import { openParts } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { watchConsumers } from '#runtime/lane-health.ts';

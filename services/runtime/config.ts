@@ -3,10 +3,23 @@
  * wrong value is an error that names the variable.
  */
 
-import { noProxies, readTrustedProxies, type TrustedProxies } from './proxies.ts';
-import { Secrets } from './secrets.ts';
-
-type Reader<T> = (text: string) => T;
+import {
+  brokers,
+  durations,
+  eventStoreUrl,
+  integer,
+  list,
+  oneOf,
+  optional,
+  proxies,
+  type Reader,
+  secretKeys,
+  targets,
+  text,
+  topicPrefix,
+  url,
+} from './config-values.ts';
+import { noProxies } from './proxies.ts';
 
 interface Variable<T> {
   readonly name: string;
@@ -23,70 +36,6 @@ export class ConfigError extends Error {
     this.name = 'ConfigError';
   }
 }
-
-const text: Reader<string> = (value) => value;
-const integer =
-  (min: number, max: number): Reader<number> =>
-  (value) => {
-    const number = Number(value);
-    if (!/^\d+$/.test(value) || number < min || number > max)
-      throw new Error(`must be a whole number from ${min} to ${max}`);
-    return number;
-  };
-const url =
-  (...protocols: readonly string[]): Reader<string> =>
-  (value) => {
-    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol) || !value.includes('://')) {
-      throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
-    }
-    return value.replace(/\/+$/, '');
-  };
-/** A cluster is named by several hosts, which is no URL. */
-const eventStoreUrl: Reader<string> = (value) => {
-  if (!/^(esdb|esdb\+discover|kurrentdb):\/\/[^\s/?]/.test(value))
-    throw new Error('must begin with esdb:// and a host');
-  return value;
-};
-const list: Reader<readonly string[]> = (value) =>
-  value
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-const isHostAndPort = (one: string): boolean =>
-  /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`);
-const brokers: Reader<readonly string[]> = (value) => {
-  const all = list(value);
-  if (!all.every(isHostAndPort)) throw new Error('must be a list like host:9092,other:9092');
-  return all;
-};
-const targets: Reader<readonly string[]> = (value) => {
-  const all = list(value);
-  const named = all.every((one) => isHostAndPort(one) && URL.canParse(`http://${one}`) && !/[*@?#\\]/.test(one));
-  if (!named && value.trim() !== '*') throw new Error('must be * or a list like localhost:3000,10.0.0.5:8080');
-  return all;
-};
-const topicPrefix: Reader<string> = (value) => {
-  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value)) throw new Error('must be of letters, digits, dot, underscore and dash');
-  return value;
-};
-/** Read again where it is used; here only so that a wrong one ends the start with the other errors of its kind. */
-const secretKeys: Reader<string> = (value) => {
-  new Secrets(value);
-  return value;
-};
-const oneOf =
-  <T extends string>(...values: readonly T[]): Reader<T> =>
-  (value) => {
-    const known = values.find((one) => one === value);
-    if (known === undefined) throw new Error(`must be one of ${values.join(', ')}`);
-    return known;
-  };
-const durations: Reader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
-const proxies: Reader<TrustedProxies> = (value) => (value === '' ? noProxies : readTrustedProxies(value));
-const optional =
-  <T>(read: Reader<T>): Reader<T | null> =>
-  (value) =>
-    value === '' ? null : read(value);
 
 const variable = <T>(name: string, read: Reader<T>, fallback: T, help: string, former?: string): Variable<T> => ({
   name,

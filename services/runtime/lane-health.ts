@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type Consumer, stoppedLanes } from './consume.ts';
+import type { Consumer } from './consume.ts';
 import { Gauge, type Registry } from './metrics.ts';
 import { countParked } from './parking.ts';
 import type { Readiness } from './telemetry.ts';
@@ -75,6 +75,18 @@ export const countConsumers = (deps: HealthDeps, name: string, consumers: Consum
   countLanes(deps.registry, consumers);
   watchParked(deps, name, consumers);
 };
+
+/** What a stopped lane waits for, as a person reads it. */
+export const restingOf = (restsMs: number | null): string =>
+  restsMs === null ? '' : ` (stopped; tries again in ${Math.ceil(restsMs / 1_000)} s)`;
+
+/** For /readyz: the lanes that do not run as they should, and why. */
+export const stoppedLanes = (consumers: readonly Consumer[]): readonly string[] =>
+  consumers.flatMap((one) =>
+    [...one.status()].flatMap(([lane, { state, reason, restsMs }]) =>
+      state === 'running' ? [] : [`${one.group} ${lane}: ${reason}${restingOf(restsMs)}`],
+    ),
+  );
 
 /** @param name of the check in /readyz, which fails while a lane does not run */
 export const watchConsumers = (deps: HealthDeps, name: string, consumers: Consumers): void => {

@@ -3,7 +3,7 @@ import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
-import { inTransaction } from '#runtime/consume.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { plainArray } from '#runtime/plain-array.ts';
 import type { Logger } from '#runtime/telemetry.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';
 import { type Claimed, type Outcome, record } from './statements.ts';

@@ -16,7 +16,7 @@ import { openParts } from '#infra/parts.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';

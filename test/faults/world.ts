@@ -11,7 +11,7 @@ import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';

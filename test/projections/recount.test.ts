@@ -9,7 +9,7 @@ import { asRow } from '#projections/rows.ts';
 import { migrate } from '#projections/tables.ts';
 import { postTargets, type TargetRow } from '#projections/targets.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { inTransaction } from '#runtime/consume.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';

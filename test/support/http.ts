@@ -27,7 +27,7 @@ import { runProjections } from '#projections/run.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migratePositions } from '#runtime/consume.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';

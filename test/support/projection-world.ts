@@ -6,7 +6,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
-import { migrate as migrateConsumers } from '#runtime/consume.ts';
+import { migrate as migrateConsumers } from '#runtime/consume/positions.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { testDatabase } from './postgres.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';

@@ -18,7 +18,7 @@ import { dropTables, ensureTables, migrateAnalytics } from '#projections/analyti
 import { tableOf } from '#projections/analytics/tables.ts';
 import { EventCodec, type StoredBytes } from '#runtime/codec.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migrateConsumers } from '#runtime/consume.ts';
+import { migrate as migrateConsumers } from '#runtime/consume/positions.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';

@@ -7,7 +7,7 @@ import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { countDays, Recounter } from '#projections/analytics/recount.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { inTransaction } from '#runtime/consume.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { counters } from '#schemas/metrics.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { bruteForce, history, keys, observed, randomOf, type Seen, shownGrain } from '#test/support/observations.ts';

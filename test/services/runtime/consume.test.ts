@@ -8,19 +8,13 @@ import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import {
-  type ConsumeOptions,
-  type Consumer,
-  consume,
-  Fenced,
-  inTransaction,
-  NotMoved,
-  stoppedLanes,
-  type Verdict,
-} from '#runtime/consume.ts';
-import { watchConsumers } from '#runtime/lane-health.ts';
+import type { ConsumeOptions, Verdict } from '#runtime/consume/options.ts';
+import { Fenced, NotMoved } from '#runtime/consume/positions.ts';
+import { type Consumer, consume } from '#runtime/consume.ts';
+import { stoppedLanes, watchConsumers } from '#runtime/lane-health.ts';
 import { countParked, listParked, requestRetry, requestSkip } from '#runtime/parking.ts';
 import { createRegistry, Readiness } from '#runtime/telemetry.ts';
+import { inTransaction } from '#runtime/transactions.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
 import { HandLog } from '#test/support/hand-log.ts';

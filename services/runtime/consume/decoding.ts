@@ -1,0 +1,85 @@
+import { setImmediate } from 'node:timers/promises';
+import type { LaneBatch, LogRecord } from '#contracts/ports/log.ts';
+import { kindOf } from '#schemas/topics.ts';
+import type { StoredBytes } from '../codec.ts';
+import { isInstallationFault, stopsLane } from '../faults.ts';
+import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
+
+/** Events decoded ahead in one go: some tenths of a millisecond. */
+const decodedAtOnce = 16;
+
+export const asStored = ({ stream, id, type, revision, position, value, metadata }: LogRecord): StoredBytes => ({
+  stream,
+  id,
+  type,
+  revision,
+  position,
+  data: value,
+  metadata,
+});
+
+/** Which records a consumer wants, and what it makes of them. */
+export class Decoding<E extends Shaped> {
+  readonly #options: ConsumeOptions<E>;
+  readonly #kinds: ReadonlySet<string> | null;
+  readonly #types: ReadonlySet<string> | null;
+
+  constructor(options: ConsumeOptions<E>) {
+    this.#options = options;
+    this.#kinds = options.kinds === undefined ? null : new Set(options.kinds);
+    this.#types = options.types === undefined ? null : new Set(options.types);
+  }
+
+  wants(record: StoredBytes, batch: readonly StoredBytes[]): boolean {
+    const { stream, type } = record;
+    if (this.#kinds !== null && !this.#kinds.has(kindOf(stream))) return false;
+    if (this.#types !== null && !this.#types.has(type)) return false;
+    return this.#options.wants?.(record, batch) ?? true;
+  }
+
+  async shaped(record: StoredBytes): Promise<E> {
+    const { codec, shape } = this.#options;
+    const event = await codec.decode(record);
+    return shape === undefined ? (event as Shaped as E) : shape(event);
+  }
+
+  async decode(records: readonly StoredBytes[], ready: ReadonlyMap<string, E>): Promise<E[] | Verdict> {
+    const { invalid } = this.#options;
+    const decoded: E[] = [];
+    for (const one of records) {
+      try {
+        decoded.push(ready.get(one.id) ?? (await this.shaped(one)));
+      } catch (error) {
+        if (!(error instanceof Error) || !stopsLane(error) || isInstallationFault(error)) throw error;
+        return { action: invalid?.(one, error) ?? 'park', eventId: one.id, reason: error.message };
+      }
+    }
+    return decoded;
+  }
+
+  /**
+   * While the database works on one batch this process has nothing to do: it decodes the next one, a few at a time so
+   * that an answer of the database is never kept waiting. What fails is left to its own turn.
+   */
+  async ahead(
+    into: Map<string, E>,
+    coming: NonNullable<LaneBatch['next']>,
+    turn: { readonly over: boolean },
+  ): Promise<void> {
+    // A page that could not be read is read again, in its turn.
+    const next = await Promise.resolve(coming).then(
+      (records) => records.map(asStored),
+      () => [],
+    );
+    const wanted = next.filter((one) => this.wants(one, next));
+    for (let i = 0; i < wanted.length; i += decodedAtOnce) {
+      await setImmediate();
+      if (turn.over) return;
+      try {
+        for (const one of wanted.slice(i, i + decodedAtOnce)) into.set(one.id, await this.shaped(one));
+      } catch {
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Lane, LanePosition } from '#contracts/ports/log.ts';
+import { withMigrationLock } from '../migrate.ts';
+import { migrateParking } from '../parking.ts';
+import { eventAt, type idsOf, migrateLastEvents } from '../same-history.ts';
+import { inTransaction } from '../transactions.ts';
+
+/** How far each lane of a group has come, and who owns it: the rows that move in the transactions of effects. */
+
+/** How far a lane has come, in the log's own count and in the store's. */
+export interface Reached {
+  readonly nextOffset: bigint | null;
+  readonly position: bigint | null;
+}
+
+/** What `ops.consume_move` takes, in this order. */
+export interface Move {
+  readonly group: string;
+  readonly lane: Lane;
+  readonly epoch: string;
+  readonly nextOffset: bigint | null;
+  readonly position: bigint | null;
+  /** Of the event at the position; null where the batch did not have it. */
+  readonly eventId: string | null;
+}
+
+/** SQLSTATE that a statement raises where `ops.consume_move` is false. */
+export const notMoved = 'CM001';
+
+export class NotMoved extends Error {}
+
+/** This member no longer owns the lane. The log ends its hold. */
+export class Fenced extends Error {
+  readonly code = 'fenced';
+  constructor(group: string, lane: Lane) {
+    super(`${group} on ${lane} belongs to another member`);
+    this.name = 'Fenced';
+  }
+}
+
+export const migrate = async (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.consumer_positions (
+        consumer_group text not null,
+        lane text not null,
+        next_offset int8,
+        position int8,
+        epoch int8 not null default 0,
+        updated_at timestamptz not null default now(),
+        primary key (consumer_group, lane)
+      ) with (fillfactor = 50);
+      -- False: another owner, or there already. A log that repeats older records takes no position back.
+      create or replace function ops.consume_move(m_group text, m_lane text, m_epoch int8, m_next int8, m_position int8)
+      returns bool language plpgsql as $$
+      begin
+        update ops.consumer_positions p
+        set next_offset = m_next, position = greatest(p.position, m_position), updated_at = now()
+        where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
+          and (p.next_offset, p.position) is distinct from (m_next, m_position);
+        return found;
+      end $$`);
+    await migrateLastEvents(tx);
+    await migrateParking(tx);
+  });
+
+/** Bumps the epoch of a group's lanes: whoever holds them writes nothing more. */
+export const fence = async (tx: PoolClient, group: string): Promise<void> => {
+  await tx.query('update ops.consumer_positions set epoch = epoch + 1 where consumer_group = $1', [group]);
+};
+
+/** Fences the owner's own earlier tries. `undone`: none of them moved the position there. `lost`: another member owns the lane. */
+export const fenceTries = async (
+  pool: Pool,
+  group: string,
+  lane: Lane,
+  epoch: string,
+  { nextOffset, position }: Reached,
+): Promise<{ readonly epoch: string; readonly undone: boolean } | 'lost'> =>
+  inTransaction(pool, async (tx) => {
+    const { rows } = await tx.query<{ epoch: string; undone: boolean }>(
+      `update ops.consumer_positions set epoch = epoch + 1
+       where consumer_group = $1 and lane = $2 and epoch = $3::int8
+       returning epoch::text, (next_offset, position) is distinct from ($4::int8, $5::int8) as undone`,
+      [group, lane, epoch, nextOffset, position],
+    );
+    return { commit: true, result: rows[0] ?? 'lost' };
+  });
+
+/** A row of a lane that was taken, as Postgres gives it. */
+export interface TakenLane {
+  readonly lane: Lane;
+  readonly next_offset: string | null;
+  readonly position: string | null;
+  readonly epoch: string;
+  /** Null where the event at the position is not known. */
+  readonly event_id: string | null;
+}
+
+/** Makes a member the owner of lanes: whoever held them writes nothing more. */
+export const takeLanes = async (pool: Pool, group: string, lanes: readonly Lane[]): Promise<readonly TakenLane[]> => {
+  const result = await pool.query<TakenLane>(
+    `insert into ops.consumer_positions (consumer_group, lane, epoch)
+     select $1, lane, 1 from unnest($2::text[]) as lane order by lane
+     on conflict (consumer_group, lane) do update set epoch = consumer_positions.epoch + 1
+     returning lane, next_offset, position, epoch,
+       case when event_position = position then event_id end as event_id`,
+    [group, lanes],
+  );
+  return result.rows;
+};
+
+export const asPosition = (row: TakenLane): LanePosition => ({
+  lane: row.lane,
+  nextOffset: row.next_offset === null ? null : BigInt(row.next_offset),
+  position: row.position === null ? null : BigInt(row.position),
+});
+
+/** What a member knows of a lane that it took. */
+export interface Owned {
+  epoch: string;
+  /** Of the batch under way: which event is at which position. */
+  ids: ReturnType<typeof idsOf>;
+}
+
+/** The position was not moved: it is there already (a commit whose answer was lost). @throws Fenced */
+export const requireOwn = async (
+  db: Pick<PoolClient, 'query'>,
+  group: string,
+  lane: Lane,
+  { epoch }: Owned,
+  lock = '',
+): Promise<void> => {
+  const { rowCount } = await db.query(
+    `select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8 ${lock}`,
+    [group, lane, epoch],
+  );
+  if (rowCount === 0) throw new Fenced(group, lane);
+};
+
+/** False when the lane is there already. @throws Fenced */
+export const movePosition = async (
+  tx: Pick<PoolClient, 'query'>,
+  group: string,
+  lane: Lane,
+  held: Owned,
+  nextOffset: bigint | null,
+  position: bigint | null,
+): Promise<boolean> => {
+  const { rows } = await tx.query<{ moved: boolean }>({
+    name: 'consume-move',
+    text: 'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8, $6::uuid) as moved',
+    values: [group, lane, held.epoch, nextOffset, position, eventAt(held.ids, position)],
+  });
+  if (rows[0]?.moved === true) return true;
+  await requireOwn(tx, group, lane, held);
+  return false;
+};
