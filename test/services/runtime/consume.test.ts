@@ -1063,25 +1063,22 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await stored(one.group, lane), { next: 40, position: String(mine.at(-1)?.position) });
   });
 
+  /** A consumer in a process of its own; it dies where `fault` says. */
+  const child = (group: string, fault?: string) =>
+    spawn(process.execPath, [fileURLToPath(import.meta.resolve('#test/support/consumer-child.ts')), world.url, group], {
+      env: { ...process.env, ...(fault === undefined ? {} : { POSTLINE_FAULT: fault }) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+
   for (const point of ['consume:before-commit', 'consume:after-commit']) {
     t(`killed at ${point}: the next process applies every event once`, async () => {
       const group = `g-${randomUUID()}`;
-      const child = (fault?: string) =>
-        spawn(
-          process.execPath,
-          [fileURLToPath(import.meta.resolve('#test/support/consumer-child.ts')), world.url, group],
-          {
-            env: { ...process.env, ...(fault === undefined ? {} : { POSTLINE_FAULT: fault }) },
-            stdio: ['ignore', 'pipe', 'inherit'],
-          },
-        );
       const head = await world.append(client(5));
-      const dying = child(point);
-      const [, signal] = await once(dying, 'exit');
+      const [, signal] = await once(child(group, point), 'exit');
       assert.equal(signal, 'SIGKILL');
       const before = (await effects(world.pool, group)).length;
       assert.equal(before === 0, point === 'consume:before-commit' && (await stored(group, '*'))?.next == null);
-      const next = child();
+      const next = child(group);
       try {
         await until('all is applied', async () => BigInt((await stored(group, '*'))?.position ?? -1) >= head);
       } finally {
@@ -1094,4 +1091,44 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       assert.equal(new Set(got.map((one) => `${one.stream} ${one.revision}`)).size, got.length);
     });
   }
+
+  t(
+    'killed while a parked event is tried again: neither half stands, and the next process applies each once',
+    async () => {
+      const list = await records(client(3));
+      const stream = list[0]?.stream ?? '';
+      const group = `g-${randomUUID()}`;
+      const { apply } = choking(group, new Set([idAt(list, 1)]));
+      const one = start({ group, log: world.log, store: world.store, apply });
+      await until('all behind the bad one is parked', async () => (await parked(group)).length === 3);
+      one.stop.abort();
+      await one.consumer.done;
+      const wanted = async () => {
+        const { rows } = await world.pool.query(
+          `select revision::int from ops.parked_events
+         where consumer_group = $1 and retry_at is not null order by revision`,
+          [group],
+        );
+        return rows.map(({ revision }) => revision);
+      };
+      const applied = async () =>
+        (await effects(world.pool, group)).filter((one) => one.stream === stream).map(({ revision }) => revision);
+      await inTransaction(world.pool, async (tx) => ({
+        commit: true,
+        result: await requestRetry(tx, group, stream),
+      }));
+      const [, signal] = await once(child(group, 'consume:before-unpark'), 'exit');
+      assert.equal(signal, 'SIGKILL');
+      assert.deepEqual(await applied(), [0], 'no effect of an event whose parking did not end');
+      assert.deepEqual(await wanted(), [1, 2, 3], 'and all of them still wanted');
+      const next = child(group);
+      try {
+        await until('nothing is parked', async () => (await parked(group)).length === 0);
+      } finally {
+        next.kill('SIGTERM');
+        await once(next, 'exit');
+      }
+      assert.deepEqual(await applied(), [0, 1, 2, 3], 'each once, in order');
+    },
+  );
 });
