@@ -50,7 +50,10 @@ class Member<E extends Shaped> implements Consumer {
   constructor(options: ConsumeOptions<E>) {
     this.#options = options;
     this.group = options.group;
-    this.#lanes = new Lanes(options, (lane) => this.#subscription.again(lane));
+    this.#lanes = new Lanes(options, {
+      again: (lane) => this.#subscription.again(lane),
+      lanes: () => this.#subscription.lanes(),
+    });
     this.#decoding = new Decoding(options);
     this.#parked = new ParkedAgain(options, this.#lanes, this.#decoding);
     this.#effects = new Effects(options, this.#lanes, this.#parked);

@@ -6,20 +6,23 @@ import { isStopped, type LaneState, type LaneStatus } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';
 
+/** How often the log is asked for a lane whose rest is over, until it gives it. Milliseconds. */
+const askedAgainMs = 1_000;
+
 export const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
 
 /** The lanes that a member holds: which of them run, wait for a part that is away, or stopped and rest. */
 export class Lanes<E extends Shaped> {
   readonly group: string;
   readonly #options: ConsumeOptions<E>;
-  readonly #again: (lane: Lane) => void;
+  readonly #log: { again(lane: Lane): void; lanes(): readonly Lane[] };
   readonly #held = new Map<Lane, LaneState<E>>();
 
-  /** @param again asks the log for a lane anew */
-  constructor(options: ConsumeOptions<E>, again: (lane: Lane) => void) {
+  /** @param log the member's subscription: which lanes it has, and to be asked for one anew */
+  constructor(options: ConsumeOptions<E>, log: { again(lane: Lane): void; lanes(): readonly Lane[] }) {
     this.group = options.group;
     this.#options = options;
-    this.#again = again;
+    this.#log = log;
   }
 
   get(lane: Lane): LaneState<E> | undefined {
@@ -28,11 +31,15 @@ export class Lanes<E extends Shaped> {
 
   status(): ReadonlyMap<Lane, LaneStatus> {
     const now = performance.now();
+    const mine = new Set(this.#log.lanes());
     return new Map(
-      [...this.#held].map(([lane, { state, reason, position, rest }]) => {
-        const restsMs = state === 'stopped' && rest !== null ? Math.max(0, rest.until - now) : null;
-        return [lane, { state, reason, position, restsMs }];
-      }),
+      // One that was let go of after its rest may run in another process: here it is neither stopped nor anything else.
+      [...this.#held]
+        .filter(([lane, { rest }]) => rest?.over !== true || mine.has(lane))
+        .map(([lane, { state, reason, position, rest }]) => {
+          const restsMs = state === 'stopped' && rest !== null ? Math.max(0, rest.until - now) : null;
+          return [lane, { state, reason, position, restsMs }];
+        }),
     );
   }
 
@@ -82,7 +89,10 @@ export class Lanes<E extends Shaped> {
     const rest = { until: performance.now() + ms, over: false, timer: setTimeout(() => again(), ms).unref() };
     const again = (): void => {
       rest.over = true;
-      if (!signal.aborted) this.#again(lane);
+      if (signal.aborted) return;
+      this.#log.again(lane);
+      // A log that is just on its way to take the lane does not hear it, and the lane would rest for ever.
+      rest.timer = setTimeout(again, askedAgainMs).unref();
     };
     Object.assign(held, { state: 'stopped', reason, stops: held.stops + 1, rest });
   }

@@ -48,7 +48,12 @@ export class ParkedAgain<E extends Shaped> {
     const { pool, store, logger, signal } = this.#options;
     try {
       const requests = store === undefined ? [] : await wantedAgain(pool, this.#options.group);
-      for (const { stream, first } of requests) await this.#tryAgain(stream, first);
+      for (const { stream, first } of requests) {
+        await this.#tryAgain(stream, first).catch((error: unknown) => {
+          if (signal.aborted) throw error;
+          logger.warn({ group: this.#options.group, stream, err: error }, 'a parked stream is tried again later');
+        });
+      }
       const asked = performance.now();
       const still = new Set(await parkedStreams(pool, this.#options.group));
       // One that was parked since the question may not be in the answer.
@@ -66,7 +71,15 @@ export class ParkedAgain<E extends Shaped> {
   async #tryAgain(stream: string, first: bigint): Promise<void> {
     const { pool, store, log, signal } = this.#options;
     const [event] = (await store?.read(stream, { from: first, limit: 1 })) ?? [];
-    const lane = event === undefined ? null : laneOf(log, event);
+    let lane: Lane | null;
+    try {
+      if (event === undefined) throw new Error('the store does not have it');
+      lane = laneOf(log, event);
+    } catch (error) {
+      // No lane to try it on: whoever asked for it is told why.
+      await parkAgain(pool, this.#options.group, stream, first, reasonOf(error));
+      return;
+    }
     if (lane === null) return;
     for (let more = true; more && !signal.aborted; ) {
       const held = this.#lanes.get(lane);

@@ -830,6 +830,49 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await consumer.done;
   });
 
+  t('a lane that stopped here and runs elsewhere is not told as stopped any more', async () => {
+    const group = `g-${randomUUID()}`;
+    const { nextOffset } = (await world.log.ends(['workspace']))[0] ?? {};
+    await records(client(1));
+    await world.pool.query(
+      'insert into ops.consumer_positions (consumer_group, lane, next_offset) values ($1, $2, $3::int8)',
+      [group, '*', String(nextOffset)],
+    );
+    const member = (apply: ConsumeOptions['apply']) => {
+      const stop = new AbortController();
+      stops.push(stop);
+      const consumer = consume({
+        ...{ log: world.log, pool: world.pool, group, topics: ['workspace'], codec: world.codec, apply },
+        ...{ restsMs: [100], signal: stop.signal, logger: world.logger },
+      });
+      consumers.push(consumer);
+      return consumer;
+    };
+    const old = member(async () => {
+      throw new MissingKey('not in this build');
+    });
+    await until('it stops', () => stoppedLanes([old]).length > 0);
+    const newer = member(effectsOf(group));
+    await until('the other one goes on', async () => (await seen(group)).length === 2);
+    await until('the first stands by', () => stoppedLanes([old]).length === 0);
+    assert.equal(newer.status().get('*')?.state, 'running');
+  });
+
+  t('a log that did not hear that a lane is to be read anew is told again', async () => {
+    const one = start({
+      restsMs: [20],
+      apply: async () => {
+        throw new MissingKey('not yet');
+      },
+    });
+    await one.assigned();
+    await one.give(await records(client(0)));
+    // As one does that is on its way to take the lane when the rest is over.
+    await until('it is asked twice', () => one.log.again.length === 2);
+    await one.assigned();
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+  });
+
   t('prepare that fails for good stops the lane, and does not end the consumer', async () => {
     const one = start({
       prepare: async () => {
@@ -1025,6 +1068,45 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await heir.assigned([lane]);
     await until('all are applied', async () => (await parked(group)).length === 0);
     assert.deepEqual(await seen(group), [0, 1, 2]);
+  });
+
+  t('retry: a stream that cannot even be tried does not keep the others of its group from it', async () => {
+    const group = `g-${randomUUID()}`;
+    const named = (digit: string) => `${digit.repeat(8)}-0000-4000-8000-000000000000` as const;
+    const [first] = await records(client(0, named('0')));
+    assert.ok(first !== undefined);
+    const metadata = new TextEncoder().encode('{"a');
+    const junk = first.stream;
+    const broken = otherStore({});
+    const store: EventStore = {
+      ...broken,
+      read: async (stream, options) => {
+        const events = await broken.read(stream, options);
+        return stream === junk ? events.map((event) => ({ ...event, metadata })) : events;
+      },
+    };
+    const [odd, well] = [await records(client(0, named('1'))), await records(client(0, named('2')))];
+    const lanes = ['workspace-0', 'workspace-1', 'workspace-2', 'workspace-3'];
+    const bad = new Set([idAt(odd, 0), idAt(well, 0)]);
+    let error = (): Error => new TypeError('choked');
+    const one = start({
+      group,
+      store,
+      requestLookMs: 20,
+      apply: choking(group, bad, () => error()).apply,
+    });
+    await one.assigned(lanes);
+    const good = await records(client(0));
+    await one.give([{ ...first, metadata }, ...odd, ...well, ...good], { lane: 'workspace-0' });
+    assert.equal((await parked(group)).length, 3);
+    error = () => new Error('something else, each time');
+    bad.delete(idAt(well, 0));
+    await inTransaction(world.pool, async (tx) => ({ commit: true, result: await requestRetry(tx, group, null) }));
+    await until('the third is applied', async () => (await seen(group)).length === 2);
+    await until('the first is told', async () => {
+      const row = (await listParked(world.pool, group)).find(({ stream }) => stream === junk);
+      return row?.wanted === false && /JSON/.test(row.reason);
+    });
   });
 
   t('skip: the first alone is left out for good, and only the first can be', async () => {
