@@ -11,6 +11,8 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   CLICKHOUSE_URL: { right: 'http://u:p@ch:8123/postline', wrong: ['ch:8123', 'tcp://ch:9000'] },
   KAFKA_BROKERS: { right: 'a:9092, [::1]:9092', wrong: ['a', 'a:b', 'http://a:9092', 'a:99999'] },
   KAFKA_TOPIC_PREFIX: { right: 'blue.', wrong: ['blue/', 'a b'] },
+  KAFKA_REPLICATION_FACTOR: { right: '2', wrong: ['0', '11', 'all'] },
+  KAFKA_MIN_INSYNC_REPLICAS: { right: '1', wrong: ['0', '11'] },
   LOG_PARTITIONS: { right: '24', wrong: ['0', '1025', '1.5', 'twelve', '', ' ', '0x10', '1e2', '-1'] },
   SECRET_KEY: { right: `${secretKey(2)},${secretKey(1)}`, wrong: ['secret', 'v1:c2hvcnQ='] },
   HOST: { right: '0.0.0.0', wrong: [] },
