@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { check, untilQuiet } from '#test/faults/check.ts';
+import { Handover } from '#test/faults/handover.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { unpackBefore } from '#test/support/before.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
+import { doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
+import { kafkaBroker } from '#test/support/kafka.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -10,13 +14,19 @@ import { suite } from '#test/support/suite.ts';
 
 /**
  * A deploy runs the build before and this one on one database, and may be taken back. The database is the older build's
- * first; then processes of both change places under load, workers and api by turns, there and back.
+ * first; then processes of both change places under load, workers and api by turns, there and back. With MIXED=kafka they
+ * share EventStoreDB and Kafka, and the relay changes, too.
  */
+const withKafka = process.env.MIXED === 'kafka';
 /** Calls that each mixture answers, and posts it takes, before it is the next one's turn. */
-const enough = { calls: 15, posts: 4 };
+const enough = { calls: 10, posts: 3 };
+const workers = withKafka ? ['workers', 'relay'] : ['workers'];
+const workersBefore = withKafka ? ['before workers', 'before relay'] : ['before workers'];
 
 suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
   let world: FaultWorld;
+  let handover: Handover;
+  const closers: (() => Promise<void>)[] = [];
   const stop = new AbortController();
   let going: Promise<void> = Promise.resolve();
 
@@ -51,12 +61,46 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(world.violations, []);
   };
 
+  /** A job that the former workers wrote or began is ended by those who take their place. */
+  const rollWorkers = async (from: readonly string[], to: readonly string[]): Promise<void> => {
+    // The former build asks EventStoreDB for the position before an event, which the server refuses: it gets no further,
+    // and nothing behind such a job does.
+    const isJammed = (side: readonly string[]) => withKafka && side === workersBefore;
+    if (isJammed(to)) return roll(from, to);
+    await handover.begin({ reads: !isJammed(from) });
+    await roll(from, to);
+    await handover.end();
+  };
+
+  /**
+   * NOTE: the double as 23.10 answers. With 24.10 the former relay drops an event after a catch-up of 32, which it is known
+   * for, and no later build can bring back.
+   */
+  const distributed = async (): Promise<Record<string, string>> => {
+    if (!withKafka) return {};
+    const [store, broker] = await Promise.all([doubleProcess({ release: '23.10' }), kafkaBroker()]);
+    if ('skip' in broker) throw new Error(broker.skip);
+    closers.push(store.stop, broker.stop);
+    return {
+      // Both builds read this name.
+      EVENTSTORE_URL: store.url,
+      KAFKA_BROKERS: broker.brokers.join(','),
+      KAFKA_TOPIC_PREFIX: `mixed-${randomBytes(4).toString('hex')}-`,
+    };
+  };
+
   t.before(async () => {
     const before = unpackBefore();
-    const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([testDatabase(), testClickHouse()]);
-    world = await FaultWorld.open({ databaseUrl, analyticsUrl, before, random: seeded('mixed versions') });
-    await world.begin(['before workers', 'before api']);
-    going = Promise.all([world.load.keepGoing(2, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]).then(
+    const [{ url: databaseUrl }, { url: analyticsUrl }, env] = await Promise.all([
+      testDatabase(),
+      testClickHouse(),
+      distributed(),
+    ]);
+    world = await FaultWorld.open({ databaseUrl, analyticsUrl, before, env, random: seeded('mixed versions') });
+    await world.begin([...workersBefore, 'before api']);
+    handover = new Handover(world);
+    await handover.prepare();
+    going = Promise.all([world.load.keepGoing(1, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]).then(
       () => undefined,
     );
     going.catch(() => undefined);
@@ -64,12 +108,17 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
   t.after(async () => {
     stop.abort();
     await world?.close();
+    for (const close of closers) await close();
   });
 
-  t('the workers are these, the api is the one before', () => roll(['before workers'], ['workers']));
+  t('the workers are these, the api is the one before', () => rollWorkers(workersBefore, workers));
   t('all are these', () => roll(['before api'], ['api']));
-  t('it is taken back: the workers are those before, the api is this one', () => roll(['workers'], ['before workers']));
-  t('an api of each', () => roll([], ['before api']));
+  t('it is taken back: the workers are those before, an api of each', async () => {
+    await world.role('before api').begin();
+    await rollWorkers(workers, workersBefore);
+  });
+  // On EventStoreDB the former build leaves catch-ups undone: its deploy has to go on.
+  if (withKafka) t('the workers are these again', () => rollWorkers(workersBefore, workers));
 
   t('nothing is lost, nothing is out twice, and the read models say what the streams say', async () => {
     stop.abort();

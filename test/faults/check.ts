@@ -35,6 +35,8 @@ export interface Checked {
   readonly blobRoot: string;
   /** Of the analytics store, as it is now. */
   readonly analyticsUrl: () => string;
+  /** Beside an EventStoreDB: has `es.events` say where each topic ends. */
+  readonly ends: () => Promise<void>;
 }
 
 export interface Verdict {
@@ -126,6 +128,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       continue;
     }
     if (performance.now() - since < quietMs) continue;
+    await checked.ends();
     if (!(await consumersAt(checked))) {
       left = ['a consumer is behind'];
       continue;

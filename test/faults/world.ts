@@ -26,6 +26,7 @@ import { Process, run, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Checked } from './check.ts';
 import { Desk } from './desk.ts';
+import { keepEnds } from './ends.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import type { Point, RoleName } from './points.ts';
@@ -223,7 +224,8 @@ export interface WorldOptions {
   /** Of an analytics store that others use, too. Default: an engine of its own, that can be killed. */
   readonly analyticsUrl?: string;
   /**
-   * An older build, whose processes are the roles `before api` and `before workers`, beside `workers`: its tables are there before this build opens anything.
+   * An older build, whose processes are the roles `before api` and `before workers`, beside `workers`; with Kafka `before
+   * relay`, beside `relay`. Its tables are there before this build opens anything.
    */
   readonly before?: Before;
   /** For every process, over what it gets anyway. */
@@ -240,6 +242,7 @@ type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' 
   /** Null: it was given another's store, or each start of the one process has an engine of its own. */
   readonly engine: Engine | null;
   readonly analyticsUrl: string | undefined;
+  readonly ends: Checked['ends'];
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
@@ -261,6 +264,7 @@ export class FaultWorld {
   readonly #dataDir: string;
   readonly #engine: Engine | null;
   readonly #analyticsUrl: string | undefined;
+  readonly #ends: Checked['ends'];
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #files = 0;
@@ -320,6 +324,7 @@ export class FaultWorld {
       hooks,
       random,
       token: secret,
+      ends: parts.changes === null ? await keepEnds(parts.pool, parts.store) : async () => undefined,
       onProgress,
       clipId,
       dir,
@@ -333,6 +338,9 @@ export class FaultWorld {
         add('workers', { main: 'test/faults/workers.ts', env, processes: 7 });
         add('before workers', { main: before.workers, env, processes: 7, root: before.root });
         add('before api', { main: mains.api, env, root: before.root });
+        const relay = { main: 'services/relay/main.ts', env };
+        if (env.KAFKA_BROKERS !== undefined) add('relay', relay);
+        if (env.KAFKA_BROKERS !== undefined) add('before relay', { ...relay, root: before.root });
       }
     } else {
       const args = ['--data', standalone.dataDir, '--port', '0'];
@@ -344,6 +352,7 @@ export class FaultWorld {
   }
 
   private constructor(made: Made) {
+    this.#ends = made.ends;
     this.#onProgress = made.onProgress;
     this.token = made.token;
     this.parts = made.parts;
@@ -410,6 +419,7 @@ export class FaultWorld {
       codec: this.codec,
       sandbox: this.sandbox,
       hooks: this.hooks,
+      ends: this.#ends,
       blobRoot: path.join(this.#dataDir, 'blobs'),
       analyticsUrl: () => this.#analyticsUrl ?? readFileSync(noteOf(path.join(this.#dataDir, 'analytics')), 'utf8'),
     };

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { GenericContainer, Wait } from 'testcontainers';
 import { readConfig } from '#runtime/config.ts';
 import { engineAnswers } from '#test/support/container-engine.ts';
+import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { somePort } from '#test/support/port.ts';
 
 export interface EventStoreServer {
@@ -56,7 +57,7 @@ const mostTries = 20;
 
 /** The double in a process of its own, listening when this resolves. */
 export const doubleProcess = async (
-  options: { readonly data?: string; readonly unary?: boolean } = {},
+  options: { readonly data?: string; readonly unary?: boolean; readonly release?: Release } = {},
 ): Promise<DoubleProcess> => {
   let port = 0;
   let child: ChildProcess | null = null;
@@ -64,6 +65,7 @@ export const doubleProcess = async (
     const args = [script, '--port', String(wanted)];
     if (options.data !== undefined) args.push('--data', options.data);
     if (options.unary === true) args.push('--unary');
+    if (options.release !== undefined) args.push('--release', options.release);
     const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     child = started;
     const exited = once(started, 'exit').then(([code]) => {
