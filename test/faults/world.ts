@@ -179,7 +179,13 @@ export class Role {
           this.#up = process;
           first();
         },
-        () => undefined,
+        async () => {
+          if (!process.running || this.#ending) return;
+          // Several of ours in one process: one that ended leaves the others, and nobody would notice.
+          const fatal = process.log().filter(({ level }) => Number(level) >= 50);
+          this.#wrong(`${this.name} does not come up: ${JSON.stringify(fatal)}\n${tail(process)}`);
+          await process.kill();
+        },
       );
       const { code, signal } = await process.exited();
       await ready;
