@@ -13,7 +13,7 @@ export interface ReadPoolOptions {
   readonly url: string;
   readonly connections: number;
   readonly logger: Pick<Logger, 'debug'>;
-  /** Default 5,000. */
+  /** Milliseconds of silence, of a connection or of a server that is asked for one. Default 5,000. */
   readonly silenceMs?: number;
 }
 
@@ -29,17 +29,18 @@ interface Connection {
 }
 
 export const openReadPool = (options: ReadPoolOptions): Knex => {
+  const { url: connectionString, silenceMs: longest = silenceMs } = options;
   // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
   const say = (message: unknown) => options.logger.debug({ knex: String(message) }, 'knex');
   return knexFactory({
     client: 'pg',
-    connection: { connectionString: options.url, keepAlive: true },
+    connection: { connectionString, keepAlive: true, connectionTimeoutMillis: longest },
     pool: {
       min: 0,
       max: options.connections,
       afterCreate: (client: Connection, done: (...told: unknown[]) => void) => {
         const { stream } = client.connection;
-        stream.setTimeout(options.silenceMs ?? silenceMs, () => stream.destroy());
+        stream.setTimeout(longest, () => stream.destroy());
         client.query(readSettings, (error) => done(error, client));
       },
     },

@@ -7,7 +7,7 @@ import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
-import { atRequest } from '#test/support/tcp-proxy.ts';
+import { afterBytes, atRequest } from '#test/support/tcp-proxy.ts';
 
 suite('turns of lists', (t) => {
   const line = { noun: 'lists', waiting: 20 };
@@ -152,6 +152,23 @@ suite('lists that take long', (t) => {
 });
 
 suite('reads of a server that falls silent', (t) => {
+  t('end where it does not even greet', async () => {
+    const database = await proxiedDatabase();
+    const { url, proxy } = await database.way();
+    const lists = new Lists({ url, connections: 2, logger: { debug: () => undefined }, silenceMs: 500 });
+    try {
+      proxy.silence(afterBytes('client', 0));
+      const began = performance.now();
+      const asked = lists.run('a', {}, async (knex) => (await knex.raw('select 1 as one')).rows);
+      await assert.rejects(asked, (error) => told(error).code === 'unavailable');
+      // Sooner than anybody would who has no deadline of ours.
+      assert.ok(performance.now() - began < 10_000);
+    } finally {
+      await lists.close();
+      await database.close();
+    }
+  });
+
   t('end, and give their turn and their connection back', async () => {
     const database = await proxiedDatabase();
     const { url, proxy } = await database.way();
