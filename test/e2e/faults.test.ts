@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
-import { points, pointsInSource, roleNames } from '#test/faults/points.ts';
+import { isDiedAtIn, points, pointsElsewhere, pointsInSource, roleNames } from '#test/faults/points.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -21,7 +21,9 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
   t.after(() => world?.close());
 
   t('every gap that the source names is one somebody dies at', () => {
-    assert.deepEqual([...new Set(points.map((one) => one.name))].sort(), pointsInSource());
+    const here = points.map((one) => one.name);
+    assert.deepEqual([...new Set([...here, ...Object.keys(pointsElsewhere)])].sort(), pointsInSource());
+    for (const [name, file] of Object.entries(pointsElsewhere)) assert.ok(isDiedAtIn(name, file), `${name}: ${file}`);
   });
 
   t('each process dies once at each of its gaps', async () => {

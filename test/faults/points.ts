@@ -101,6 +101,11 @@ export const points: readonly Point[] = [
   at('rebuild', 'rebuild:before-drop', 'now'),
 ];
 
+/** Gaps that no load of callers leads to, and the test that has a process die there. */
+export const pointsElsewhere: Readonly<Record<string, string>> = {
+  'consume:before-unpark': 'test/services/runtime/consume.test.ts',
+};
+
 const root = path.resolve(import.meta.dirname, '../..');
 
 /** The names that stand in the source, as `faultPoint('…')` or `faultPoint?.('…')`. */
@@ -116,3 +121,7 @@ export const pointsInSource = (): readonly string[] => {
   );
   return [...new Set(names)].sort();
 };
+
+/** Whether that test has a process die there. */
+export const isDiedAtIn = (name: string, file: string): boolean =>
+  readFileSync(path.join(root, file), 'utf8').includes(`'${name}'`);

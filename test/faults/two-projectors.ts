@@ -12,12 +12,14 @@ import { Projector } from '#projections/apply.ts';
 import { projectionOf } from '#projections/index.ts';
 import { migrate } from '#projections/tables.ts';
 import { compareWithReplay } from '#projections/verify.ts';
+import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { type CommandContext, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { clientFields } from '#test/support/samples.ts';
 
 const { eventStore, codec, store, pool, close } = await openPublishing(process.argv[2] ?? '');
+await migratePositions(pool);
 await migrate(pool);
 const projection = projectionOf('clients');
 const projector = new Projector(projection, 1);
