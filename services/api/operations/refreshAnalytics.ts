@@ -22,6 +22,8 @@ export const refreshAnalytics = operation({
   idempotent: 'accepted',
   cost: 10,
   bodyOptional: true,
+  // A list too long is told as that, and not as a body too large.
+  valueLimit: 2 * mostRefreshed,
   body: AnalyticsRefresh,
   answer: AnalyticsRefreshing,
   codes: [],
