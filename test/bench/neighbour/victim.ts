@@ -44,7 +44,20 @@ export class Victim {
     const victim = new Victim(world, arrived, '', '');
     const webhook = await victim.#post('/webhooks', { url, events: ['webhook.test'] });
     const post = await victim.#post('/posts', victim.#composed(new Date(Date.now() + 86_400_000)));
-    return new Victim(world, arrived, post.data.id, webhook.data.id);
+    const opened = new Victim(world, arrived, post.data.id, webhook.data.id);
+    await opened.#shown();
+    return opened;
+  }
+
+  /** Another key than the one that wrote is not kept waiting for what was written: it may be told that it is not there yet. */
+  async #shown(): Promise<void> {
+    const headers = { authorization: `Bearer ${this.#world.nextKey()}` };
+    for (const deadline = performance.now() + 10_000; ; await delay(20)) {
+      const answer = await fetch(`http://127.0.0.1:${this.#world.port}/v1/posts/${this.#postId}`, { headers });
+      await answer.arrayBuffer();
+      if (answer.status === 200) return;
+      if (performance.now() > deadline) throw new Error(`the post is not shown: ${answer.status}`);
+    }
   }
 
   private constructor(
