@@ -73,7 +73,7 @@ const STOP_MS = 20_000;
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  max_connections: '200',
+  max_connections: '400',
   shared_buffers: '128MB',
   work_mem: '16MB',
   maintenance_work_mem: '128MB',

@@ -72,7 +72,7 @@ export async function sharedServer(): Promise<SharedServer> {
     const { GenericContainer, Wait } = await import('testcontainers');
     const container = await new GenericContainer('postgres:18.6')
       .withEnvironment({ POSTGRES_PASSWORD: 'test' })
-      .withCommand(['postgres', '-c', 'max_connections=200'])
+      .withCommand(['postgres', '-c', 'max_connections=400'])
       .withExposedPorts(5432)
       // The image starts once to set itself up, and says so, before it starts for good.
       .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
