@@ -18,6 +18,9 @@ export interface MigrationLimits {
   readonly told?: (text: string) => void;
 }
 
+/** Of all tables beside the events: any constant, the same in every release. One process at a time changes them. */
+export const tablesLock = 7_070_707;
+
 const lockNotAvailable = '55P03';
 
 /** Each statement with a time of its own: that of the pool is made for statements of the running system. */

@@ -6,7 +6,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { withTableLock } from '#contracts/ports/migration.ts';
+import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
 /** Where wrapping keys come from. `version` absent = the current one. @throws for a version that was taken away. */
 export interface WrappingKeys {
@@ -58,7 +58,7 @@ export class PostgresDataKeys {
 
   /** Makes the table where it is missing. */
   async migrate(): Promise<void> {
-    await withTableLock(this.#pool, 7_070_707, async (tx) => {
+    await withTableLock(this.#pool, tablesLock, async (tx) => {
       await tx.query(`
         create schema if not exists ops;
         create table if not exists ops.data_keys (

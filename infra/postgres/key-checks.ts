@@ -4,6 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import type { PostgresDataKeys, WrappingKeys } from './data-keys.ts';
 
@@ -59,30 +60,18 @@ export const checkKeys = async (
   dataKeys: PostgresDataKeys,
   decides = true,
 ): Promise<void> => {
-  const client = await pool.connect();
-  let broken = false;
-  try {
-    await client.query('begin');
-    // The lock of migrations: two first starts with different keys must not both be right.
-    await client.query('select pg_advisory_xact_lock(7070707)');
-    const wrapped = await dataKeys.uses(client);
-    const checks = await known(client);
+  // Two first starts with different keys must not both be right.
+  await withTableLock(pool, tablesLock, async (tx) => {
+    const wrapped = await dataKeys.uses(tx);
+    const checks = await known(tx);
     for (const [version, uses] of wrapped) if (!keys.has(version)) throw lacking(version, keys.source, uses);
     for (const version of keys.versions()) {
       const own = checkValueOf(keys, version);
       const check = checks.get(version);
-      const agrees = check === undefined ? await dataKeys.opens(version, client) : timingSafeEqual(check, own);
+      const agrees = check === undefined ? await dataKeys.opens(version, tx) : timingSafeEqual(check, own);
       if (agrees === false) throw another(version, keys.source);
       if (check === undefined && decides)
-        await client.query('insert into ops.secret_keys (version, check_value) values ($1, $2)', [version, own]);
+        await tx.query('insert into ops.secret_keys (version, check_value) values ($1, $2)', [version, own]);
     }
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback').catch(() => {
-      broken = true;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
+  });
 };

@@ -1,6 +1,6 @@
 /** The relay's checkpoint as one row, with its lease on the database's clock. An operational table: it is backed up. */
 import type pg from 'pg';
-import { withTableLock } from '#contracts/ports/migration.ts';
+import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import { checkSchemaName } from './pool.ts';
 
 export interface RelayCheckpointOptions {
@@ -17,9 +17,6 @@ interface Last {
   readonly eventId: string | null;
 }
 
-/** Two processes may create it at once: `if not exists` alone does not stand that. */
-const lockKey = 7_070_707;
-
 export class PostgresRelayCheckpoint {
   readonly #pool: pg.Pool;
   readonly #table: string;
@@ -35,7 +32,7 @@ export class PostgresRelayCheckpoint {
 
   /** Creates the table and the row; once, before the others. */
   async prepare(): Promise<void> {
-    await withTableLock(this.#pool, lockKey, async (tx) => {
+    await withTableLock(this.#pool, tablesLock, async (tx) => {
       await tx.query(`create schema if not exists ${this.#schema}`);
       await tx.query(`create table if not exists ${this.#table} (
         name text primary key,
