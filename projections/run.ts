@@ -163,7 +163,8 @@ class Runner {
         await pause(announceMs, signal);
         return null;
       }
-      if (found.live !== this.#generation) await addSearched(this.#options.pool);
+      const isSearched = this.#projection.models.some(({ searched }) => searched !== null);
+      if (isSearched && found.live !== this.#generation) await addSearched(this.#options.pool);
       await this.#announce(found.live);
       this.#waits = null;
       return found.live;
