@@ -16,21 +16,6 @@ export const until = async (instant: number, now: () => number, signal: AbortSig
   }
 };
 
-/** The answer, or `late()` when there is none after that time; the work itself is not stopped. */
-export const within = async <T>(ms: number, work: Promise<T>, late: () => T): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(late()), ms);
-  });
-  // What it still throws later is nobody's any more.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /** An instant by which something must end, on the monotonic clock. */
 export class Deadline {
   readonly #at: number;

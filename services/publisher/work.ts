@@ -15,6 +15,7 @@ import { InvalidEvent } from '#runtime/codec.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
+import { within } from '#runtime/within.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
@@ -35,7 +36,7 @@ import {
   requestOf,
   type Subjects,
 } from './subject.ts';
-import { pause, within } from './time.ts';
+import { pause } from './time.ts';
 
 /** Conditions older than this are read anew at the claim, milliseconds. */
 const conditionsAgeMs = 2_000;

@@ -14,6 +14,7 @@ import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
 import { BrokenInvariant } from './invariant.ts';
 import { isLong, LongStreams } from './long-streams.ts';
+import { within } from './within.ts';
 
 /** Streams as deciders see them: load and fold, append what was decided. */
 
@@ -95,20 +96,11 @@ const repeatDelays = [20, 100, 500, 1_000, 2_000];
 const leastAppendMs = 1_000;
 
 /** The answer, if it comes before that instant; its work goes on, and may end well or badly. */
-const answerBefore = async <T>(instant: number, answer: Promise<T>): Promise<T> => {
+const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
   if (instant === Number.POSITIVE_INFINITY) return answer;
-  const late = new AbortController();
-  answer.catch(() => undefined);
-  try {
-    return await Promise.race([
-      answer,
-      delay(Math.max(0, instant - performance.now()), undefined, { signal: late.signal }).then(() => {
-        throw new EventStoreError('outcome_unknown', 'the caller waits no longer');
-      }),
-    ]);
-  } finally {
-    late.abort();
-  }
+  return within(Math.max(0, instant - performance.now()), answer, () => {
+    throw new EventStoreError('outcome_unknown', 'the caller waits no longer');
+  });
 };
 
 export class DomainStore {

@@ -5,6 +5,7 @@ import { LogFile, type LogLimits } from './log-file.ts';
 import { Lines } from './log-lines.ts';
 import { cutMembers, shownMessage } from './log-members.ts';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
+import { within } from './within.ts';
 
 /** What a process says about itself: logs, metrics, and whether it is alive and ready. */
 
@@ -113,7 +114,7 @@ export class Readiness {
     return Promise.all(
       [...this.#checks].map(async ([name, check]): Promise<Check> => {
         try {
-          const detail = await within(2_000, check());
+          const detail = await within<string | null>(answerMs, check(), noAnswer);
           return detail === null ? { name, ok: true } : { name, ok: true, detail };
         } catch (error) {
           return { name, ok: false, detail: error instanceof Error ? error.message : String(error) };
@@ -123,16 +124,11 @@ export class Readiness {
   }
 }
 
-const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** Milliseconds a part may take to say how it is. */
+const answerMs = 2_000;
+
+const noAnswer = (): never => {
+  throw new Error(`no answer within ${answerMs} ms`);
 };
 
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
