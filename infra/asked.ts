@@ -65,16 +65,3 @@ export const asked = async <T>(named: NamedPart, work: () => Promise<T>): Promis
     throw new SetupError(wordsFor(named, error), { cause: error });
   }
 };
-
-/** @throws Error when it takes longer; what is under way is left to its own deadline */
-export const inTime = async <T>(ms: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};

@@ -1,6 +1,7 @@
 /** What reader and writer share: the kafkajs client, the topics, and calls that always come back. */
 import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
 import { type Lane, LogError } from '#contracts/ports/log.ts';
+import { inTime } from '#infra/in-time.ts';
 import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
 import { type ReplicationOptions, replicationOf } from './replication.ts';
 
@@ -58,21 +59,9 @@ export const laneOf = (topic: string, partition: number): Lane => `${topic}-${pa
 const adminDeadlineMs = 10_000;
 const disconnectDeadlineMs = 5000;
 
-const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /** kafkajs' disconnect may never come back; whatever it leaves behind ends with the socket. */
 export const disconnect = (client: { disconnect(): Promise<void> }): Promise<void> =>
-  within(disconnectDeadlineMs, 'disconnect', client.disconnect()).catch(() => undefined);
+  inTime(disconnectDeadlineMs, client.disconnect()).catch(() => undefined);
 
 /** A broker that is just up answers, and says that it leads nothing yet. */
 const isStarting = (error: unknown): boolean =>
@@ -170,7 +159,8 @@ export const connect = async (options: KafkaOptions): Promise<Connection> => {
       for (;;) {
         current ??= opened();
         try {
-          return await within(Math.max(1, end - performance.now()), 'the call', current.then(call));
+          const left = Math.max(1, end - performance.now());
+          return await inTime(left, current.then(call), `the call took more than ${left} ms`);
         } catch (cause) {
           // A client that failed once may fail for ever after its broker came back.
           await drop();

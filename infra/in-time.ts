@@ -1,0 +1,12 @@
+/** @throws Error when it takes longer; what is under way is left to its own deadline */
+export const inTime = async <T>(ms: number, work: Promise<T>, late = `no answer within ${ms} ms`): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(late)), ms);
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
