@@ -13,6 +13,7 @@ interface Rest {
 export class Resting {
   readonly #now: () => number;
   readonly #rests = new Map<string, Rest>();
+  #endedAt: string | null = null;
 
   /** @param now monotonic, milliseconds */
   constructor(now: () => number = () => performance.now()) {
@@ -36,5 +37,16 @@ export class Resting {
 
   succeeded(subject: string): void {
     this.#rests.delete(subject);
+    if (this.#endedAt === subject) this.#endedAt = null;
+  }
+
+  /**
+   * A sweep ended at this subject, because a part of the installation did not answer. @returns whether the sweep before
+   * ended at the same one: then the subject may be what no part can answer, and all behind it would wait for ever
+   */
+  endsAgain(subject: string): boolean {
+    const again = this.#endedAt === subject;
+    this.#endedAt = again ? null : subject;
+    return again;
   }
 }

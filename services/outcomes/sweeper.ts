@@ -67,7 +67,8 @@ const carryOut = async (store: DomainStore, id: string, now: () => number): Prom
 /**
  * Applies once whatever is found now. Answers how many posts it looked at. A post or client that fails is counted, rests
  * and is passed over, so that it holds up no other. @throws where a part of the installation is unavailable: then all
- * that follows would fail the same way, and would rest for nothing
+ * that follows would fail the same way, and would rest for nothing. Two sweeps in a row that end at the same one let it
+ * rest as well
  */
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure } = deps;
@@ -78,9 +79,11 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
       await work();
       resting.succeeded(id);
     } catch (error) {
-      if (isInfrastructureFault(error) || signal.aborted) throw error;
+      const isUnavailable = isInfrastructureFault(error);
+      if (signal.aborted || (isUnavailable && !resting.endsAgain(id))) throw error;
       onFailure?.(kind);
       logger.error({ err: error, [kind]: id, restMs: resting.failed(id) }, 'the sweep passes over what failed');
+      if (isUnavailable) throw error;
     }
   };
   for (let after: readonly string[] | null = beforeAll; after !== null; ) {

@@ -280,6 +280,13 @@ suite('outcomes', (t) => {
     sick = new Unavailable('asked for');
     await assert.rejects(swept(), Unavailable, 'a part that is away ends the sweep');
     assert.equal(failed.length, 3, 'and is no fault of the post');
+    await world.schedule(accounts, { dueAt: later(), fan: false });
+    await eventually('one more is seen to be behind', async () => (await behind()) === 2);
+    await assert.rejects(swept(), Unavailable, 'the second sweep ends at the same post');
+    assert.equal(failed.length, 4, 'and the post rests');
+    assert.equal(await swept(), 1, 'so that the third gets to the one behind it');
+    await eventually('the row of that one says so', async () => (await behind()) === 1);
+    now = minutes(120);
     assert.equal(await sweep({ ...deps, store: world.store }, new AbortController().signal), 1);
     await world.all(bad.targetIds, 'pending');
   });
