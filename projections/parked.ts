@@ -1,18 +1,21 @@
-import type { Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 
-/** Streams that the live read models have set aside: what is shown of them is how they were before. */
+/** Streams that the live read models have parked: their rows show them as they were before the parked event. */
 
 export interface ParkedRow {
   readonly workspaceId: string;
   readonly stream: string;
 }
 
-/** More than these are not spoken of; the operator has long been told. */
-const mostTold = 10_000;
+/** Beyond these no answer warns; `parked_streams` and /readyz have told the operator long before. */
+const maxRows = 10_000;
+/** Every GET waits for this, milliseconds: a silent server must not hold them for the pool's own time. */
+const answerMs = 1_000;
+
 const parkedSql = `
 select distinct e.workspace_id::text as "workspaceId", e.stream
 from ops.projections p join ops.parked_events e on e.consumer_group = 'projection-' || p.name || '-v' || p.live
-where e.workspace_id is not null limit ${mostTold}`;
+where e.workspace_id is not null limit ${maxRows}`;
 
 export const parkedRows = async (pool: Pool): Promise<readonly ParkedRow[]> =>
-  (await pool.query<ParkedRow>({ name: 'parked-rows', text: parkedSql })).rows;
+  (await pool.query<ParkedRow>({ name: 'parked-rows', text: parkedSql, query_timeout: answerMs } as QueryConfig)).rows;

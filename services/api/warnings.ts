@@ -1,17 +1,20 @@
 import type { Pool } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
+import { within } from '#runtime/within.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
-/** What an answer says beside its data: that something it shows stands still, because an event of it is parked. */
+/** What an answer says beside its data: that it shows an older state, because a later event of the stream is parked. */
 
 /** What is known of parked streams is believed for so long, milliseconds. */
 const freshMs = 750;
-const mostWarnings = 20;
+/** A GET waits for the parked streams no longer than this, milliseconds; without an answer it goes by the last one. */
+const patienceMs = 1_000;
+const maxWarnings = 20;
 /** An answer's resource, those inside of it, and no deeper: a post and its targets. */
 const deepest = 3;
 
-const nouns: Readonly<Record<string, string>> = { target: 'post target', apikey: 'key', account: 'account' };
+const nouns: Readonly<Record<string, string>> = { target: 'post target', apikey: 'key' };
 
 const idsIn = (value: unknown, depth = 0, found: Set<string> = new Set()): Set<string> => {
   if (typeof value !== 'object' || value === null || depth > deepest) return found;
@@ -31,7 +34,7 @@ export class Warnings {
     this.#pool = pool;
   }
 
-  /** Of this workspace's streams alone. Empty as a rule. */
+  /** Of this workspace's streams alone; at most 20. Empty as a rule, and where the database does not answer. */
   async of(workspaceId: string, data: unknown): Promise<readonly Warning[]> {
     if (performance.now() - this.#asOf > freshMs) await this.#ask();
     const own = this.#parked.get(workspaceId);
@@ -43,15 +46,19 @@ export class Warnings {
         const message = `A later change of this ${noun} is stored and cannot be shown yet: here is how it was before.`;
         return [{ code: 'stands_still', id, message }];
       })
-      .slice(0, mostWarnings);
+      .slice(0, maxWarnings);
   }
 
   /** One query serves all who ask meanwhile. Where it fails no answer fails with it. */
   #ask(): Promise<void> {
-    this.#asking ??= parkedRows(this.#pool)
+    const rows = () =>
+      within(patienceMs, parkedRows(this.#pool), () => {
+        throw new Error(`no answer within ${patienceMs} ms`);
+      });
+    this.#asking ??= rows()
       .then(
-        (rows) => {
-          const byWorkspace = Map.groupBy(rows, (row) => row.workspaceId);
+        (found) => {
+          const byWorkspace = Map.groupBy(found, (row) => row.workspaceId);
           this.#parked = new Map(
             [...byWorkspace].map(([workspace, own]) => [
               workspace,
