@@ -3,7 +3,7 @@ import { pino } from 'pino';
 /** What of a line's members may be written. */
 
 const couldBeSecret =
-  /^(authorization|key|apikey|secretkey|credentials|cookie|setcookie|databaseurl|eventstoreurl)$|(token|secret|password)$/;
+  /^(authorization|key|apikey|credentials|cookie|setcookie|(database|eventstore|esdb|clickhouse)url)$|(token|secret|password|secretkey|secretaccesskey|accesskeyid)$/;
 const judged = new Map<string, boolean>();
 const isSecretName = (name: string): boolean => {
   const known = judged.get(name);
