@@ -4,8 +4,8 @@ import { matches } from '#schemas/http/webhook-events.ts';
 /**
  * Which endpoints hear what, in memory. It may be a moment old, never more than `maxAgeMs` when a batch begins: so an
  * interval that was committed is known to every member that takes a batch `maxAgeMs` later, and what they took before
- * then lies below a head that the interval's catch-up takes after `settleMs`. What it knows too much of, the mint leaves
- * out: that asks the table.
+ * then lies below a head that the interval's catch-up takes after `settleMs`. Stale subscriptions are
+ * harmless: minting checks the table again.
  */
 
 export interface Interval {

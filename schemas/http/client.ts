@@ -29,7 +29,7 @@ export const ClientPatch = Type.Object({ name: Maybe(ClientName), type: Maybe(Cl
 export const ClientQuery = Type.Object({
   ...paging,
   type: Maybe(ClientType),
-  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, without case.' })),
+  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
   archived: Defaulted(Type.Boolean({ description: 'True: only archived clients.' }), false),
 });
 

@@ -74,7 +74,7 @@ export const Warning = Type.Object({
   code: Type.Literal('stands_still', {
     description: 'A later change of this resource is stored and cannot be shown yet.',
   }),
-  id: Type.String({ description: 'Of the resource in `data` that it is about.' }),
+  id: Type.String({ description: 'Id of the resource in `data` that the warning is about.' }),
   message: Type.String(),
 });
 export type Warning = Static<typeof Warning>;
@@ -82,7 +82,7 @@ export type Warning = Static<typeof Warning>;
 export const Meta = Type.Object({
   correlationId: Type.String({ minLength: 1, maxLength: 128 }),
   warnings: Type.Optional(
-    Type.Array(Warning, { description: 'What to know about this answer; left out where there is nothing.' }),
+    Type.Array(Warning, { description: 'What a reader of this answer must know; absent when there is nothing.' }),
   ),
 });
 export const Page = Type.Object({

@@ -63,7 +63,7 @@ export const MediaQuery = Type.Object({
   kind: Maybe(Type.Enum([...mediaKinds])),
   folder: Maybe(Folder),
   clientId: Maybe(Uuid),
-  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, without case.' })),
+  search: Maybe(Type.String({ maxLength: 200, description: 'Part of the name, ignoring case.' })),
 });
 
 const Variant = Type.Object({

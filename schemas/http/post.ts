@@ -93,7 +93,7 @@ export const PostQuery = Type.Object({
   search: Maybe(
     Type.String({
       maxLength: 200,
-      description: `Part of the content, without case. Looks at its first ${searchedCharacters.toLocaleString('en')} characters.`,
+      description: `Part of the content, ignoring case. Only the first ${searchedCharacters.toLocaleString('en')} characters are searched.`,
     }),
   ),
 });

@@ -114,7 +114,7 @@ const refusals = {
     status: 413,
     title: 'The body holds too many values',
     about:
-      'A body may hold 10,000 values: texts, numbers, truths and nulls, and the objects and lists around them. Send less at once.',
+      'A body may hold 10,000 JSON values: strings, numbers, booleans and nulls, and the objects and arrays around them. Send less at once.',
   },
   unsupported_media_type: {
     status: 415,
@@ -181,9 +181,9 @@ const refusals = {
   },
   stream_full: {
     status: 409,
-    title: 'It has been changed too often',
+    title: 'The resource has been changed too often',
     about:
-      'Every change of a thing is kept, at most 2,000 of them or 8 MiB; this one has that many. Create a new one and go on with that: a new post with the draft’s content, a new webhook endpoint, a new client. What is there still works, and can be published, canceled, turned off, archived or deleted; a secret can be rotated.',
+      'Every change of a resource is kept, at most 2,000 changes or 8 MiB, and this one has reached that limit. Create a new one and go on with it: a new post with the draft’s content, a new webhook endpoint, a new client. The full one still works, and can be published, canceled, turned off, archived or deleted; its secret can be rotated.',
   },
   revision_mismatch: {
     status: 412,

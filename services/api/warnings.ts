@@ -43,7 +43,7 @@ export class Warnings {
       .flatMap((id): Warning[] => {
         const noun = own.get(id);
         if (noun === undefined) return [];
-        const message = `A later change of this ${noun} is stored and cannot be shown yet: here is how it was before.`;
+        const message = `A later change of this ${noun} is stored and cannot be shown yet. The answer shows the state before it.`;
         return [{ code: 'stands_still', id, message }];
       })
       .slice(0, maxWarnings);

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 
 /**
  * Assets that something is to be done for. The row only says where to look; what is done follows from the stream. A row
- * is deleted when nothing is left to do, so one that somebody died over is found again.
+ * is deleted when nothing is left to do, so work that a crash interrupted is found again.
  */
 
 export interface DueJob {
@@ -67,8 +67,8 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
 };
 
 /**
- * Times begun without an end after which a file is worked on alone: whoever dies then died of it, and what only happened
- * to be worked on beside a file that kills is not given up with it.
+ * Times begun without an end after which a file is worked on alone, so that a crash can be blamed on this file alone: files
+ * beside one that crashes the worker are not given up with it.
  */
 export const suspectAfter = 2;
 

@@ -199,8 +199,8 @@ interface Began {
 }
 
 /**
- * Those of whom least is under way come first, and nobody gets more than `most`, so that one workspace's many files, or slow ones, do
- * not hold up another's one.
+ * Workspaces with the fewest running jobs go first, and none gets more than `most`: many files of one workspace, or slow
+ * ones, do not hold up the one file of another.
  */
 const fairly = (
   due: readonly DueJob[],

@@ -142,7 +142,7 @@ const hearClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promi
   }
 };
 
-/** Whoever found it gone may have died before it could say that what was wanted of it was tried. */
+/** The worker that detected the removal may have crashed before completing the pending refresh. */
 const hearGone = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
     'delete from ops.metrics_jobs where id = $1 returning account_id as id',

@@ -23,7 +23,7 @@ export const workMetrics = (
   });
   const parked = new Counter({
     name: 'metrics_parked_total',
-    help: 'answers that no figures can be, set aside',
+    help: 'answers of networks that could not be parsed and were parked',
     labelNames,
     registers,
   });

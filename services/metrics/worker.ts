@@ -105,7 +105,7 @@ export class Worker {
     }
   }
 
-  /** Those of whom least is under way come first; one workspace never has all of it. */
+  /** Workspaces with the fewest running jobs go first; one workspace never has the whole room. */
   #fairly(due: readonly DueAccount[], room: number): readonly DueAccount[] {
     const most = Math.max(1, this.#deps.config.metricsConcurrency - 1);
     const turns = new Map<string, number>();

@@ -12,7 +12,7 @@ import { startOutcomes } from './outcomes.ts';
 
 await runProcess({
   name: 'outcomes',
-  summary: 'tells posts what became of their targets, and finishes what somebody died over',
+  summary: 'tells posts what became of their targets, and resumes work interrupted by a crash',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);

@@ -15,7 +15,7 @@ import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
  * What follows from facts without anybody asking: targets' outcomes in their posts, the end of an archived client's
- * posts and invites, and what somebody died over. Its effects are appends, so it is never replayed; an append that was
+ * posts and invites, and work interrupted by a crash. Its effects are appends, so it is never replayed; an append that was
  * made before the position moved is found done by its decider.
  */
 

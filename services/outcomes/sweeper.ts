@@ -11,9 +11,9 @@ import { cleanUpArchived, lowest } from './archived.ts';
 import { Resting } from './resting.ts';
 
 /**
- * Finishes what somebody died over: plans and intents that are in a post's stream and not yet on its targets, and
- * clients archived while a post for them was under way. It lives with the outcomes, the other reaction to facts that
- * nobody waits for, and away from the publisher, whose thread has times to keep.
+ * Resumes work interrupted by a crash: plans and intents that are in a post's stream and not yet on its targets, and
+ * clients archived while a post for them was under way. It runs in the process of the outcomes, since no caller waits for
+ * either, and not in the publisher's, whose thread has times to keep.
  */
 
 /** Oldest change first. `$1`, `$2`: change and id of the last one seen. */

@@ -231,7 +231,7 @@ export class Work {
     await this.#end(target, segment, outcome, steps);
   }
 
-  /** The adapter's answer made honest: what it cannot know is unknown, what it need not leave open is not. Null: dropped. */
+  /** The adapter's answer, corrected: after the boundary `deferred` becomes `unknown`; before it, the reverse. Null: dropped. */
   async #call(
     adapter: PlatformAdapter,
     target: In<'publishing'>,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 
 /**
  * Runs that are to be made, and runs and reports with exports that are to be deleted. The row only says where to look; what is
- * done follows from the stream. It is deleted when nothing is left to do, so one that somebody died over is found again.
+ * done follows from the stream. It is deleted when nothing is left to do, so work that a crash interrupted is found again.
  */
 
 export interface Job {

@@ -76,7 +76,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   const timezone = await zoneOf(deps, workspaceId);
   const seen = row.now.toISOString();
   const after = new Date(Math.max(row.after.getTime(), Date.parse(state.scheduledSince))).toISOString();
-  // Instants that nobody was up for are not made up for: one run is, of the last of them.
+  // Missed runs collapse into the latest one.
   const instant = lastInstant(plan, timezone, after, seen);
   if (instant === null) {
     await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, heard]);

@@ -20,6 +20,6 @@ export const requireRoom = (events: readonly DecodedEvent[]): void => {
   if (events.length < maxOptionalEvents && bytes < maxOptionalBytes) return;
   throw new Rejection(
     'stream_full',
-    `It has been changed too often: ${events.length} changes of ${Math.ceil(bytes / 1_024)} KiB are kept. Create a new one from it.`,
+    `This resource has ${events.length} changes of ${Math.ceil(bytes / 1_024)} KiB, and takes no more. Create a new one from it.`,
   );
 };

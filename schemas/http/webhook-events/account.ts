@@ -19,7 +19,7 @@ export const accountPublic = {
     { ...exampleAccount, ...exampleGrant },
   ),
   'account.reauth_required': publicEvent(
-    'A connected account needs reauthorization; publicEvent once per lapse.',
+    'A connected account needs reauthorization; told once per lapse.',
     Type.Object({ ...accountIds, reason: accountEvents.AccountReauthRequired.properties.reason }),
     { ...exampleAccount, reason: 'The token was revoked on the network.' },
   ),

@@ -14,7 +14,7 @@ export const cancelWebhookReplay = operation({
   tag: 'webhook',
   summary: 'Cancel a replay',
   description:
-    'What it has made and not sent yet is canceled with it. One that has ended is answered as it is; of a cancel and an end at the same instant one wins.',
+    'Deliveries that it made and did not send yet are canceled with it. A replay that has ended is answered as it is; if it ends at the same time, either outcome is possible.',
   scope: 'webhooks.manage',
   idempotent: 'none',
   cost: 1,
