@@ -1,6 +1,6 @@
 /**
- * Parts that the configuration names, asked before anything depends on them. One that does not answer is told with its
- * setting and its address, never with its password: later it would show as a symptom of something else.
+ * Asks each part that the configuration names before anything depends on it. The error names the setting and the address,
+ * never a password. A part that fails later shows only as a symptom of something else.
  */
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
@@ -11,10 +11,10 @@ export interface NamedPart {
   readonly address: string;
 }
 
-/** That of a cluster names several hosts, which makes it no URL to the platform. */
+/** A cluster's address names several hosts, so `URL` cannot parse it. */
 const severalHosts = /^([a-z+]+:\/\/)(?:.*@)?([\w.:,-]+)/;
 
-/** Of a URL, without what it says about user, password and options. */
+/** The address in a URL: scheme, host and path, without user, password and options. */
 export const addressOf = (url: string): string => {
   const parsed = URL.parse(url);
   if (parsed !== null) return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
@@ -24,7 +24,7 @@ export const addressOf = (url: string): string => {
 
 const advice: readonly (readonly [RegExp, string])[] = [
   [/^(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH)$/, 'takes no connection: start it, or correct the address'],
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'is a name that nobody knows: correct the address'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'has a host name that does not resolve: correct the address'],
   [/^(28P01|28000|AUTHENTICATION_FAILED|401|403)$/, 'refuses user or password: correct them'],
   [/^(3D000|UNKNOWN_DATABASE)$/, 'has no such database: create it, or correct the name'],
 ];
@@ -49,14 +49,14 @@ const whyOf = (error: unknown): string => {
   return root instanceof Error ? root.message : String(name);
 };
 
-/** What to tell of a part that failed. */
+/** One line for the operator: the setting, the address, what to do, and the code of the error. */
 export const wordsFor = ({ part, setting, address }: NamedPart, error: unknown): string => {
   const why = whyOf(error);
   const known = advice.find(([pattern]) => pattern.test(why))?.[1];
   return `${setting}: ${part} at ${address} ${known ?? 'does not answer: see whether it runs, and correct the address'} (${why})`;
 };
 
-/** @throws SetupError in place of whatever went wrong; one that says more already stays */
+/** @throws SetupError in place of any other error; a SetupError of `work` passes as it is */
 export const asked = async <T>(named: NamedPart, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** @throws Error when it takes longer; what is under way is left to its own deadline */
+/** @throws Error when `work` takes longer than `ms`; `work` itself goes on until its own deadline */
 export const inTime = async <T>(ms: number, work: Promise<T>, late = `no answer within ${ms} ms`): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {

@@ -54,13 +54,16 @@ export interface Parts {
   readonly pool: pg.Pool;
   readonly store: EventStore;
   readonly log: Log;
-  /** Tells when events are appended, by whomever; null where the event store does not. */
+  /** Tells when any process appended events; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
   readonly dataKeys: PostgresDataKeys;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
-  /** Lines about the parts that can be missed for a while (S3, ClickHouse) and do not answer now; an embedded engine is better not asked, it would start. */
+  /**
+   * One line for each optional part (S3, ClickHouse) that does not answer now.
+   * @param ask `analytics: false` for an embedded engine, which the question would start
+   */
   silent(ask?: { readonly analytics: boolean }): Promise<readonly string[]>;
   /** What a relay writes to; null where the event table is the log. */
   openLogWriter(): Promise<LogWriter | null>;
@@ -91,7 +94,7 @@ export const openParts = async ({
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
-    // Better not to start than to find at the first read that the key of somebody's data is gone or another one.
+    // A wrong key found only at the first read would have accepted posts that never go out.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
     const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
@@ -138,7 +141,7 @@ const openKafka = (options: KafkaOptions): Promise<Log> => {
   });
 };
 
-/** Says at the start which parts are missed; the process begins all the same. A thread leaves that to its parent. */
+/** Logs which optional parts do not answer at the start; the process starts all the same. In a thread the parent does it. */
 export const warnOfSilent = (parts: Parts, logger: { warn(line: string): void }): void => {
   if (!isMainThread) return;
   void parts.silent().then((lines) => {
@@ -146,7 +149,7 @@ export const warnOfSilent = (parts: Parts, logger: { warn(line: string): void })
   });
 };
 
-/** A part that hangs is as good as away. Milliseconds. */
+/** A part that hangs for so long counts as unavailable. Milliseconds. */
 const silentMs = 5_000;
 
 const silentParts = async (
@@ -187,7 +190,7 @@ const configuredUrl = ({ baseUrl, host, port }: PartsOptions['config']): string 
 const openEventStoreDb = async (url: string): Promise<EventStore> =>
   new (await import('./eventstoredb/event-store.ts')).EventStoreDbStore({ url });
 
-/** As long as the first answer of a cluster that elects a leader takes. Milliseconds. */
+/** A cluster that elects its leader takes some seconds to answer. Milliseconds. */
 const eventStoreMs = 15_000;
 
 /** @throws SetupError when it does not answer */

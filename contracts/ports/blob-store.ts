@@ -86,7 +86,7 @@ export interface ServedAnswer {
 
 /**
  * `url_invalid`: not signed by us for this, altered, or expired; `mismatch`: of another type or length than the URL was made
- * for, or broken off; `type`: longer than any type is; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
+ * for, or broken off; `type`: the Content-Type is longer than any real one; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
  */
 export type ServedRefusalCode = 'url_invalid' | 'mismatch' | 'type' | 'method' | 'not_found';
 

@@ -1,6 +1,6 @@
 /**
- * A key that something stored is sealed with is not there, or does not open it. Nothing may be concluded from that, and
- * no event is to blame: whoever meets it stops and tries again once the key may be back.
+ * The key that sealed stored bytes is missing, or does not open them. The reader may conclude nothing from that, and no
+ * event is to blame: the reader stops, and tries again once an operator may have restored the key.
  */
 export class MissingKey extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

@@ -1,8 +1,8 @@
-/** What a caller of Postgres must tell from every other failure, whoever opened the connection. */
+/** Failures of Postgres that callers tell apart by class: adapters throw them, services catch them. */
 
 /**
- * The server did not answer a statement in time. Its connection is destroyed with it, and whether the statement took
- * effect is not known: the same again, on another connection, tells.
+ * The server did not answer a statement in time. The connection is destroyed, and nobody knows whether the statement took
+ * effect: the caller repeats it on another connection, or looks.
  */
 export class QueryTimeout extends Error {
   readonly code = 'query_timeout';

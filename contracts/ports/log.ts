@@ -54,8 +54,7 @@ export interface LaneBatch {
 export interface ConsumerHandlers {
   /**
    * Called when lanes are given to this member, before any record of them, and for a lane that is to be read `again`.
-   * Returns where to read on.
-   * The implementation bumps the lane's epoch here, so that the member who had it before is fenced.
+   * Returns where to read on. The implementation bumps the lane's epoch here, so that the member who had it before is fenced.
    */
   assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]>;
   /** Applies a batch and its position in one transaction. A `Fenced` error ends this member's hold on the lane. */

@@ -1,29 +1,31 @@
 /**
- * Changes of tables, one at a time in a database. They may take long where statements of the running system may not: an
- * index is built over all rows there are. What must not happen is that they wait for a lock without a word, or that the
- * system waits behind them: a lock that does not come is let go of, told, and asked for again.
+ * Changes of tables, one at a time in a database. They may take longer than a statement of the running system may: an
+ * index is built over all rows. A change that waited for a table's lock without an end would make every statement behind
+ * it wait too, so it gives up its place after a while, says who holds the lock, and asks again.
+ *
+ * NOTE: behaviour among the ports, since adapters and runtime must take the same lock and neither may import the other.
  */
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 
 export interface MigrationLimits {
   /** Milliseconds one statement may take. Default one hour. */
   readonly statementMs?: number;
-  /** Milliseconds until a lock that does not come is asked for anew: what queues behind it gets its turn. Default 10 s. */
+  /** Milliseconds that one request for a lock waits; then statements queued behind it get their turn. Default 10 s. */
   readonly lockMs?: number;
   /** Milliseconds of waiting for locks in all. Default 15 minutes. */
   readonly patienceMs?: number;
-  /** Milliseconds until a wait is told, and told again. Default 5 s. */
+  /** Milliseconds between two reports of a wait. Default 5 s. */
   readonly tellMs?: number;
-  /** Default: a warning of the process. */
+  /** Takes the reports. Default: `process.emitWarning`. */
   readonly told?: (text: string) => void;
 }
 
-/** Of all tables beside the events: any constant, the same in every release. One process at a time changes them. */
+/** Key of the advisory lock for all tables beside the events. Any number, but the same in every release. */
 export const tablesLock = 7_070_707;
 
 const lockNotAvailable = '55P03';
 
-/** Each statement with a time of its own: that of the pool is made for statements of the running system. */
+/** A client whose statements may take this long: the pool's own deadline is made for statements of the running system. */
 const patient = (client: PoolClient, query_timeout: number): PoolClient =>
   Object.assign(Object.create(client) as PoolClient, {
     query: (asked: string | QueryConfig, values?: unknown[]) => {
@@ -32,7 +34,7 @@ const patient = (client: PoolClient, query_timeout: number): PoolClient =>
     },
   });
 
-/** Who has what the session waits for; null when it does not wait, or nobody can be asked. */
+/** Names the sessions that block this one; null when none does, or no connection is free to ask. */
 const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
   const { rows } = await pool
     .query<{ holder: string }>(
@@ -46,9 +48,10 @@ const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
 };
 
 /**
- * Runs idempotent changes in one transaction that no other of the same lock overlaps. They run again where a lock did
- * not come in time, so they may leave nothing behind but what they write.
- * @throws when a lock did not come within the patience; the message names who holds it.
+ * Runs idempotent changes in one transaction; no other change under the same lock overlaps it. `change` runs again when a
+ * lock did not come in time, so it may have no effect outside of its transaction.
+ * @param lock a number, or a text that is hashed to one
+ * @throws Error when a lock did not come within `patienceMs`; the message names its holder and says what to do
  */
 export const withTableLock = async (
   pool: Pool,
@@ -108,7 +111,6 @@ const attempt = async (
     await change(tx);
     await tx.query('commit');
   } catch (error) {
-    // Told by the lock that did not come, the session is sound; by anything else it may not be.
     if (broken === undefined) await client.query('rollback').catch(died);
     throw error;
   } finally {

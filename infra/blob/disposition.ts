@@ -15,7 +15,7 @@ const inline: ReadonlySet<string> = new Set([
 const percent = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
-/** By hand: a pattern for an end looks at every dot and blank before it anew. */
+/** A loop, since `/[. ]+$/` starts anew at every dot and takes the square of their number. */
 const withoutOuterDots = (text: string): string => {
   const outer = (at: number): boolean => text[at] === '.' || text[at] === ' ';
   let from = 0;

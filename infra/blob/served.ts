@@ -46,7 +46,7 @@ const header = ({ headers }: Request, name: keyof IncomingHttpHeaders & string):
   return typeof value === 'string' ? value : null;
 };
 
-/** Longer ones are never presigned. */
+/** Characters of a Content-Type; URLs for longer ones are never presigned. */
 const maxType = 200;
 
 /** A type is compared without the letters' case and the spaces around `;`, as every server reads one. */

@@ -114,8 +114,8 @@ export const ready = (client: db.EventStoreDBClient): Promise<unknown> => intern
 /**
  * One `Read` call on the client's connection, as the protocol's own messages: the client's readers parse metadata (and
  * JSON data) into objects, from which the stored bytes cannot be had back. The caller cancels it.
- * A bounded read is answered by the leader alone, since something is decided by it: a follower may be behind. A
- * subscription takes what any node has.
+ * Only the leader answers a bounded read, since commands decide by it and a follower may be behind. Any node answers a
+ * subscription.
  * @param deadlineMs whole call; null for a subscription.
  */
 export const openRead = async (

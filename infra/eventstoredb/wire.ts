@@ -48,7 +48,7 @@ const allAfter = (options: Options, after: bigint | null): void => {
   options.setAll(all);
 };
 
-/** By stream name, since a filter has one kind only. A checkpoint, which nobody reads, comes every 32 × 16 events looked at. */
+/** By stream name, since a filter has one kind only. The server sends a checkpoint every 32 × 16 events that it considers; the adapter drops it. */
 const withoutSystemStreams = (options: Options): void => {
   const expression = new ReadReq.Options.FilterOptions.Expression();
   expression.setRegex('^[^$]');

@@ -54,7 +54,7 @@ const packaged = async (name: 'ffmpeg' | 'ffprobe'): Promise<string | null> => {
   return (await runs(file)) ? file : null;
 };
 
-/** A program that is none of ffmpeg's may never end. Milliseconds. */
+/** FFMPEG_PATH may name a program that never ends. Milliseconds. */
 const versionMs = 10_000;
 
 /** @throws Error that says what to install, SetupError where FFMPEG_PATH names no ffmpeg */

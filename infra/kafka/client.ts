@@ -13,7 +13,7 @@ export interface KafkaLogger {
   debug(fields: object, message: string): void;
 }
 
-/** Of replication: for topics that are made here; those that are there stay as they are. */
+/** The replication is for topics made here; existing topics keep theirs. */
 export interface KafkaOptions extends ReplicationOptions {
   readonly brokers: readonly string[];
   /** Default: every topic of the schemas. */

@@ -9,15 +9,15 @@ export interface Replication {
 export interface ReplicationOptions {
   /** Default: what the cluster has, up to 3. */
   readonly replicationFactor?: number;
-  /** Default: one less than hold it, so that one broker may be away; 2 of 3. */
+  /** Default: one less than the factor (2 of 3), so that writes go on while one broker is down. */
   readonly minInSyncReplicas?: number;
 }
 
-const mostByDefault = 3;
+const maxByDefault = 3;
 
-/** @throws LogError `fatal` for what the cluster cannot do: topics made so would refuse every write */
+/** @throws LogError `fatal` for a factor or minimum that the cluster cannot give: such topics would refuse every write */
 export const replicationOf = (brokers: number, options: ReplicationOptions): Replication => {
-  const factor = options.replicationFactor ?? Math.min(mostByDefault, Math.max(1, brokers));
+  const factor = options.replicationFactor ?? Math.min(maxByDefault, Math.max(1, brokers));
   const minInSync = options.minInSyncReplicas ?? Math.max(1, factor - 1);
   if (factor > brokers) {
     throw new LogError('fatal', `KAFKA_REPLICATION_FACTOR is ${factor}, the cluster has ${brokers} brokers: set fewer`);

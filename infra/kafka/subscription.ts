@@ -252,8 +252,8 @@ export class KafkaSubscription implements LogSubscription {
     const held = this.#held.get(lane);
     if (held === undefined) return;
     // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is looked for here. The next
-    // session finds the lane out of range and reads the store. A jump ahead is never applied; one back repeats records,
-    // unless the log began anew, and what the log has must be known to tell.
+    // session finds the lane out of range and reads the store. A jump ahead is never applied. A jump back repeats records,
+    // unless the log was made anew, which only its bounds tell: while they are unknown the session ends.
     const fetchedAt = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset);
     if (fetchedAt > held.next || (fetchedAt < held.next && (await this.#overrun([lane])) !== false)) {
       return this.#endSession(null);
@@ -270,7 +270,7 @@ export class KafkaSubscription implements LogSubscription {
         const position = records.reduce((so, record) => newest(so, record.position), held.position);
         const nextOffset = BigInt(last) + 1n;
         await this.#beating(heartbeat, beatMs, this.#options.handlers.batch({ lane, records, nextOffset, position }));
-        // The lane is to be read anew: an offset resolved now would be read on from in place of the stored one.
+        // `again` was called: an offset resolved now would replace the stored one as the place to read on.
         if (this.#held.get(lane) !== held) return;
         held.next = nextOffset;
         held.position = position;
@@ -298,7 +298,7 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  /** Whether the log no longer has, or never had, what one of these lanes reads next. Null: it does not say. */
+  /** Whether the log lacks what one of these lanes reads next. Null: the bounds of the log are unknown. */
   async #overrun(lanes: readonly Lane[]): Promise<boolean | null> {
     const bounds = await this.#connection.bounds(this.#options.topics).catch(() => null);
     if (bounds === null) return null;

@@ -32,7 +32,7 @@ export class MemoryEventLog {
     return this.#nextPosition;
   }
 
-  /** What lies behind the end is not refused: it may come to be. */
+  /** A position beyond the end is allowed: an event may get it later. */
   isPosition(position: bigint): boolean {
     return position >= this.#nextPosition || this.#all[this.indexAfter(position) - 1]?.position === position;
   }
