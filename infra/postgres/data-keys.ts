@@ -36,7 +36,7 @@ interface KeyRow {
   readonly destroyed_at: Date | null;
 }
 
-/** Data keys that are tried at each end of a version's time. */
+/** Of a version's data keys, how many of the oldest and of the newest are tried. */
 const sampled = 50;
 
 const place = (clientId: string, version: string): Buffer => Buffer.from(`data key\n${clientId}\n${version}`);
@@ -115,8 +115,8 @@ export class PostgresDataKeys {
   }
 
   /**
-   * Whether our key of a version opens what that version wraps here; null: it wraps nothing. One that opens is proof: an
-   * installation that lost its key under an earlier release, and went on with a new one, has data keys of both.
+   * Whether our key of a version opens the data keys that the version wraps; null: it wraps none. One that opens is proof:
+   * an installation that lost its key under an earlier release, and went on with a new one, has data keys of both.
    */
   async opens(version: string, db: pg.Pool | pg.ClientBase = this.#pool): Promise<boolean | null> {
     const some = (order: 'asc' | 'desc') =>

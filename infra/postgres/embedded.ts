@@ -38,13 +38,16 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; default a free one. */
   readonly port?: number;
-  /** When `pg.log` is put aside, and how many of those are kept. Default 10 MiB, 5. */
+  /** At which length `pg.log` is put aside, and how many of these files are kept. Default 10 MiB, 5. */
   readonly log?: ServerLogLimits;
   /** How often its length is looked at, milliseconds. */
   readonly logLookMs?: number;
   /** Told before each step that can take over a second. */
   readonly onProgress?: (step: string) => void;
-  /** Makes a server that ends by itself start again, on the same port; told when that is so. Default: it stays down. */
+  /**
+   * Takes a line when the server ended by itself, and when it runs again. With it such a server is started again on the
+   * same port; without it the server stays down.
+   */
   readonly onTrouble?: (line: string) => void;
 }
 
@@ -200,7 +203,7 @@ async function bringUp(
   let spawned: Spawned | undefined;
   let why: unknown;
   while (performance.now() < deadline) {
-    // One that was just begun has no note yet by which a stop would find it.
+    // A server that was just spawned has not written `postmaster.pid`, by which a stop finds it: it is waited for.
     if (spawned?.alive !== true) signal?.throwIfAborted();
     if (!told && performance.now() > patience) {
       told = true;
@@ -338,7 +341,7 @@ async function shutDown(cluster: string, pid: number): Promise<void> {
   throw new Error(`The embedded Postgres (process ${pid}) does not stop.`);
 }
 
-/** Whatever server runs on the cluster. */
+/** Stops the server that runs on the cluster; does nothing where none does. */
 async function stopServer(cluster: string): Promise<void> {
   const running = livePostmaster(cluster);
   if (running !== undefined) await shutDown(cluster, running.pid);

@@ -106,8 +106,8 @@ export const statements = (s: string) => ({
   read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
 
   /**
-   * $1 streams, $2 bytes: their events, each stream's in order, up to the one that passes so many bytes. What stands
-   * last in a row is the bytes with all before it.
+   * $1 streams, $2 bytes: their events, each stream's in order, up to and with the one that passes so many bytes. The last
+   * column is the sum of the bytes up to and with the row.
    */
   readWhole: `
     select ${columns}, bytes from (

@@ -76,7 +76,7 @@ export class EventWriter {
   #closed = false;
   /** Appends that may go together: halved when a group was cut off, as one of them may be what keeps the server silent. */
   #company = maxGroupEvents;
-  /** What is on its way, from the first byte of its connection on, and until when. */
+  /** The group that is on its way, from its connection on, and when it is cut off. */
   #underWay: { readonly deadline: number; socket: Socket | undefined } | undefined;
 
   constructor(options: WriterOptions) {
@@ -268,7 +268,7 @@ export class EventWriter {
     }
   }
 
-  /** `begun` is told of the socket before its first byte: a server that is silent from then on is cut off in time, too. */
+  /** Hands the socket to `begun` before it connects, so that a server which is silent from then on is cut off in time, too. */
   async #connect(begun: (socket: Socket) => void): Promise<Session> {
     if (this.#session !== undefined) return this.#session;
     const { url, deadlineMs } = this.#options;

@@ -1,11 +1,11 @@
 /**
- * Starts a server again that ended by itself. Postgres does that when its log finds no room on the disk: it ends in the
- * middle of its recovery, and nobody else would start it when there is room.
+ * Starts a server again that ended by itself. Postgres ends when its write-ahead log finds no room on the disk, also in the
+ * middle of its recovery, and nothing else would start it once there is room.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { processFacts } from './process-facts.ts';
 
-/** How often the server is looked at, and the rests between two starts that failed, which double. Milliseconds. */
+/** How often the server is looked at, and the rests between two failed starts, which double. Milliseconds. */
 const lookMs = 500;
 const restsMs = { first: 500, longest: 4_000 };
 
@@ -14,7 +14,7 @@ export interface KeepUpOptions {
   readonly pid: number;
   /** Starts it again, or finds that it runs. @returns its process @throws when it does not come up */
   readonly start: (signal: AbortSignal) => Promise<number>;
-  /** Told when it is found to have ended, why the first start after that failed, and when it runs again. */
+  /** Takes a line when the server has ended, when the first start after that failed and why, and when it runs again. */
   readonly tell: (line: string) => void;
 }
 
@@ -25,14 +25,14 @@ export interface KeptUp {
   stop(): Promise<void>;
 }
 
-/** The server's own last words about it; who came too early is told something else. The rest of its log may quote rows. */
+/** The last reason that the server logged. Lines that only refuse a client say nothing of it, and others may quote rows. */
 const reasonOf = (error: unknown): string => {
   const said = error instanceof Error ? error.message.matchAll(/(?:FATAL|PANIC): +(.+)/g) : [];
   const reason = [...said].map(([, words]) => words).findLast((words) => !words?.startsWith('the database system is'));
   return `The embedded Postgres does not come up and is tried again: ${reason ?? 'its log says more'}`;
 };
 
-/** Costs nothing where asking for more would take a process. */
+/** Reads /proc, or sends the null signal: `ps` would start a process at each look. */
 const runs = (pid: number): boolean => {
   if (process.platform === 'linux') return processFacts(pid) !== undefined;
   try {

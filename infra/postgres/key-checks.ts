@@ -1,6 +1,6 @@
 /**
- * What the database knows of the installation's secret keys: a check value of each version, never a key. A process whose
- * key is another one would accept posts that nobody can open, so it is refused before it does anything.
+ * The database keeps a check value of each version of the secret key, never a key. A process with another key would accept
+ * posts that no process can open, so it refuses to start.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type pg from 'pg';
@@ -16,8 +16,8 @@ export interface CheckedKeys extends WrappingKeys {
   subKey(purpose: 'wrapping' | 'key-check', version?: string): Buffer;
 }
 
-/** From a sub-key of its own: it tells whether two keys are the same, and nothing else about them. */
-export const checkValueOf = (keys: Pick<CheckedKeys, 'subKey'>, version: string): Buffer =>
+/** An HMAC under a sub-key of its own: equal for equal keys, and it says nothing else about them. */
+const checkValueOf = (keys: Pick<CheckedKeys, 'subKey'>, version: string): Buffer =>
   createHmac('sha256', keys.subKey('key-check', version)).update(`postline key check ${version}`).digest();
 
 const another = (version: string, source: string): SetupError =>
@@ -49,9 +49,9 @@ const known = async (tx: pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> =>
 };
 
 /**
- * The first process that brings a version to a database decides which key it is, unless that version wraps something:
- * then the key must open it. Databases of earlier releases get their check values this way.
- * @param decides false: a command that only looks leaves no check value of a version that nobody works with yet
+ * The first process that brings a version to a database decides which key it is, unless that version wraps data keys
+ * already: then the key must open one. Databases of earlier releases get their check values this way.
+ * @param decides false for a command that only looks: it stores no check value
  * @throws SetupError when a version is another key than before, or one that wraps something is missing
  */
 export const checkKeys = async (
@@ -60,7 +60,7 @@ export const checkKeys = async (
   dataKeys: PostgresDataKeys,
   decides = true,
 ): Promise<void> => {
-  // Two first starts with different keys must not both be right.
+  // Under the lock: of two first starts with different keys the second must be refused.
   await withTableLock(pool, tablesLock, async (tx) => {
     const wrapped = await dataKeys.uses(tx);
     const checks = await known(tx);

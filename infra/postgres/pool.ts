@@ -5,7 +5,7 @@ import { defaultAnswerMs, defaultConnectMs, keepAlive, limitAnswers, sessionSett
 const int8 = 20;
 const timestamptz = 1184;
 
-/** The same answer as before where it is asked the same as before: events of one transaction have one instant. */
+/** Remembers the last answer: events of one transaction share one instant, which is then parsed and written once. */
 export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) => {
   let last: { readonly asked: A; readonly answer: B } | null = null;
   return (asked) => {

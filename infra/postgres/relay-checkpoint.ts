@@ -11,7 +11,7 @@ export interface RelayCheckpointOptions {
   readonly name?: string;
 }
 
-/** `event_position` beside it says whose position the id is of: a process of the former release moves the position alone. */
+/** The event id holds only where `event_position` equals `position`: a process of the former release moves `position` alone. */
 interface Last {
   readonly position: bigint;
   readonly eventId: string | null;

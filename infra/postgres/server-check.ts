@@ -1,10 +1,10 @@
-/** What a Postgres must be for us to run on it, asked before anything else is: a fault found later names only its symptom. */
+/** Checks that a Postgres can carry us, before anything else asks it: a fault found later shows only a symptom. */
 import pg from 'pg';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { keepAlive, limitAnswers } from './session.ts';
 
 /** Oldest release that the tests and the tour pass on. */
-export const minPostgres = 15;
+const minPostgres = 15;
 
 /** A machine on which everything starts at once may take some seconds for a first answer; none in 15 s is none. */
 const answerMs = 15_000;
@@ -12,8 +12,9 @@ const answerMs = 15_000;
 const whoAnswers = 'select pg_backend_pid() as pid';
 
 /**
- * @throws with what to do instead, where the server is too old, or where a pooler hands the statements of one connection
- * to several sessions. A pooler that keeps a connection's session (`pool_mode = session`) is as good as none.
+ * @throws SetupError that says what to do, where the server is too old, or where a pooler hands the statements of one
+ * connection to several sessions. A pooler that keeps a connection's session (PgBouncer: `pool_mode = session`) passes.
+ * Errors of the connection pass as they are.
  */
 export const checkServer = async (url: string): Promise<void> => {
   const clients = [connectionTo(url), connectionTo(url)] as const;
@@ -23,7 +24,7 @@ export const checkServer = async (url: string): Promise<void> => {
     const { rows } = await one.query<{ server_version: string }>('show server_version');
     requireVersion(rows[0]?.server_version ?? '');
     await other.connect();
-    // In this order two of a pooler's sessions that take turns are found out as well as a single one, or the newest first.
+    // This order finds a pooler with one session, one whose two sessions take turns, and one that picks the newest first.
     const pids: [Set<number>, Set<number>] = [new Set(), new Set()];
     for (const turn of [0, 1, 1, 0, 1, 0, 0, 1] as const) {
       const answer = await clients[turn].query<{ pid: number }>(whoAnswers);

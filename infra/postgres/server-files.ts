@@ -34,7 +34,7 @@ export interface ServerFiles {
   readonly cluster: string;
 }
 
-/** Of the homes of all data folders that lie where the server's user cannot go. */
+/** Holds the clusters of data folders that the server's user cannot enter. */
 export const OUTSIDE = '/var/lib/postline';
 
 /**
@@ -63,7 +63,7 @@ function homeOf(dataDir: string, runAs: RunAs): string {
   if (runAs.uid === undefined || mayEnter(dataDir, runAs)) return dataDir;
   const home = homeOutside(dataDir);
   mkdirSync(home, { recursive: true, mode: 0o755 });
-  // For a person who finds the home and wonders whose it is; the path is only hashed in its name.
+  // The home's name is only a hash of the path: `data list` shows the path from this note.
   writeFileSync(path.join(home, 'data-folder'), `${dataDir}\n`);
   writeFileSync(note, `${home}\n`);
   return home;

@@ -1,6 +1,6 @@
 /**
- * The log of an embedded Postgres. The server holds it open as long as it lives, longer than we do, and appends: so what
- * is too much is copied aside and the file cut to nothing, where the server goes on.
+ * The log of an embedded Postgres. The server keeps the file open for as long as it lives, which may be longer than we do,
+ * and appends. So a long file is copied aside and truncated, and the server goes on writing at its new end.
  */
 import {
   appendFileSync,
@@ -16,9 +16,9 @@ import {
 } from 'node:fs';
 
 export interface ServerLogLimits {
-  /** A log with so many bytes is put aside. */
+  /** At this length the log is put aside. */
   readonly bytes: number;
-  /** How many of those are kept: `pg.log.1` is the newest. */
+  /** How many files put aside are kept: `pg.log.1` is the newest. */
   readonly files: number;
 }
 
@@ -36,18 +36,18 @@ const rest = (log: string, from: number): Buffer => {
   }
 };
 
-/** One caller at a time: it who holds the data folder. @returns whether it was put aside */
-export const rotateServerLog = (log: string, { bytes, files }: ServerLogLimits = usual): boolean => {
+/** Only the process that holds the data folder may call it. @returns whether the log was put aside */
+const rotateServerLog = (log: string, { bytes, files }: ServerLogLimits = usual): boolean => {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   if (size < bytes) return false;
   const draft = `${log}.draft`;
   try {
     copyFileSync(log, draft);
-    // Again until nothing came meanwhile: what comes between the last look and the cut is lost.
+    // Copies again until no line came meanwhile; a line between the last look and the truncation is lost.
     for (let more = rest(log, statSync(draft).size); more.length > 0; more = rest(log, statSync(draft).size))
       appendFileSync(draft, more);
   } catch (error) {
-    // No room for a copy: a log that is twice too long is what fills the disk, and goes without one.
+    // No room for a copy: a log of twice the length is what fills the disk, and is truncated without one.
     rmSync(draft, { force: true });
     if (size < 2 * bytes) throw error;
     truncateSync(log);
@@ -59,7 +59,7 @@ export const rotateServerLog = (log: string, { bytes, files }: ServerLogLimits =
   return true;
 };
 
-/** Looks at once, and now and then until the function it returns is called. */
+/** Looks at once, then every `everyMs` milliseconds. @returns ends that */
 export const keepServerLogShort = (log: string, limits?: ServerLogLimits, everyMs = lookMs): (() => void) => {
   const look = (): void => {
     try {

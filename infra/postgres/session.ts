@@ -1,7 +1,7 @@
 /**
  * What every connection to Postgres has in common: short keep-alive, and a deadline on every statement. pg's own
- * `query_timeout` answers the caller and leaves the connection as it is, in the middle of the statement: whoever rolls
- * back over it waits for the same silent server.
+ * `query_timeout` answers the caller and leaves the connection in the middle of the statement: a rollback on it would wait
+ * for the same silent server.
  */
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -33,12 +33,12 @@ const connectionOf = (client: pg.ClientBase): EventEmitter & { readonly stream: 
 
 const socketOf = (client: pg.ClientBase): Socket => connectionOf(client).stream;
 
-/** Member of a query that may take another time than its pool's. pg's types know it of a connection only. */
+/** Member of a query that has a deadline of its own. pg's types know `query_timeout` for connections only. */
 export const within = (milliseconds: number): object => ({ query_timeout: milliseconds });
 
 type Ask = (...asked: unknown[]) => unknown;
 
-/** The time that a query names for itself is ours to keep: pg's timer would only answer the caller. */
+/** Takes `query_timeout` out of the query: pg's own timer would only answer the caller. */
 const timeOf = (asked: unknown[], otherwise: number): number => {
   const [query] = asked;
   if (typeof query !== 'object' || query === null || !('query_timeout' in query)) return otherwise;
@@ -49,7 +49,7 @@ const timeOf = (asked: unknown[], otherwise: number): number => {
 
 /** From now on a statement of this client that is not answered in time destroys the connection and fails with QueryTimeout. */
 export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
-  /** Of the statements asked and not answered, in order. Time runs for the first, the one the server works on. */
+  /** Deadlines of the statements that wait for an answer, in order. Time runs for the first: the server works on it. */
   const times: number[] = [];
   let timer: NodeJS.Timeout | undefined;
   const watch = (): void => {
@@ -61,10 +61,10 @@ export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
     times.length = 0;
     watch();
   };
-  // Destroyed between two statements, it is found out by the next one; without a listener it would end the process.
+  // The next statement finds out about a connection destroyed in between; without a listener its error would end the process.
   client.on('error', rest).on('drain', rest).on('end', rest);
-  // A pool that others wait for hands a connection on within the answer, and then it never drains: without a time of its
-  // own the statement of one caller would be cut off for the time that those before it took.
+  // A busy pool hands the connection to its next user before the queue drains: the deadline must begin anew with each
+  // answer, or the statement of one user would be cut off for the time that the users before it took.
   connectionOf(client).on('readyForQuery', () => {
     times.shift();
     watch();
@@ -78,7 +78,7 @@ export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
   limitGoodbye(client);
 };
 
-/** A server that does not answer the goodbye keeps neither a socket nor the process that holds it. */
+/** Destroys the socket of a server that does not answer the goodbye: an open one would keep the process alive. */
 export const limitGoodbye = (client: pg.ClientBase): void => {
   const closing = client as pg.Client;
   const end = closing.end.bind(closing) as Ask;

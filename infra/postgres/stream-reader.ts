@@ -1,8 +1,8 @@
 /**
  * Whole streams read by many callers share statements: those who ask while one is out are answered by the next,
  * together. A statement begins after the call, so a reader sees all that was committed before it asked. A stream that is
- * too long for that is read alone, one such stream after the other, so that long ones are held once and short ones wait
- * for none of them.
+ * too long for that is read alone, one such stream after the other: only one long stream is in memory at a time, and short
+ * ones wait for none.
  */
 import type pg from 'pg';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';

@@ -8,13 +8,13 @@ import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
 /** How often a connection that only listens is asked for a sign of life, which may take half of that. Milliseconds. */
 const defaultBeatMs = 10_000;
 
+/** Poll intervals that a reader waits at most for a notification, once none has come for long. */
+const maxPolls = 5;
+
 /**
- * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is away.
+ * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is down.
  * Take `version` before reading; `changed(version)` then misses nothing that was committed after the read.
  */
-/** How many poll intervals a reader waits for a notification once none has come for long. */
-const mostPolls = 5;
-
 export class TailSignal {
   readonly #url: string;
   readonly #channel: string;
@@ -60,16 +60,16 @@ export class TailSignal {
     });
   }
 
-  /** There was something new, announced or not: readers that wait for more look at the poll interval again. */
+  /** Something new was read, announced or not: readers that wait for more look at every poll interval again. */
   noticed(): void {
     this.#noticedAt = performance.now();
   }
 
-  /** Where nothing comes, a lost notification is rare too: the longer it is quiet, the less often one looks for it. */
+  /** Only a lost notification makes a look find something: the longer nothing comes, the rarer the looks. */
   #waitMs(): number {
     if (!this.#connected) return Math.min(100, this.#pollMs);
     const quietMs = performance.now() - this.#noticedAt;
-    return Math.min(Math.max(quietMs / 4, this.#pollMs), mostPolls * this.#pollMs);
+    return Math.min(Math.max(quietMs / 4, this.#pollMs), maxPolls * this.#pollMs);
   }
 
   async close(): Promise<void> {
@@ -109,7 +109,7 @@ export class TailSignal {
         this.#connected = true;
         // What was committed while nobody listened was not announced to us.
         this.#wake();
-        // Nothing is ever asked of it, so only a beat finds out that it fell silent: it is closed, which ends the wait.
+        // No statement runs on this connection, so only a beat notices that it fell silent: then it is closed, which ends the wait.
         const beat = setInterval(() => client.query('select 1').catch(() => socket.destroy()), this.#beatMs);
         await ended.finally(() => clearInterval(beat));
       };
