@@ -5,9 +5,9 @@ import { withConnection } from '#runtime/transactions.ts';
 const defaultBeatMs = 10_000;
 
 /**
- * Runs the rebuild of `name` while no other process of this database does the same. Its signal aborts when the lock was
- * lost with its session: the process that takes the lock next drops what this one has made, so it must not go on.
- * @throws where another holds the lock, and where it was lost.
+ * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the lock
+ * was lost with its session: the process that takes the lock next drops what this one has made.
+ * @throws Error where another process holds the lock, and where the lock was lost
  */
 export const alone = async <T>(
   pool: Pool,
@@ -20,7 +20,7 @@ export const alone = async <T>(
     const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
       `rebuild ${name}`,
     ]);
-    // Given back to the pool the session would keep the lock; the server frees it with the session.
+    // In the pool the session would keep the lock; the server frees the lock when the session ends.
     died(new Error('the session of a lock is not used again'));
     if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running`);
     const lost = new AbortController();

@@ -105,7 +105,7 @@ export class Projector {
     return new Map(rows.map((raw) => [raw.id, asRow(model, raw)]));
   }
 
-  /** A gap parks the stream, unless an operator had skipped just what is missing. */
+  /** A gap parks the stream, unless an operator had skipped all of the missing revisions. */
   async #fold(
     tx: PoolClient,
     model: Model,

@@ -314,7 +314,7 @@ export interface PostFilters {
   readonly search?: string;
 }
 
-/** All but what is searched: a list need not carry it to us. */
+/** All columns but the searched text, which no answer shows. */
 const columnsOfPost = ['id', 'workspace_id', 'revision', 'created_at', 'updated_at', ...Object.keys(posts.columns)];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 

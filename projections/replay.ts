@@ -28,9 +28,10 @@ export interface ReplayOptions {
 }
 
 /**
- * Applies the store from its first event. Returns how many events the projection wanted. A stream with an event that
- * cannot be applied is parked for this generation, as its consumer would: one bad event must not stand in the way of the
- * tables that are to mend things. @throws where no event is to blame, or too many streams would be parked
+ * Applies the store from its first event. A stream with an event that cannot be applied is parked for this generation, as
+ * the consumer does it: one bad event must not prevent the rebuild that is to repair the tables.
+ * @returns how many events the projection wanted
+ * @throws where no event is to blame, or too many streams would be parked
  */
 export const replay = async (options: ReplayOptions): Promise<number> => {
   const { pool, store, codec, projection, generation, upTo, signal, progress } = options;

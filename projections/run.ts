@@ -28,7 +28,7 @@ export interface RunningProjections {
   /** Resolves when the signal ended all of them; rejects with the first that could not go on. */
   readonly done: Promise<void>;
   status(): readonly ProjectionStatus[];
-  /** Those that run now, one a projection. */
+  /** The consumers that run now, one for each projection. */
   consumers(): readonly Consumer[];
   /** For /readyz: rejects with the reasons when one is stopped, waits for a part or for a rebuild. */
   check(): Promise<string | null>;
@@ -38,7 +38,7 @@ export interface RunningProjections {
 const announceMs = 1_000;
 /** An announcement that is not renewed for so long is a dead process's. Seconds. */
 export const announcementSeconds = 15;
-/** An announcement that says the same is written anew after this, milliseconds: each is a write that waits for the disk. */
+/** An unchanged announcement is written anew after this, milliseconds: each is a write that waits for the disk. */
 export const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 interface Generation {
@@ -55,7 +55,7 @@ const noTables = (name: string): never => {
   throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
 };
 
-/** One look at all generations serves every runner of a process that asks within this, milliseconds. */
+/** Runners of a process share one query of all generations for so long, milliseconds. */
 const sharedLookMs = 500;
 
 class Generations {

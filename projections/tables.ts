@@ -73,7 +73,7 @@ interface Live {
   readonly there: readonly string[];
 }
 
-/** What the live tables do not have yet. Tables of another shape may not fit the statements: a rebuild brings all. */
+/** Statements for what the live tables lack. Tables of another shape are left out: a rebuild brings them all of it. */
 const missing = async (
   db: Pool | PoolClient,
   lacking: (model: Model, live: Live) => readonly string[],
@@ -91,7 +91,7 @@ const missing = async (
   });
 };
 
-/** Not unique ones, which may not fit the rows there are. A projector waits while an index is made, readers do not. */
+/** Unique indexes are left out: the rows may not fit them. A projector waits while an index is made, readers do not. */
 const missingIndexes = (model: Model, { live, there }: Live): readonly string[] =>
   model.indexes.flatMap(({ unique }, at) =>
     unique === true || there.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],

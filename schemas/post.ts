@@ -5,7 +5,7 @@ import { PlannedTarget, ScheduleMode } from './target.ts';
 /** A post: content, the selection of accounts it goes to, and when. Content lives in this stream only. */
 
 export const maxContent = 50_000;
-/** A search looks at so many characters of the content. */
+/** Characters of the content that a search looks at, from its start. */
 export const searchedCharacters = 5_000;
 const Content = Type.String({ maxLength: maxContent });
 

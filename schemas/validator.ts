@@ -19,7 +19,7 @@ ajv.addFormat('uuid', true);
 // Every event has several: the form that we write ourselves needs one look, on the days that every month has.
 const plainInstant = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 const anyInstant = addFormats.default.get('date-time') as { validate(text: string): boolean };
-// The format's own check splits the text: over this length nothing is an instant, and the split would hold the event loop.
+// No instant is longer. The format's own check splits the text, which would hold the event loop for a long one.
 const maxInstant = 64;
 ajv.addFormat(
   'date-time',
@@ -44,14 +44,14 @@ export interface SchemaIssue {
   readonly message: string;
 }
 
-/** Issues told of one value; who mends these and sends again is told of the rest. */
+/** Issues shown of one value; a caller who corrects them and sends again sees the rest. */
 export const maxIssues = 20;
 
 const maxMember = 100;
 const maxPointer = 1_000;
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-/** JSON Pointer. Long member names are cut: the caller chose them, and gets each back once for every issue below it. */
+/** JSON Pointer. Long member names are cut: the caller chose them, and the answer repeats them for every issue below. */
 export const pointerTo = (path: readonly string[]): string =>
   path.map((step) => `/${cut(step, maxMember).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
@@ -71,7 +71,7 @@ const telling = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
   const explained = new Set<string>();
   for (const error of errors) {
     if (vague(error)) continue;
-    // Whatever is in the set has all that lies above it there too.
+    // A path in the set has all paths above it in the set.
     for (
       let path = error.instancePath;
       !explained.has(path);

@@ -57,7 +57,7 @@ export const liveVersion = async (pool: Pool): Promise<number> => {
   return row.live;
 };
 
-/** Whether a rebuild was begun and none of it went live: it died, or still runs. */
+/** Whether a rebuild was begun and its version is not live: it died, or still runs. */
 export const isRebuildOpen = async (pool: Pool): Promise<boolean> => {
   const { rows } = await pool.query<{ open: boolean }>('select newest > live as open from ops.analytics_versions');
   return rows[0]?.open === true;

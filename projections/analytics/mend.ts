@@ -3,9 +3,9 @@ import { isLost, liveVersion } from './live.ts';
 import { rebuildAnalytics } from './rebuild.ts';
 
 /**
- * Makes the analytics anew where ClickHouse lost the observations it held. Without an operator's word only where the engine
- * is our own: another server that is empty may be the wrong one. If we die half-way the next start begins anew.
- * @param tell what is to be said of it meanwhile
+ * Makes the analytics anew where ClickHouse lost the observations it held. Without an operator's order only where the engine
+ * is our own: an external server that is empty may be the wrong one. If we die half-way the next start begins anew.
+ * @param tell takes the words for /readyz while it runs
  */
 export const mendLost = async (options: IngestOptions, tell: (words: string) => void): Promise<void> => {
   const { client, pool, logger } = options;

@@ -29,7 +29,7 @@ export interface RebuiltAnalytics extends Comparison {
 }
 
 export interface RebuildOptions extends IngestOptions {
-  /** Told after each page of the store. @param share of the store that is read, 0 to 1 */
+  /** Called after each page of the store. @param share of the store that is read, 0 to 1 */
   readonly onProgress?: (share: number) => void;
 }
 

@@ -23,7 +23,7 @@ export interface RunningAnalytics {
 const announceMs = 1_000;
 /** An announcement that is not renewed for so long is a dead process's. Seconds. */
 export const announcementSeconds = 15;
-/** An announcement that says the same is written anew after this, milliseconds. */
+/** An unchanged announcement is written anew after this, milliseconds. */
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 /** Of recounts: others' marks are looked for this often, and a round rests as long as it took. Milliseconds. */
@@ -38,7 +38,7 @@ const behindMs = 20_000;
 /** After this long without a batch the log's end was reached. Milliseconds. */
 const quietMs = 500;
 
-/** After a failure to make anew what was lost. Milliseconds. */
+/** Between two tries to make lost figures anew. Milliseconds. */
 const mendRestMs = 5_000;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
@@ -124,7 +124,7 @@ const runVersion = (
 };
 
 export interface RunOptions extends IngestOptions {
-  /** Done before anything is ingested, again until it succeeds. @param tell what is to be said meanwhile */
+  /** Runs before anything is ingested, again until it succeeds. @param tell takes the words for /readyz meanwhile */
   readonly mend?: (options: IngestOptions, tell: (words: string) => void) => Promise<void>;
 }
 

@@ -28,10 +28,10 @@ interface Known {
   readonly disabledPosition: bigint | null;
 }
 
-/** Finds a position behind which everything recorded at or after an instant (milliseconds) lies; null: from the start. */
+/** Finds a position such that all events recorded at or after an instant (milliseconds) lie behind it; null: the start. */
 export type PositionBefore = (instant: number) => Promise<bigint | null>;
 
-/** Where an interval begins, and whether an event has that position: one that was counted from a mark has none. */
+/** Where an interval begins, and whether an event has that position: a position counted from a mark has none. */
 interface Start {
   readonly position: bigint;
   readonly isEvent: boolean;

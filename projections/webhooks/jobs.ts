@@ -146,15 +146,15 @@ export class Jobs {
   }
 
   /**
-   * Whatever the reason, the job goes behind the others: while it was the one that waited longest, nobody else's would
-   * ever run. A replay meets an event that cannot be read: it ends. What was promised (a catch-up, a deletion) is tried on.
+   * Whatever the reason, the job goes behind the others: else the job that has waited longest would keep all others from
+   * running. A replay ends at an event that cannot be read; a catch-up and a deletion were promised, and are tried again.
    */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {
     if (job === null) return;
     const { pool } = this.#deps;
     const why = error instanceof Error ? error.message : String(error);
     const isBroken = !isInfrastructureFault(error);
-    // A row that a process of the former release wrote beside us.
+    // A process of the former release wrote this row.
     const countsBack = error instanceof EventStoreError && error.code === 'invalid_position' && isCountedBack(job);
     await pool
       .query(
@@ -287,7 +287,7 @@ export class Jobs {
   }
 }
 
-/** Not begun, and a start that is only a cursor: the former release counted one back from the event it meant. */
+/** A catch-up that has not begun and has only a cursor: the former release stored the position before the event it meant. */
 const isCountedBack = ({ kind, cursor, from_inclusive, settles_in }: Job): boolean =>
   kind === 'catch_up' && cursor !== null && from_inclusive === null && settles_in === null;
 

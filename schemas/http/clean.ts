@@ -15,7 +15,7 @@ interface Shape {
 /** The alternative of a union that a valid value fits. */
 const meantOf = (shape: Shape, value: unknown): Shape => {
   if (shape.anyOf === undefined) return shape;
-  // An optional member: it is no null, so it is the other one. Looked into without validating all of it once more.
+  // An optional member that is not null has one alternative: no need to validate all of the value once more.
   const [only, ...more] = shape.anyOf.filter(({ type }) => type !== 'null');
   if (only !== undefined && more.length === 0 && value !== null) return only;
   // Validation has passed, so one of them fits; the first that does is the one meant (unions carry a discriminator).

@@ -2,12 +2,12 @@ import { Rejection } from '#domain/decider.ts';
 import type { Given } from './commands.ts';
 import { type Answer, type Shown, UsageError } from './context.ts';
 
-/** What lies on this machine's disk beside the data folders. Needs no database. */
+/** Commands about clusters on this machine's disk whose data folders were removed. They need no database. */
 
 export interface DataFiles {
   /** Clusters of data folders that were removed. */
   former(): readonly Shown[];
-  /** Null: none is called so. */
+  /** Null: none has that name. */
   remove(name: string): Shown | null;
 }
 

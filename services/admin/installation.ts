@@ -31,7 +31,7 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
   return [...versions].map((version) => ({
     version,
     inSecretKey: secrets.has(version),
-    // Every process that starts was found to have the same key of it.
+    // The database keeps a check value of it: no process with another key of this version can start.
     checked: checked.has(version),
     current: version === secrets.current,
     dataKeys: wrapped.get(version) ?? 0,

@@ -42,7 +42,7 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
   const secrets =
     config.secretKey === null ? new Secrets(secretKeyOf(folder), secretKeyFile(folder)) : new Secrets(config.secretKey);
   const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
-  // Standalone keeps its engine in the data folder beside somebody else's Postgres, too; without such a folder there is none.
+  // Standalone keeps its engine in the data folder beside an external Postgres, too; without such a folder there is none.
   const engine = path.join(folder, 'analytics');
   const joined =
     config.clickhouseUrl === null && (embedded !== null || existsSync(engine)) ? await joinAnalytics(engine) : null;
