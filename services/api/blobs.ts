@@ -13,8 +13,8 @@ import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
 /**
- * Presigned URLs of a blob store that has no HTTP of its own. The signature is all the permission there is: no token, so
- * each request counts against the address it comes from.
+ * Presigned URLs of a blob store that has no HTTP of its own. The signature is the only permission; without a token each
+ * request counts against the address it comes from.
  */
 
 const codes: Readonly<Record<ServedRefusalCode, ErrorCode>> = {

@@ -37,7 +37,7 @@ export const updateClient = async (
     const before = await by.store.load(client, id);
     guard(before);
     if (client.decide({ type: 'Update', changes }, before.state).length === 0) return before.events;
-    // Before a name is claimed, so that a refused rename leaves no claim behind; it holds at the revision appended at.
+    // Before a name is claimed, so that a refused rename leaves no claim. The append at this very revision keeps it true.
     requireRoom(before.events);
     const { name } = changes;
     const renames =

@@ -3,13 +3,13 @@ import type { Registry } from 'prom-client';
 import { Counter, Gauge } from '#runtime/metrics.ts';
 import { callerAddress, isProxy, noProxies, type TrustedProxies } from '#runtime/proxies.ts';
 
-/** Which connections the api takes: one address cannot hold them all, and all together cannot exhaust the process. */
+/** Limits of the connections that the api takes: one address cannot hold them all, and all of them cannot exhaust the process. */
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** Of an IPv4 address, or of the /64 of an IPv6 one. */
+  /** Connections of one IPv4 address, or of the /64 of an IPv6 address. */
   readonly maxConnectionsPerAddress: number;
-  /** Every caller's connections come from them: they have no limit of their own. */
+  /** Connections of all callers come from these addresses, so they have no limit of their own. */
   readonly trustedProxies: TrustedProxies;
 }
 
@@ -19,7 +19,7 @@ export const limitConnections = (server: Server, limits: ConnectionLimits, regis
   const held = new Gauge({ name: 'api_connections', help: 'Connections that callers hold.', registers });
   const refused = new Counter({
     name: 'api_connections_refused_total',
-    help: 'Connections that were closed at once: of an address that holds too many, or because all together are.',
+    help: 'Connections that were closed at once: their address, or all addresses together, held as many as allowed.',
     labelNames: ['limit'] as const,
     registers,
   });

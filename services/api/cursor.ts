@@ -45,14 +45,14 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
       knex: Knex,
     ) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>;
     readonly keyOf: (row: Row) => After;
-    /** What is shown beside the rows and comes from elsewhere: fetched when the list's turn is over. */
+    /** Fetches what is shown beside the rows and comes from another store, after the list has given back its turn. */
     readonly beside?: (rows: readonly Row[]) => Promise<Beside>;
     readonly show: (row: Row, beside: Beside) => Shown;
   },
 ): Promise<Many<Shown>> => {
   const binding = bindingOf(operation, workspaceId, query);
   const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
-  // Live and test data of an agency share its turns: a second key is no second share.
+  // Live and test data of an agency share its turns, so that a second key gives no second share.
   const { rows, hasMore } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
     steps.rows({ after, limit: query.limit }, knex),
   );

@@ -42,7 +42,7 @@ export interface Deps {
   readonly baseUrl: () => string;
   /** Host of the invite page, without a slash at the end. */
   readonly consoleUrl: () => string;
-  /** Whose word on where a request comes from is believed. Default: nobody's. */
+  /** Proxies whose X-Forwarded-For is believed. Default: none. */
   readonly trustedProxies?: TrustedProxies;
   /** Requests a minute, and at once, per credential and process. */
   readonly rate: { readonly perMinute: number; readonly burst: number };

@@ -1,12 +1,12 @@
 import type { Middleware } from 'koa';
 import type { SelfReport } from '#runtime/telemetry.ts';
 
-/** How long the public answer to "ready?" stands, milliseconds. */
+/** How long the public answer is repeated before the parts are asked anew, milliseconds. */
 const readyStandsMs = 1_000;
 
 /**
- * Whether the process is ready, for those who may know no more. However many ask, the parts are asked once at a time and
- * once a second: a stranger's questions cost the database nothing.
+ * Whether the process is ready, without reasons. However many callers ask, the parts are asked one at a time and once a
+ * second: questions of strangers cost the database nothing.
  */
 const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
   let asking: Promise<boolean> | null = null;
@@ -29,7 +29,7 @@ const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
   };
 };
 
-/** What strangers and load balancers are told: yes or no. The reasons and the figures are on OPS_PORT. */
+/** Answers strangers and load balancers with yes or no. The reasons and the figures are on OPS_PORT. */
 export const health = (report: SelfReport): Middleware => {
   const isReady = readyOrNot(report);
   return async (ctx, next) => {

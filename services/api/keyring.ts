@@ -19,7 +19,7 @@ const believedMs = 750;
 /** A key that was made a moment ago is not refused for long. */
 const absentMs = 100;
 const maxRemembered = 10_000;
-/** What is looked up later is looked up once so many milliseconds, with so many others at most. */
+/** Tokens to be looked up later go into one query after so many milliseconds; beyond so many tokens the rest is dropped. */
 const laterMs = 1_000;
 const maxLater = 500;
 
@@ -71,7 +71,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** The latest of what was found, or not found, by hash: the oldest goes first. */
+/** The newest entries by hash; the oldest is forgotten first. */
 class Remembered {
   readonly #entries = new Map<string, Entry>();
 
@@ -96,7 +96,7 @@ export class Keyring {
   readonly #pool: Pool;
   readonly #clock: () => number;
   readonly #keys: Batches<Known>;
-  /** Apart from what is absent, or strangers with many wrong tokens would have the right ones forgotten. */
+  /** Apart from the absent ones: strangers with many wrong tokens would push the right ones out of memory. */
   readonly #found = new Remembered();
   readonly #absent = new Remembered();
   readonly #asked = new Map<string, Entry>();
@@ -120,14 +120,14 @@ export class Keyring {
     return principalOf(known, new Date(this.#clock()).toISOString());
   }
 
-  /** Whether this token has been found to be a key here, whatever became of it since. Asks no database. */
+  /** Whether this process has found the token to be a key, which may have been revoked since. Asks no database. */
   hasSeen(token: string): boolean {
     return form.test(token) && this.#found.has(hash('sha256', token));
   }
 
   /**
-   * For a token that may not be looked up now, because its address has guessed too much: it is with some others, in one
-   * query a second, so that a key behind an address that a stranger shares is seen before its caller asks again.
+   * For a token that may not be looked up now, because its address has guessed too much. It goes into one query a second
+   * with the others, so that a key is known before its caller asks again, although a stranger shares the address.
    */
   lookUpLater(token: string): void {
     if (!form.test(token) || this.#later.size >= maxLater) return;

@@ -7,7 +7,7 @@ import { busy, Turns } from './turns.ts';
  * database busy for seconds, and ten of them a second would hold up every other tenant's requests.
  */
 
-/** Filters that no index serves: such a list walks the tenant's rows until a page is full. */
+/** Filters that no index serves: the database walks the tenant's rows until a page is full. */
 const walkedFilters = ['search', 'platform', 'campaignId'] as const;
 const canceledByDeadline = '57014';
 /** How long a list waits for its turn, and how many of a workspace do. */

@@ -1,4 +1,4 @@
-/** Content-Type of a JSON body. Split, not matched: a pattern over optional blanks takes the square of their number. */
+/** Content-Type of a JSON body. It is split: a pattern over optional blanks takes the square of their number. */
 
 const maxLength = 200;
 const structured = /^application\/[\w.+-]+\+json$/;

@@ -96,7 +96,7 @@ interface Promised {
   readonly cost: number;
   /** Bytes of the largest body; default 1 MiB. */
   readonly bodyLimit?: number;
-  /** Values in the largest body: every value counts, and every object and list; default 10,000. */
+  /** JSON values in the largest body, objects and arrays included; default 10,000. */
   readonly valueLimit?: number;
   /** A call without a body is a call with `{}`. */
   readonly bodyOptional?: boolean;

@@ -40,19 +40,19 @@ const refuse = (deps: Deps, socket: Socket): void => {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 };
 
-/** Milliseconds that a caller may take, so that none holds a connection for nothing. */
+/** Milliseconds that a caller may take, so that no caller holds a connection without using it. */
 export interface Patience {
   /** For all headers, counted from the connection, or from the first byte of a later request. */
   readonly headersMs: number;
   /** For a whole request; one for a file may take longer, as long as bytes go on coming or going. */
   readonly requestMs: number;
-  /** Without a byte of a file. */
+  /** Between two bytes of a file. */
   readonly fileMs: number;
-  /** Without a byte either way, while there is a request: also of an answer that nobody reads. */
+  /** Between two bytes in either direction while a request is open, also while the caller does not read the answer. */
   readonly silentMs: number;
-  /** Between two requests: longer than load balancers keep theirs, which would send into a connection that closes. */
+  /** Between two requests: longer than load balancers keep a connection, or they would send into one that closes. */
   readonly betweenMs: number;
-  /** What is still sent when the answer is out is read on for so long, or the sender would not come to read the answer. */
+  /** For the rest of a body once the answer is sent: a caller that still sends reads no answer until it is done. */
   readonly lingerMs: number;
 }
 
@@ -65,7 +65,7 @@ const patience: Patience = {
   lingerMs: 5 * seconds,
 };
 
-/** Of all headers of a request. */
+/** All headers of a request together. */
 const maxHeaderBytes = 16 * 1024;
 
 /** In the place of Node's own limit for whole requests, which knows no exceptions. */

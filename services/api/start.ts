@@ -41,7 +41,7 @@ export interface ApiOptions {
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly readiness: Readiness;
-  /** What /readyz goes by: of this process, or of all threads of standalone. */
+  /** What /readyz is answered from: this process, or all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
 }

@@ -6,7 +6,7 @@ import type { Operation, Principal } from './operation.ts';
 /** What the middleware of one request hand on to each other, and to the log line. */
 export interface RequestState {
   correlationId: string;
-  /** Of the caller, as allowances are counted by it. */
+  /** The caller's address, in the form that allowances are counted by. */
   readonly address: string;
   operation: Operation | null;
   principal: Principal | null;

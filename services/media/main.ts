@@ -17,7 +17,7 @@ await runProcess({
   name: 'media',
   summary: 'finds out what media files are, and makes of each what every network takes',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    // Named by the operator, it is there or nothing begins; a machine without ffmpeg is found out by /readyz.
+    // A program that the operator named must be there. A machine without any ffmpeg starts, and /readyz says so.
     if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
     const parts = await openParts({ name: 'media', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);

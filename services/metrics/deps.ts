@@ -28,7 +28,7 @@ export interface MetricsDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** Where it is at fault nothing is claimed. Default: it never is. */
+  /** While it has a fault nothing is claimed. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** Milliseconds between two looks for due work; a worker that has not looked for ten times that is not well. Default 1,000. */
   readonly pollMs?: number;

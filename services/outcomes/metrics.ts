@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import { Counter, Gauge, type Registry } from '#runtime/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
-/** Counted no further: more than a person needs to see that something is wrong. */
-const mostCounted = 10_000;
+/** Counting stops here: an operator needs no larger number to act. */
+const maxCounted = 10_000;
 const behindSql = `
 select count(*)::int as plans, extract(epoch from now() - min(updated_at))::float8 as age from (
-  select updated_at from read.posts where fan_out_behind order by updated_at limit ${mostCounted}) as behind`;
+  select updated_at from read.posts where fan_out_behind order by updated_at limit ${maxCounted}) as behind`;
 
-/** @returns what a failure of the sweep is counted by */
+/** Registers the metrics of the sweep. @returns counts one failure of it */
 export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind) => void) => {
   const registers = [registry];
   const failures = new Counter({
@@ -19,12 +19,12 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
   });
   const age = new Gauge({
     name: 'plans_behind_oldest_seconds',
-    help: 'for how long the oldest of the plans left behind has been so; 0 when there is none',
+    help: 'seconds since the oldest plan left behind was last changed; 0 when there is none',
     registers,
   });
   new Gauge({
     name: 'plans_behind',
-    help: `posts whose targets do not have what their plan says; no more than ${mostCounted} are counted`,
+    help: `posts whose targets do not follow their plan yet; counting stops at ${maxCounted}`,
     registers,
     async collect() {
       const found = await pool.query<{ plans: number; age: number | null }>(behindSql).catch(() => null);

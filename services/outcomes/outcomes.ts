@@ -30,9 +30,9 @@ export interface OutcomesDeps {
   readonly config: Pick<Config, 'sweepIntervalMs' | 'leaseTtlMs'>;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
-  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
+  /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** Where it is at fault nothing is claimed. Default: it never is. */
+  /** While it has a fault nothing is claimed. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** Told of what a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};

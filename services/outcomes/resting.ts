@@ -1,8 +1,8 @@
-/** Subjects that failed and are passed over for a while: each for twice as long as the time before. */
+/** Subjects that failed rest, and are passed over meanwhile: after each failure for twice as long. */
 
 const firstMs = 60_000;
-const longestMs = 3_600_000;
-/** Remembered at most. One that is forgotten is tried again at once, which costs one failure. */
+const maxMs = 3_600_000;
+/** Subjects remembered at most. A forgotten one is tried again at once, which costs one failure. */
 const maxSubjects = 10_000;
 
 interface Rest {
@@ -27,7 +27,7 @@ export class Resting {
   /** @returns how long it rests, milliseconds */
   failed(subject: string): number {
     const failures = (this.#rests.get(subject)?.failures ?? 0) + 1;
-    const restMs = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 10));
+    const restMs = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 10));
     this.#rests.delete(subject);
     this.#rests.set(subject, { failures, until: this.#now() + restMs });
     const [oldest] = this.#rests.keys();

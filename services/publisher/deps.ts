@@ -44,7 +44,7 @@ export interface PublisherDeps {
   readonly clock: Clock;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
-  /** Tells when events are appended: until then, and with nothing at hand, it looks less often. Default: it does not know. */
+  /** Tells when events are appended: until then an idle publisher looks for due work less often. Default: it always looks often. */
   readonly changes?: Changes;
   /** Milliseconds between two looks for due work. Default 100. */
   readonly pollMs?: number;

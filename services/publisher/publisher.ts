@@ -31,9 +31,9 @@ const checkAheadMs = 500;
 const errorRestMs = 30_000;
 /** How long it is remembered at which revision a target was left, milliseconds: the read model is there by then. */
 const rememberMs = 30_000;
-/** Between two looks of one that has nothing at hand, milliseconds: far less than it looks ahead. */
+/** Between two looks of an idle publisher, milliseconds: far less than it looks ahead. */
 const restingMs = 1_000;
-/** After an event, or work of its own, milliseconds: by then the read model shows what follows from it. */
+/** For so long after an event, or after work of its own, it looks often, milliseconds: the read model is behind by less. */
 const awakeMs = 5_000;
 /** A loop that has not looked for work for this long is not well, milliseconds. */
 const staleAfterMs = 10_000;

@@ -89,7 +89,7 @@ export class Work {
           continue;
         case 'pending':
           if (!this.#isDue(state.dueAt)) return null;
-          // It was leased ahead of its time, and a clock may have been set since.
+          // The target was leased ahead of its time, and a clock may have been set since.
           if (this.#tools.clock.fault() !== null) return null;
           if ((await this.#start(state)) === 'waits') return mediaRestMs;
           continue;

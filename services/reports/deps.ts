@@ -24,9 +24,9 @@ export interface ReportDeps {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** Milliseconds since the epoch: the database's, so that all processes have one time. Default `Date.now`. */
+  /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** Where it is at fault nothing is claimed. Default: it never is. */
+  /** While it has a fault nothing is claimed. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** Milliseconds between two looks for due work when nothing wakes it. Default 1,000. */
   readonly pollMs?: number;

@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises';
 
-/** The log of Postgres grows by files of this size, and Postgres ends when there is no room for the next. Bytes. */
-const leastBytes = 16 * 1024 ** 2;
+/** Postgres's write-ahead log grows by files of this size, and Postgres ends when there is no room for the next. Bytes. */
+const minFreeBytes = 16 * 1024 ** 2;
 
 /** A check of /readyz. @throws when so little is left that writes fail, or are about to */
 export const diskRoom = async (folder: string): Promise<null> => {
   const { bavail, bsize } = await statfs(folder);
   const left = bavail * bsize;
-  if (left >= leastBytes) return null;
+  if (left >= minFreeBytes) return null;
   throw new Error(`The disk under ${folder} is full, ${Math.floor(left / 1024 ** 2)} MiB are left: make room.`);
 };

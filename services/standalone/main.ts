@@ -85,8 +85,8 @@ const run: (
   receiver,
 ) => {
   if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
-  // Before Postgres, so that a port that is taken is told at once, and before the threads, which must know where it is:
-  // networks fetch media files from it.
+  // Before Postgres, so that the operator hears at once of a port that is taken, and before the threads, which must know
+  // the address: networks fetch media files from it.
   const door = await openDoor({ ...config, setting: '--port or PORT', registry });
   onClose(door.close);
   readiness.add('disk', () => diskRoom(dataDir));
@@ -193,7 +193,7 @@ const run: (
   screen.step('Draining');
 };
 
-/** Beside the api's own port, unless the operator named one; any free one where the api has taken any free one. */
+/** The port after the api's own, unless the operator named one; any free port where the api took any free port. */
 const opsAt = (
   { opsHost, opsPort, port }: Config,
   listening: number,

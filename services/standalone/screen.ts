@@ -18,13 +18,12 @@ const byStatus: Readonly<Record<string, (text: string) => string>> = {
 
 export class Screen {
   readonly #begun = performance.now();
+  #tourBegun = performance.now();
 
   constructor() {
-    // Who reads this may go before us: a drain that says so to nobody must not end half way, and leave Postgres running.
+    // The reader of our output may end before us. Without a listener the next line would end the drain half way, and leave Postgres running.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   }
-
-  #tourBegun = performance.now();
 
   #write(text: string): void {
     process.stdout.write(`${text}\n`);

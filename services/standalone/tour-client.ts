@@ -8,7 +8,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** The words of an answer that refuses: a problem has a detail only where there is more to say, and a proxy has its own words. */
+/** What a refusal says. A problem has a detail only where the title is not enough; an answer of a proxy is no problem at all. */
 const problemIn = (text: string): string => {
   const problem = parsed(text);
   if (typeof problem !== 'object' || problem === null) return text === '' ? '' : `: ${text.slice(0, 200)}`;

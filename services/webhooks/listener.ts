@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { Client } from 'pg';
 
-/** How often the connection is asked for a sign of life, and how long each answer may take. Milliseconds. */
+/** How often a statement asks the connection for a sign of life, and how long an answer may take. Milliseconds. */
 const beatMs = 10_000;
 const answerMs = 5_000;
 
@@ -48,13 +48,13 @@ export class Listener {
       lost();
       throw error;
     }
-    // Nothing is ever asked of it, so only a beat finds out that it fell silent.
+    // No other statement runs on this connection, so only a beat notices that it fell silent.
     beat = setInterval(() => client.query('select 1').catch(lost), this.#beatMs);
     // What was queued before it listened was not heard.
     this.#heard();
   }
 
-  /** Without a goodbye, which a silent server would leave unanswered: there is nothing that this session could lose. */
+  /** Without a goodbye, which a silent server would not answer: the session holds nothing that could be lost. */
   close(): void {
     this.#socket?.destroy();
     this.#socket = null;

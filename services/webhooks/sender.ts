@@ -27,10 +27,10 @@ import { type Answer, attemptOf, judge } from './verdict.ts';
 const staleAfterMs = 10_000;
 /** A look that takes longer than this is followed by a rest of nine times as long: looks are a tenth of the time. */
 const cheapLookMs = 5;
-/** Poll intervals between two looks of one that nothing comes to. A retry is late by at most that. */
-const mostPolls = 4;
-/** Longest such rest: a look that waited for a busy database says nothing of how long looks take. */
-const mostRestMs = 4_000;
+/** Poll intervals between two looks of a sender that finds nothing. A retry is late by at most that. */
+const maxPolls = 4;
+/** Longest rest after a look: a look that waited for a busy database says nothing about the cost of looks. */
+const maxRestMs = 4_000;
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
 const closingMs = 10_000;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
@@ -175,14 +175,14 @@ export class Sender implements Handover {
     const found = await findDue(this.#pool);
     this.#backlog.found(found);
     const quiet = found.length === 0 && this.#places.underWay === 0;
-    this.#waitMs = quiet ? Math.min(2 * this.#waitMs, mostPolls * this.#pollMs) : this.#pollMs;
+    this.#waitMs = quiet ? Math.min(2 * this.#waitMs, maxPolls * this.#pollMs) : this.#pollMs;
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
     // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
     this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
     this.#sweep();
     this.#lookedAt = performance.now();
     const took = this.#lookedAt - begun;
-    this.#restUntil = took > cheapLookMs ? this.#lookedAt + Math.min(9 * took, mostRestMs) : 0;
+    this.#restUntil = took > cheapLookMs ? this.#lookedAt + Math.min(9 * took, maxRestMs) : 0;
   }
 
   #sweep(): void {

@@ -22,7 +22,7 @@ export const refreshAnalytics = operation({
   idempotent: 'accepted',
   cost: 10,
   bodyOptional: true,
-  // A list too long is told as that, and not as a body too large.
+  // The schema refuses a list that is too long, and names it; this limit must not refuse it before.
   valueLimit: 2 * mostRefreshed,
   body: AnalyticsRefresh,
   answer: AnalyticsRefreshing,

@@ -32,7 +32,7 @@ export const updateWebhook = operation({
     guard(loaded);
     requireKnownEvents(body.events, '/events');
     if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
-    // Turning it off is never refused: it is how an endpoint with a full history is brought to rest.
+    // Turning an endpoint off is never refused: an endpoint whose stream is full must still come to rest.
     const { active, ...others } = body;
     const optional = active !== false || Object.keys(others).length > 0;
     const done = await execute(deps.store, webhook, params.id, { type: 'Update', changes: body }, context, {

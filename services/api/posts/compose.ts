@@ -29,7 +29,7 @@ const refuseTooLarge = (stored: unknown): number => {
   return bytes;
 };
 
-/** Bytes of a post whose texts are counted for one network at a time, with a turn for everybody else in between. */
+/** From so many bytes on, texts are counted for one network in each turn of the event loop. */
 const slowToCount = 32 * 1024;
 
 /** @throws Rejection `validation_failed` */
@@ -64,7 +64,7 @@ export const planPost = async (
   post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
 ): Promise<Plan> => {
   const { id, clientId, body, planNumber } = post;
-  // Before anything that reads the texts: the size of what is refused bounds the time it takes.
+  // Before anything reads the texts: the time that the gates take grows with their size.
   refuseTooLarge(body);
   refuse([...bodyIssues(body, clientId), ...unsupportedIssues(body)]);
   // Asked for side by side; what is wrong with the accounts is said first.

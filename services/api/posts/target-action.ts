@@ -24,7 +24,7 @@ export const actOnTarget = async <Decided>(
   operation: string,
   accept: (loaded: LoadedTarget) => Decided,
   command: (decided: Decided, commandId: string) => TargetCommand,
-  /** Whether a target with too long a history refuses it. */
+  /** Optional: a target whose stream is full refuses it, see `stream-room.ts`. */
   { optional }: { readonly optional: boolean },
 ): Promise<One<unknown>> => {
   const { deps, params, positions } = call;

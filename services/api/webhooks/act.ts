@@ -22,7 +22,7 @@ interface Steps<Decided> {
   /** Checks and decides, once. May refuse by throwing. */
   readonly accept: (loaded: Loaded<WebhookState>) => Promise<Decided>;
   readonly command: (decided: Decided, context: CommandContext) => WebhookCommand;
-  /** True where an endpoint with too long a history refuses it. */
+  /** True: an endpoint whose stream is full refuses it, see `stream-room.ts`. */
   readonly optional?: boolean;
   /** A rule that asks more than the stream: it holds at the very revision the command is appended at. */
   readonly rule?: (loaded: Loaded<WebhookState>) => Promise<void>;

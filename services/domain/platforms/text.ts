@@ -18,7 +18,7 @@ const matches = (text: string, pattern: RegExp) => text.match(pattern)?.length ?
 /** Characters that are one grapheme each and no emoji, whatever stands beside them in such a text. */
 const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text);
 
-/** No emoji begins otherwise. Asked first: the list of all emoji takes a hundred times as long. */
+/** Every emoji begins so. Tested first: the list of all emoji takes a hundred times as long. */
 const mayBeEmoji = /^[\p{Emoji}\p{Extended_Pictographic}]/u;
 const isEmoji = /^(?:\p{RGI_Emoji}|\p{Extended_Pictographic})/v;
 
@@ -134,11 +134,11 @@ const counters: Readonly<Record<TextUnit, (text: string, most: number, options: 
   mentions: (text) => matches(text, /(?<![\p{L}\p{N}_.@/])@[a-z0-9_.]{1,30}/giu),
 };
 
-/** Nobody needs to know how far a text is over its limit beyond this multiple, and counting on holds up everybody else. */
+/** Counting stops at this multiple of the limit: counting all of a long text would hold up all other requests. */
 const countedTimes = 4;
 
 interface TextMeasure {
-  /** Exact up to four times the limit; over that only that it is. */
+  /** Exact up to four times the limit; beyond, any number over that. */
   readonly used: number;
   readonly limit: number;
   readonly unit: TextUnit;

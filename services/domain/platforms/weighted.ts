@@ -71,7 +71,7 @@ function afterPath(text: string, from: number): number {
 export function* links(text: string): Generator<{ readonly start: number; readonly end: number }> {
   let at = 0;
   for (;;) {
-    // Set for every search: whoever asks for links of another text in between moves it.
+    // Set before every search: a search in another text in between moves it.
     candidates.lastIndex = at;
     const match = candidates.exec(text);
     if (match === null) return;
