@@ -24,10 +24,10 @@ export class Bell {
   }
 }
 
-/** Poll intervals that one waits at most between two looks that find nothing. */
-const mostPolls = 4;
+/** Poll intervals that a loop waits at most between two looks that find nothing. */
+const maxPolls = 4;
 
-/** How long a loop waits that is woken by a bell: longer with each look that found nothing, for a lost ring is all it waits for. */
+/** How long a loop waits beside its bell: longer after each look that found nothing, since only a lost ring makes the next one find something. */
 export class Rest {
   readonly #pollMs: number;
   #ms = 0;
@@ -38,7 +38,7 @@ export class Rest {
 
   /** Milliseconds until the next look. */
   after(busy: boolean): number {
-    this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), mostPolls * this.#pollMs);
+    this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), maxPolls * this.#pollMs);
     return this.#ms;
   }
 }

@@ -19,7 +19,7 @@ export interface DecodedEvent {
   readonly metadata: EventMetadata;
   readonly revision: number;
   readonly position: bigint;
-  /** Of its data and metadata as stored. */
+  /** Stored length of its data and metadata. */
   readonly bytes: number;
 }
 
@@ -42,12 +42,12 @@ export class InvalidEvent extends Error {
   }
 }
 
-/** Of no type or version that this code knows: a newer process wrote it, and will be able to read it. */
+/** The event has a type or version that this code does not know: a newer process wrote it, and can read it. */
 export class UnknownEvent extends InvalidEvent {}
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Stored bytes that are decoded before others get their turn. */
+/** Stored bytes decoded in one turn of the event loop. */
 const maxBytesInOnePiece = 256 * 1_024;
 
 /** @throws InvalidEvent without the parser's own words: they quote the text, which may be personal. */
@@ -159,7 +159,7 @@ export class EventCodec {
       decoded.push(await this.decode(one));
       bytes += one.data.length + one.metadata.length;
       if (bytes < maxBytesInOnePiece) continue;
-      // Megabytes of one tenant would hold up everybody's requests until the last byte was parsed.
+      // Megabytes of one tenant would hold up all requests until the last byte was parsed.
       bytes = 0;
       await immediate();
     }

@@ -1,7 +1,7 @@
 import { noProxies, readTrustedProxies, type TrustedProxies } from './proxies.ts';
 import { Secrets } from './secrets.ts';
 
-/** What a variable's text may be, and what is made of it. Throws what is wrong with it, without the variable's name. */
+/** Checks and converts the text of a variable. @throws Error that says what it must be, without the variable's name */
 export type Reader<T> = (text: string) => T;
 
 export const text: Reader<string> = (value) => value;

@@ -23,7 +23,7 @@ import { noProxies } from './proxies.ts';
 
 interface Variable<T> {
   readonly name: string;
-  /** Read where the other is not set. */
+  /** Former name, read where `name` is not set. */
   readonly former?: string;
   readonly read: Reader<T>;
   readonly fallback: T;
@@ -53,7 +53,7 @@ const variables = {
     'Postgres for read models and operational tables. Standalone: none = an embedded server under the data folder',
   ),
   eventStoreUrl: variable(
-    // Not EVENTSTORE_…: the server reads every variable of that prefix, and one that it does not know ends its start.
+    // Not EVENTSTORE_…: the server reads every variable of that prefix and refuses to start at one that it does not know (24.10).
     'ESDB_URL',
     optional(eventStoreUrl),
     null as string | null,
@@ -77,7 +77,7 @@ const variables = {
     'KAFKA_MIN_INSYNC_REPLICAS',
     optional(integer(1, 10)),
     null as number | null,
-    'brokers that must have a record before it counts as written; none = one less than hold it, 2 of 3',
+    'brokers that must have a record before it counts as written; none = one less than KAFKA_REPLICATION_FACTOR, at least 1',
   ),
   partitions: variable(
     'LOG_PARTITIONS',
@@ -95,7 +95,7 @@ const variables = {
     'ANALYTICS_LOST',
     oneOf('wait', 'rebuild'),
     'wait' as 'wait' | 'rebuild',
-    'when ClickHouse is found to have lost its observations at the start: wait for rebuild analytics, or rebuild. Standalone rebuilds what its embedded engine lost',
+    'what the projections do at their start where ClickHouse has lost its observations: wait for npm run admin -- rebuild analytics, or rebuild at once. Standalone rebuilds what its embedded engine lost',
   ),
   secretKey: variable(
     'SECRET_KEY',
@@ -109,13 +109,13 @@ const variables = {
     'OPS_PORT',
     integer(0, 65_535),
     0,
-    'port of /livez, /readyz and /metrics of every process, for operators alone; 0 = any free one, on this machine. Standalone: PORT + 1',
+    'port of /livez, /readyz and /metrics of every process, for operators alone; 0 = any free one, on 127.0.0.1 unless OPS_HOST is set. Standalone: PORT + 1',
   ),
   opsHost: variable(
     'OPS_HOST',
     optional(text),
     null as string | null,
-    'address that OPS_PORT listens on; none = HOST. Standalone: 127.0.0.1',
+    'address that OPS_PORT listens on; none = HOST, or 127.0.0.1 where OPS_PORT is 0. Standalone: 127.0.0.1',
   ),
   baseUrl: variable(
     'BASE_URL',
@@ -146,7 +146,7 @@ const variables = {
     'LOG_FILE_BYTES',
     integer(64 * 1024, 1024 ** 4),
     64 * 1024 ** 2,
-    'a log file that has so many bytes is put aside and a new one begun; standalone: also the embedded Postgres’s log',
+    'at so many bytes the log file is put aside and a new one begun; standalone: also the log of the embedded Postgres',
   ),
   logFiles: variable('LOG_FILES', integer(1, 1_000), 5, 'log files put aside that are kept'),
   poolSize: variable('DATABASE_POOL', integer(2, 200), 10, 'Postgres connections per process or thread'),
@@ -154,7 +154,7 @@ const variables = {
     'TRUSTED_PROXIES',
     proxies,
     noProxies,
-    'proxies before the api, so that each caller has an allowance of its own: how many hops of X-Forwarded-For are ours, counted from the right, where no caller can pass them by; or their addresses, like 10.0.0.0/8,fd00::/8',
+    'proxies in front of the api, so that each caller has an allowance of its own: how many hops of X-Forwarded-For are yours, counted from the right, if no caller can go round them; or their addresses, like 10.0.0.0/8,fd00::/8',
   ),
   maxConnections: variable('MAX_CONNECTIONS', integer(1, 1_000_000), 10_000, 'connections the api holds at once'),
   maxConnectionsPerAddress: variable(

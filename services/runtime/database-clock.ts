@@ -3,9 +3,9 @@ import { Gauge, type Registry } from './metrics.ts';
 import type { Logger, Readiness } from './telemetry.ts';
 
 /**
- * What time it is for everything that is due. Many machines look at one due instant, so all of them read it off one
- * clock, the database's: its offset to the monotonic clock of this process is measured and renewed, and setting this
- * machine's wall clock changes nothing.
+ * The time that due work goes by. Many machines look at one due instant, so all of them use one clock, the database's: each
+ * process measures its offset to its own monotonic clock, again and again, and setting a machine's wall clock changes
+ * nothing.
  */
 
 export interface Clock {
@@ -15,20 +15,20 @@ export interface Clock {
   readonly fault: () => string | null;
 }
 
-/** For tests, and for what has no database to ask. */
+/** For tests and processes without a database. */
 export const wallClock: Clock = { now: () => Date.now(), fault: () => null };
 
 /** Offsets of this machine's wall clock to the database's, milliseconds. */
-export const warnsBeyondMs = 5_000;
-export const claimsWithinMs = 60_000;
+const warnsBeyondMs = 5_000;
+const claimsWithinMs = 60_000;
 
-/** Most that two honest clocks drift apart: what NTP slews at. */
+/** Most that two sound clocks drift apart: the rate at which NTP slews a clock. */
 const driftShare = 500e-6;
 const renewEveryMs = 60_000;
-/** One round trip as short as this tells enough. */
+/** After one round trip as short as this no other is needed. Milliseconds. */
 const tightMs = 5;
-const mostSamples = 5;
-/** Of a connection and of an answer. A server that is silent for longer tells nothing about the time. */
+const maxSamples = 5;
+/** For the answer. One that comes later says too little about the time. Milliseconds. */
 const answerMs = 5_000;
 /** The wall clock moved this much against ours: it was set, or the machine slept while the monotonic clock stood still. */
 const movedMs = 500;
@@ -41,7 +41,7 @@ interface Bounds {
   readonly at: number;
 }
 
-/** What both say. Where they contradict each other a clock was set since, and the newer one is right. */
+/** The bounds on which both agree. Where they contradict each other a clock was set in between, and the newer one is right. */
 const meet = (known: Bounds, fresh: Bounds): Bounds => {
   const drift = (fresh.at - known.at) * driftShare;
   const low = Math.max(known.low - drift, fresh.low);
@@ -158,13 +158,13 @@ export class DatabaseClock implements Clock {
   }
 }
 
-/** Few round trips, until one is short: what each says holds, so together they say more than the best alone. */
+/** Up to five round trips, until one is short. The bounds of each hold, so together they are tighter than the best alone. */
 const measure = async (pool: Pool): Promise<Bounds> => {
   const client = await pool.connect();
   let failed: Error | null = null;
   try {
     let bounds = await sample(client);
-    for (let taken = 1; taken < mostSamples && bounds.high - bounds.low > tightMs; taken += 1) {
+    for (let taken = 1; taken < maxSamples && bounds.high - bounds.low > tightMs; taken += 1) {
       bounds = meet(bounds, await sample(client));
     }
     return bounds;
@@ -172,7 +172,7 @@ const measure = async (pool: Pool): Promise<Bounds> => {
     failed = error instanceof Error ? error : new Error(String(error));
     throw error;
   } finally {
-    // A connection that owes an answer is of no use to anybody.
+    // A connection that still owes an answer must not go back to the pool.
     client.release(failed ?? undefined);
   }
 };

@@ -92,10 +92,10 @@ export const partitionKeyOf = (kind: string, id: string): string => {
 
 /** Waits before the repeats of an append whose outcome is not known, milliseconds. */
 const repeatDelays = [20, 100, 500, 1_000, 2_000];
-/** An append that begins late is waited for so long all the same, or a long command could never end. Milliseconds. */
-const leastAppendMs = 1_000;
+/** An append that begins after `giveUpAt` is waited for so long all the same, or a long command could never end. Milliseconds. */
+const minAppendMs = 1_000;
 
-/** The answer, if it comes before that instant; its work goes on, and may end well or badly. */
+/** @throws EventStoreError `outcome_unknown` where the answer does not come before that instant; the append itself goes on */
 const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
   if (instant === Number.POSITIVE_INFINITY) return answer;
   return within(Math.max(0, instant - performance.now()), answer, () => {
@@ -150,8 +150,8 @@ export class DomainStore {
   }
 
   /**
-   * What is known of a stream and what came after. The last known event is read again: a store that has another one
-   * there, or none, was put back to an earlier day, and nothing of what is known holds. Null then.
+   * The known events of a stream and those appended since. The last known event is read again: a store that has another
+   * event there, or none, was restored to an earlier day, so nothing that is known holds. Null then.
    */
   async #readOn(
     stream: string,
@@ -199,7 +199,7 @@ export class DomainStore {
       toAppend.push({ id, type: event.type, ...bytes, partitionKey });
     }
     const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);
-    const giveUpAt = Math.max(context.giveUpAt ?? Number.POSITIVE_INFINITY, performance.now() + leastAppendMs);
+    const giveUpAt = Math.max(context.giveUpAt ?? Number.POSITIVE_INFINITY, performance.now() + minAppendMs);
     const result = await this.#appendUntilKnown(stream, expectation, toAppend, giveUpAt);
     const position =
       result.position ?? (topicOf(stream) === null ? null : await this.#positionOf(stream, result.revision));

@@ -1,6 +1,6 @@
 /**
- * Something that this code promises itself does not hold: a fault of ours, which no repetition mends. A class of its own,
- * so that a lane stops at it; an error of no known class counts as a passing fault and is tried again for ever.
+ * A promise of this code to itself is broken: a fault of ours, which no repetition mends. It has a class of its own so that
+ * a lane stops at it; an error of no known class counts as a passing fault and is tried again for ever.
  */
 export class BrokenInvariant extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

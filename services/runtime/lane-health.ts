@@ -16,7 +16,7 @@ export interface HealthDeps {
 
 const minutes = (seconds: number): string => `${Math.ceil(seconds / 60)} min`;
 
-/** Told in /readyz, and no reason not to be ready: all other streams go on. */
+/** Parked streams show in /readyz, which stays ready: all other streams go on. */
 const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, consumers: Consumers): void => {
   const parked = () =>
     countParked(
@@ -25,7 +25,7 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
     );
   const oldest = new Gauge({
     name: 'parked_oldest_seconds',
-    help: 'for how long the oldest parked event of a consumer group has been so; 0 when there is none',
+    help: 'seconds since the oldest parked event of a consumer group was parked; 0 when there is none',
     labelNames: ['group'],
     registers: [registry],
   });
@@ -70,13 +70,13 @@ const countLanes = (registry: Registry, consumers: Consumers): void => {
   });
 };
 
-/** Its lanes and what they have parked, for a process that says by itself whether they run. */
+/** Metrics of lanes and parked streams, for a process that adds its own check of whether its lanes run. */
 export const countConsumers = (deps: HealthDeps, name: string, consumers: Consumers): void => {
   countLanes(deps.registry, consumers);
   watchParked(deps, name, consumers);
 };
 
-/** What a stopped lane waits for, as a person reads it. */
+/** How long a stopped lane still rests, in words for a person. */
 export const restingOf = (restsMs: number | null): string =>
   restsMs === null ? '' : ` (stopped; tries again in ${Math.ceil(restsMs / 1_000)} s)`;
 

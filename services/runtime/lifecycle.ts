@@ -39,7 +39,7 @@ export interface ProcessContext {
 export type ToThread = { readonly type: 'drain' } | { readonly type: 'report'; readonly id: number };
 export type FromThread =
   | { readonly type: 'ready'; readonly process: string; readonly details: Readonly<Record<string, unknown>> }
-  /** @property reason for the operator, where the process could say */
+  /** @property reason words for the operator; null where only the log has them */
   | { readonly type: 'failed'; readonly process: string; readonly reason: string | null }
   | {
       readonly type: 'report';
@@ -145,7 +145,7 @@ const logOf = (name: string, { logLevel, logFile, logFileBytes: bytes, logFiles:
   }
 };
 
-/** A port that nobody was told is for this machine alone. */
+/** A port that no operator chose is open to this machine alone. */
 const opsAt = ({ host, opsHost, opsPort }: Config) => ({
   host: opsHost ?? (opsPort === 0 ? '127.0.0.1' : host),
   port: opsPort,
@@ -157,8 +157,9 @@ const tellParent = (message: FromThread): void => {
 };
 
 /**
- * One SIGTERM or SIGINT drains, and so does the end of bootstrap.mjs; a second signal ends the process at once. One Ctrl-C under `npm start` arrives up to three
- * times (from the terminal, npm and bootstrap.mjs), so what comes within a second of the first is the first.
+ * One SIGTERM or SIGINT drains, and so does the end of bootstrap.mjs; a second signal ends the process at once. One Ctrl-C
+ * under `npm start` arrives up to three times (from the terminal, npm and bootstrap.mjs), so what comes within a second of
+ * the first is the first.
  */
 const listenForDrain = (name: string, draining: AbortController, logger: Logger, report: SelfReport): (() => void) => {
   if (!isMainThread) {
@@ -181,12 +182,12 @@ const listenForDrain = (name: string, draining: AbortController, logger: Logger,
   };
   const orphaned = (): void => {
     if (draining.signal.aborted) return;
-    logger.info('draining: who started this process has ended');
+    logger.info('draining: the parent of this process has ended');
     draining.abort();
   };
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
-  // Whoever starts us with a channel holds it for as long as it lives. It keeps nobody alive by itself.
+  // A parent that starts us with a channel holds it for as long as it lives. The channel alone must not keep us alive.
   process.on('disconnect', orphaned);
   process.channel?.unref();
   return () => {

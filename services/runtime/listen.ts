@@ -2,12 +2,12 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
-/** Where a server listens, and what its operator turns to have it listen elsewhere. */
+/** Where a server listens, and the setting that an operator changes to move it. */
 export interface ListenAt {
   readonly host: string;
   /** 0 = any free one. */
   readonly port: number;
-  /** What names the port: a variable, or an option of the command line. */
+  /** Name of the port's setting: a variable, or an option of the command line. */
   readonly setting: string;
 }
 
@@ -25,7 +25,7 @@ const wordsOf = ({ host, port, setting }: ListenAt, error: NodeJS.ErrnoException
   }
 };
 
-/** @returns the port. @throws SetupError where the operator can change what is wrong */
+/** @returns the port @throws SetupError where a setting can mend it, else the server's error */
 export const listen = (server: Server, at: ListenAt): Promise<number> =>
   new Promise((resolve, reject) => {
     const refused = (error: Error): void => {

@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Where the lines of a logger go. A disk that is full, or a reader of standard output that stands still, must not end the
- * process or hold it up: lines that cannot be written are dropped and counted, and the first that can says how many.
+ * Writes the lines of a logger. A full disk, or a reader of standard output that stands still, must not end the process or
+ * hold it up: lines that cannot be written are dropped and counted, and the next line that can be written follows one that
+ * says how many.
  */
 
 export interface LinesOptions {
@@ -10,11 +11,11 @@ export interface LinesOptions {
   readonly descriptor: () => number;
   /** Bytes that are gathered before a write; 0 = none. */
   readonly gathered: number;
-  /** The line that tells of those that were dropped. */
+  /** Makes the line that says how many were dropped. */
   readonly gap: (dropped: number, why: string) => string;
 }
 
-/** A full pipe is waited for so long, in steps; while it stays full nobody waits again. Milliseconds. */
+/** The first write into a full pipe waits so long, in steps; further writes do not wait while it stays full. Milliseconds. */
 const patienceMs = 500;
 const stepMs = 5;
 const waiting = new Int32Array(new SharedArrayBuffer(4));
@@ -30,7 +31,7 @@ export class Lines {
   #waiting: string[] = [];
   #length = 0;
   #dropped = 0;
-  /** Dropped, and not told yet. */
+  /** Dropped, and not counted in a written line yet. */
   #untold = 0;
   #why = '';
   /** The last write ended within a line: the next begins with a new one. */
@@ -91,7 +92,7 @@ export class Lines {
     }
   }
 
-  /** A pipe that is full is waited for a moment. @returns bytes written */
+  /** Waits a moment for a full pipe. @returns bytes written */
   #some(descriptor: number, bytes: Buffer, from: number): number {
     for (const until = performance.now() + (this.#untold > 0 ? 0 : patienceMs); ; ) {
       try {

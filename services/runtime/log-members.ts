@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 
-/** What of a line's members may be written. */
+/** Cuts secrets and rows out of the members of a log line. */
 
 const couldBeSecret =
   /^(authorization|key|apikey|credentials|cookie|setcookie|(database|eventstore|esdb|clickhouse)url)$|(token|secret|password|secretkey|secretaccesskey|accesskeyid)$/;
@@ -15,7 +15,7 @@ const isSecretName = (name: string): boolean => {
 
 const deepest = 8;
 
-/** What Postgres says beside its message: rows as they were refused, and statements with their values. */
+/** Members of an error of Postgres that quote refused rows, and statements with their values. */
 const quoting: ReadonlySet<string> = new Set(['detail', 'where', 'internalQuery']);
 
 const isOfPostgres = (value: object): value is { readonly code: string } =>
@@ -29,13 +29,13 @@ const quotingMessages = (error: unknown, depth = 0): readonly string[] => {
   return [...own, ...[error.cause, ...within].flatMap((one) => quotingMessages(one, depth + 1))];
 };
 
-/** A stack and the message of an error that wraps another repeat its message: it is cut wherever it stands. */
+/** A stack, and an error that wraps another, repeat its message: the quoted value is cut wherever the message stands. */
 const withoutValues = (text: string, messages: readonly string[]): string =>
   messages.reduce((left, message) => left.replaceAll(message, message.replace(/"[\s\S]*/, '"…"')), text);
 
 /**
- * Members that could hold a secret, or a row, are cut out wherever they stand, in errors too; tokens in texts and paths are masked
- * by who logs them. NOTE: pino's own `redact` takes ten times as long and reaches only the depths it is told.
+ * Cuts out members that could hold a secret, or a row, at any depth up to 8, in errors too; the caller of the logger masks
+ * tokens in texts and paths. NOTE: pino's own `redact` takes ten times as long and reaches only configured depths.
  */
 const cut = (value: unknown, depth = 0, outer: readonly string[] = []): unknown => {
   if (typeof value === 'string') return withoutValues(value, outer);

@@ -1,10 +1,10 @@
 import type { DecodedEvent } from './codec.ts';
 
 /**
- * Long streams that were read lately, decoded and folded, so that the next command on one reads on from what is known:
+ * Long streams that were read lately, decoded and folded, so that the next command on one reads only what came after:
  * otherwise every change of an 8 MiB draft would read and decode all of it, and all tenants would wait for that.
- * Events never change once stored, so what is kept cannot be wrong, only short; whoever uses it reads on from its last
- * event. Streams with personal members are never kept: an erasure must be seen by the very next read.
+ * Stored events never change, so what is kept cannot be wrong, only incomplete; the reader reads on from its last event.
+ * Streams with personal members are never kept: the very next read must see an erasure.
  */
 
 interface Kept {
@@ -14,10 +14,10 @@ interface Kept {
   folded: { readonly decider: unknown; readonly state: unknown; readonly count: number } | null;
 }
 
-/** A stream shorter than both is read whole, together with others in one statement. */
+/** A stream shorter than both limits is read whole each time, together with others in one statement. */
 const longBytes = 64 * 1_024;
 const longEvents = 100;
-/** Stored bytes kept in a process. */
+/** Stored bytes kept in a process, of all streams. */
 const maxKeptBytes = 32 * 1_024 * 1_024;
 /** A stream above this (it grew before there was a limit) would push out all others. */
 const maxKeptStreamBytes = 12 * 1_024 * 1_024;
@@ -41,7 +41,7 @@ export class LongStreams {
     return kept.events;
   }
 
-  /** Keeps a long stream, whole as it was just read. */
+  /** Keeps a long stream; `events` are all of it, as just read. */
   keep(stream: string, events: readonly DecodedEvent[]): void {
     const before = this.#kept.get(stream);
     // Two readers at once: the one that knows more wins.

@@ -64,7 +64,7 @@ export const sealPersonal = async (
   return sealed;
 };
 
-/** @throws MissingKey: the client's key is another one than when this was sealed. */
+/** @throws MissingKey where another key of the client sealed the bytes */
 const unsealed = (key: Buffer, bytes: Buffer, aad: Buffer): string => {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12)).setAAD(aad);

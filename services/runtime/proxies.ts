@@ -1,6 +1,6 @@
 import { addressBytes, isWithin, type Range } from './egress/addresses.ts';
 
-/** Who asks when proxies stand between: which of what they say is believed, and whose allowance a request counts against. */
+/** Finds the caller's address behind proxies: which of their headers we believe, and whose allowance a request counts against. */
 
 /** How many proxies every request passes, or which addresses they have. Neither: nothing that is forwarded is believed. */
 export interface TrustedProxies {
@@ -11,10 +11,10 @@ export interface TrustedProxies {
 export const noProxies: TrustedProxies = { hops: 0, ranges: [] };
 
 const maxHops = 16;
-/** Longer than any address with its port: what is longer is not looked at. */
+/** Characters of an entry; no address with its port is longer, and a longer entry is not parsed. */
 const maxEntry = 64;
 
-/** An IPv4 address that is written as IPv6 is the IPv4 address. */
+/** Turns an IPv4 address that is written as IPv6 into the IPv4 address. */
 const plain = (bytes: readonly number[]): readonly number[] => {
   const mapped = bytes.length === 16 && bytes.slice(0, 10).every((one) => one === 0);
   return mapped && bytes[10] === 0xff && bytes[11] === 0xff ? bytes.slice(12) : bytes;
@@ -25,7 +25,7 @@ const readAddress = (text: string): readonly number[] | null => {
   return bytes === null ? null : plain(bytes);
 };
 
-/** @throws an error that says what it must be. */
+/** @throws Error that says what the setting must be */
 export const readTrustedProxies = (text: string): TrustedProxies => {
   if (/^\d+$/.test(text.trim())) {
     const hops = Number(text);
@@ -70,13 +70,13 @@ export const isProxy = (peer: string | undefined, trusted: TrustedProxies): bool
   return address !== null && isTrusted(trusted, address, 1);
 };
 
-/** Whose allowance it is: an IPv4 address, or the /64 of an IPv6 one, which one machine may have whole. */
+/** Owner of an allowance: an IPv4 address, or the /64 of an IPv6 address, since one machine may have all of a /64. */
 const ownerOf = (address: readonly number[]): string =>
   address.length === 4 ? address.join('.') : `${Buffer.from(address.slice(0, 8)).toString('hex')}/64`;
 
 /**
- * The caller's address as allowances are counted by it. Read from the right of X-Forwarded-For, where our own proxies
- * write: an entry counts when the one who wrote it is trusted, and one that is no address ends the trust.
+ * The caller's address, in the form that allowances are counted by. X-Forwarded-For is read from the right, where our own
+ * proxies write: an entry counts when a trusted proxy wrote it, and an entry that is no address ends the trust.
  */
 export const callerAddress = (
   peer: string | undefined,

@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 
 /**
- * Positions say something about one history alone. A store that was restored to an earlier day, or another one under the
- * same name, gives the positions of what was lost to other events: whoever reads on from its own position leaves those
- * out, and neither EventStoreDB nor Kafka can tell. So the id of the last event is kept beside its position.
+ * A position means something in one history of the store alone. A store that was restored to an earlier day, or another
+ * store under the same name, gives the positions of lost events to other events. A reader that goes on from its position
+ * leaves those out, and neither EventStoreDB nor Kafka notices. So the id of the last event is kept beside its position.
  */
 export interface LastEvent {
   readonly position: bigint;
@@ -22,7 +22,7 @@ const firstFrom = async (
   position: bigint,
 ): Promise<RecordedEvent | 'nothing' | undefined> => {
   try {
-    // A read that the server ends early looks as one that found nothing: asked more than once before it is believed.
+    // A read that the server ended early looks like one that found nothing, so the store is asked up to three times.
     for (let asked = 0; asked < 3; asked++) {
       const [first] = await store.readAll({ from: position, limit: 1 });
       if (first !== undefined) return first;
@@ -35,8 +35,8 @@ const firstFrom = async (
 };
 
 /**
- * Asks the store for the event at the position where `who` has read to, before anything behind it is read.
- * @returns the event; null where a former release kept the position of a record of the store itself.
+ * Asks the store for the event at the position that `who` has read up to. Call it before reading on.
+ * @returns the event; null where a former release kept the position of a record of the store itself
  * @throws EventStoreError `invalid_position` where the store's history is another one. The message is for an operator.
  */
 export const requireSameHistory = async (

@@ -13,7 +13,7 @@ import {
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
-/** What a start puts into a data folder after its key: where one of these is, there was a key. */
+/** Names that a start makes in a data folder after its key: where one of them is, there was a key. */
 const laterThanTheKey = ['pg.password', 'pg.location', 'cluster', 'analytics', 'blobs'];
 
 export const secretKeyFile = (dataDir: string): string => path.join(dataDir, 'secret.key');

@@ -57,7 +57,7 @@ export class Secrets {
     return this.#keys.has(version);
   }
 
-  /** @throws SetupError for a version that links or signing secrets out there were derived from, and that is gone. */
+  /** @throws SetupError where SECRET_KEY lacks one of these versions, from which links or signing secrets in use were derived */
   demand(versions: Iterable<string>): void {
     for (const version of versions) {
       if (this.has(version)) continue;

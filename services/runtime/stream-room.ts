@@ -2,9 +2,9 @@ import { Rejection } from '#domain/decider.ts';
 import type { DecodedEvent } from './codec.ts';
 
 /**
- * How long a stream may become by what callers ask for and could do without. Each command reads its stream, so one that
- * grows without end makes every further command on it dearer, for its own tenant and for all others. What workers
- * record, and whatever ends or narrows a thing (publish, cancel, turn off, archive, delete, erase), is never refused.
+ * How long a stream may become through optional commands of callers. Each command reads its stream, so a stream without
+ * an end makes every further command on it slower, for its own tenant and for all others. Facts that workers record, and
+ * commands that end or narrow a thing (publish, cancel, turn off, archive, delete, erase), are never refused.
  */
 
 export const maxOptionalEvents = 2_000;

@@ -18,8 +18,8 @@ const lingerMs = 250;
 const usualLimits: LogLimits = { bytes: 64 * 1024 ** 2, files: 5 };
 
 /**
- * A line a request must not cost a write a request, so a file gathers them. What a kill -9 loses is the last lines; an
- * orderly end flushes.
+ * A log file gathers lines, so that a request does not cost a write of its own. A kill -9 loses the last lines; an orderly
+ * end flushes them.
  */
 const openLines = (name: string, file: string | null, limits: LogLimits): Lines => {
   const gap = (dropped: number, why: string): string => {
@@ -34,7 +34,7 @@ const openLines = (name: string, file: string | null, limits: LogLimits): Lines 
   return lines;
 };
 
-/** An error that is logged without words has its own for them, and those pass by the formatters. */
+/** pino takes the message of an error that is logged alone past the formatters, so it is cut here. */
 const hooks: LoggerOptions['hooks'] = {
   logMethod(args, method) {
     const [error] = args as unknown[];
@@ -158,7 +158,7 @@ export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAn
   return { status: 200, contentType: merged.contentType, body: await merged.metrics() };
 };
 
-/** How long the port of the operators waits for a request, and how many connections it holds: it is nobody else's. */
+/** Milliseconds that the operators' port waits for a request, and how many connections it holds. */
 const opsLimits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
 const maxOpsConnections = 256;
 
@@ -166,7 +166,7 @@ const maxOpsConnections = 256;
 const pathOf = (target: string | undefined): string | null =>
   URL.canParse(target ?? '/', 'http://ops') ? new URL(target ?? '/', 'http://ops').pathname : null;
 
-/** The small server that operators ask: no caller of the api may reach it. */
+/** The server on OPS_PORT, for operators: no caller of the api may reach it. */
 export const serveOps = async (
   at: ListenAt,
   report: SelfReport,

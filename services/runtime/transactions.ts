@@ -4,14 +4,14 @@ import { QueryTimeout } from '#contracts/ports/database.ts';
 /** Connections and transactions of the effects of events. */
 
 /**
- * Effects go by key. A statement is planned once a session, and one that was planned while its table was small would
- * read all of it for as long as no new statistics come, which under load is a minute of growth.
+ * Effects find rows by key. Postgres plans a statement once a session; one planned while its table was small would scan
+ * all of it until new statistics come, which under load is a minute of growth.
  */
 export const byKey = 'begin; set local enable_seqscan = off';
 
 /**
- * One connection for `work`, which may die at any moment, also between two statements: without a listener that would end
- * the process. `died`: what left it in a state that is not known.
+ * Gives `work` one connection. It may die at any moment, also between two statements: without a listener that would end the
+ * process. `work` calls `died` with what left the connection in an unknown state.
  */
 export const withConnection = async <T>(
   pool: Pool,

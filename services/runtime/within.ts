@@ -1,6 +1,6 @@
 /**
- * The answer, or what `late` gives or throws when there is none after that time; the work itself is not stopped. Each
- * append waits here, and aborting a timer makes an error with a stack: 19 µs, clearing one 1 µs.
+ * The result of `work`, or what `late` returns or throws after `ms` milliseconds; `work` itself is not stopped. Each append
+ * waits here, and aborting a timer makes an error with a stack: 19 µs, clearing one 1 µs.
  */
 export const within = async <T>(ms: number, work: Promise<T>, late: () => T): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;

@@ -29,7 +29,7 @@ const range = (cidr: string): Range => {
   return { bytes: addressBytes(address) ?? [], bits: Number(bits) };
 };
 
-/** Of addresses of the same length as the range's. */
+/** Only for an address of the range's own length. */
 export const isWithin = (address: readonly number[], { bytes: start, bits }: Range): boolean => {
   for (let index = 0, left = bits; left > 0; index += 1, left -= 8) {
     const mask = left >= 8 ? 0xff : (0xff00 >> left) & 0xff;
