@@ -70,7 +70,7 @@ suite('parts that are not there', { timeoutMs: 120_000 }, (t) => {
     );
     await refused(
       { DATABASE_URL: `postgresql://${me}@nowhere.invalid/x` },
-      /^DATABASE_URL: Postgres at postgresql:\/\/nowhere\.invalid\/x is a name that nobody knows/,
+      /^DATABASE_URL: Postgres at postgresql:\/\/nowhere\.invalid\/x has a host name that does not resolve/,
     );
     await refused(
       { DATABASE_URL: `postgresql://${me}@${at.host}/x` },
