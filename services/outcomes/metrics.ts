@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Counter, Gauge, type Registry } from '#runtime/metrics.ts';
+import { Counter, Gauge, type Registry, sharing } from '#runtime/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
 /** Counting stops here: an operator needs no larger number to act. */
@@ -17,19 +17,24 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
     labelNames: ['kind'],
     registers,
   });
-  const age = new Gauge({
-    name: 'plans_behind_oldest_seconds',
-    help: 'seconds since the oldest plan left behind was last changed; 0 when there is none',
-    registers,
+  const behind = sharing(async () => {
+    const found = await pool.query<{ plans: number; age: number | null }>(behindSql).catch(() => null);
+    return found?.rows[0] ?? { plans: Number.NaN, age: Number.NaN };
   });
   new Gauge({
     name: 'plans_behind',
     help: `posts whose targets do not follow their plan yet; counting stops at ${maxCounted}`,
     registers,
     async collect() {
-      const found = await pool.query<{ plans: number; age: number | null }>(behindSql).catch(() => null);
-      this.set(found?.rows[0]?.plans ?? Number.NaN);
-      age.set(found === null ? Number.NaN : (found.rows[0]?.age ?? 0));
+      this.set((await behind()).plans);
+    },
+  });
+  new Gauge({
+    name: 'plans_behind_oldest_seconds',
+    help: 'seconds since the oldest plan left behind was last changed; 0 when there is none',
+    registers,
+    async collect() {
+      this.set((await behind()).age ?? 0);
     },
   });
   return (kind) => failures.inc({ kind });

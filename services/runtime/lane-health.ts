@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Consumer } from './consume.ts';
-import { Gauge, type Registry } from './metrics.ts';
+import { Gauge, type Registry, sharing } from './metrics.ts';
 import { countParked } from './parking.ts';
 import type { Readiness } from './telemetry.ts';
 
@@ -23,27 +23,31 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
       pool,
       consumers().map(({ group }) => group),
     );
-  const oldest = new Gauge({
-    name: 'parked_oldest_seconds',
-    help: 'seconds since the oldest parked event of a consumer group was parked; 0 when there is none',
-    labelNames: ['group'],
-    registers: [registry],
-  });
-  new Gauge({
-    name: 'parked_streams',
-    help: 'streams that a consumer group has set aside, because an event of them cannot be applied',
-    labelNames: ['group'],
-    registers: [registry],
-    async collect() {
-      const found = await parked().catch(() => null);
-      this.reset();
-      oldest.reset();
-      for (const { group } of consumers()) {
-        this.set({ group }, found === null ? Number.NaN : (found.get(group)?.streams ?? 0));
-        oldest.set({ group }, found === null ? Number.NaN : (found.get(group)?.oldest ?? 0));
-      }
-    },
-  });
+  const scraped = sharing(() => parked().catch(() => null));
+  const gauge = (metric: string, help: string, figure: 'streams' | 'oldest') =>
+    new Gauge({
+      name: metric,
+      help,
+      labelNames: ['group'],
+      registers: [registry],
+      async collect() {
+        const found = await scraped();
+        this.reset();
+        for (const { group } of consumers()) {
+          this.set({ group }, found === null ? Number.NaN : (found.get(group)?.[figure] ?? 0));
+        }
+      },
+    });
+  gauge(
+    'parked_streams',
+    'streams that a consumer group has set aside, because an event of them cannot be applied',
+    'streams',
+  );
+  gauge(
+    'parked_oldest_seconds',
+    'seconds since the oldest parked event of a consumer group was parked; 0 when there is none',
+    'oldest',
+  );
   readiness.add(`${name}: parked`, async () => {
     const found = [...(await parked())];
     if (found.length === 0) return null;

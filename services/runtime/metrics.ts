@@ -18,3 +18,17 @@ export const Gauge: typeof prom.Gauge = require('prom-client/lib/gauge');
 export type Gauge = prom.Gauge;
 export const Histogram: typeof prom.Histogram = require('prom-client/lib/histogram');
 export type Histogram = prom.Histogram;
+
+/**
+ * One query for gauges that show different figures of its answer. Each gauge must collect by itself: a registry collects
+ * all of them side by side, so a gauge that another one's `collect` sets shows the figure of the scrape before.
+ */
+export const sharing = <T>(ask: () => Promise<T>): (() => Promise<T>) => {
+  let asking: Promise<T> | null = null;
+  return () => {
+    asking ??= ask().finally(() => {
+      asking = null;
+    });
+    return asking;
+  };
+};

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { openPool } from '#infra/postgres/pool.ts';
+import { migrate } from '#runtime/consume/positions.ts';
+import { countConsumers } from '#runtime/lane-health.ts';
+import { createRegistry, Readiness } from '#runtime/telemetry.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('what a process says of its lanes', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    pool = openPool({ url: (await testDatabase()).url, max: 2 });
+    await migrate(pool);
+  });
+  t.after(() => pool?.end());
+
+  t('the first scrape after an event was parked shows its stream and its age', async () => {
+    const [registry, readiness] = [createRegistry('test'), new Readiness()];
+    const consumer = { group: 'readers', done: Promise.resolve(), status: () => new Map() };
+    countConsumers({ registry, readiness, pool }, 'test', () => [consumer]);
+    const figures = async () => {
+      const shown = await registry.metrics();
+      return ['parked_streams', 'parked_oldest_seconds'].map((name) =>
+        Number(new RegExp(`^${name}\\{group="readers",thread="test"\\} (.+)$`, 'm').exec(shown)?.[1]),
+      );
+    };
+    assert.deepEqual(await figures(), [0, 0]);
+    for (const revision of [4, 5]) {
+      await pool.query(
+        `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, parked_at)
+         values ('readers', 'post-1', $1, $2, 'PostDeleted', $1, 'asked for', now() - interval '90 seconds')`,
+        [revision, randomUUID()],
+      );
+    }
+    const [streams = 0, oldest = 0] = await figures();
+    assert.equal(streams, 1);
+    assert.ok(oldest >= 90 && oldest < 200, `${oldest} s`);
+    const [told] = await readiness.ask();
+    assert.ok(told?.ok);
+    assert.match(told.detail ?? '', /^streams parked: readers 1, the oldest for 2 min/);
+    await pool.query('delete from ops.parked_events');
+    assert.deepEqual(await figures(), [0, 0]);
+  });
+});
