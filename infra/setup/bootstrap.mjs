@@ -92,7 +92,7 @@ function run(program, file, rest) {
   const search = [path.dirname(program), bin, process.env.PATH].join(path.delimiter);
   const child = spawn(program, [path.resolve(root, file), ...rest], {
     cwd: root,
-    // The channel closes when we end, however that is: the script drains then, instead of running on with nobody to stop it.
+    // The channel closes when we end, also by kill -9: the script drains then, or it would run on with no parent to stop it.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     // The second start strips and compiles nothing anew.
     env: { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'node'), ...process.env, PATH: search },
@@ -110,8 +110,8 @@ function run(program, file, rest) {
 }
 
 /**
- * npm tells us of signals, but not that it was killed, and a shell between the two of us may tell us of neither. Without
- * npm we may be meant to outlive who started us.
+ * npm passes signals on, but cannot say that it was killed, and a shell between npm and us may pass on neither. Without npm
+ * nothing is watched: an operator may start us from a shell that ends before us.
  */
 function whenNpmEnds(tell) {
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -124,15 +124,15 @@ function whenNpmEnds(tell) {
   }, 500).unref();
 }
 
-/** Null where the process is no shell, or the machine does not tell. */
+/** Null where the process is no shell, or its parent cannot be found. */
 function parentOfShell(pid) {
   const { stdout } = spawnSync('ps', ['-o', 'ppid=,comm=', '-p', String(pid)], { encoding: 'utf8' });
-  const [, parent, name] = /^\s*(\d+)\s+(.*?)\s*$/.exec(stdout ?? '') ?? told(pid);
+  const [, parent, name] = /^\s*(\d+)\s+(.*?)\s*$/.exec(stdout ?? '') ?? processStat(pid);
   return /^(?:.*\/)?-?(?:sh|dash|ash|bash|ksh|zsh|busybox)$/.test(name ?? '') ? Number(parent) : null;
 }
 
-/** For a slim Linux, which has no `ps`. */
-function told(pid) {
+/** In place of `ps`, which a slim Linux lacks. @returns its second member is the parent, its third the name */
+function processStat(pid) {
   const file = `/proc/${pid}/stat`;
   const [, name, parent] = (existsSync(file) && /^\d+ \((.*)\) \S (\d+)/s.exec(readFileSync(file, 'utf8'))) || [];
   return [null, parent, name];
