@@ -18,7 +18,7 @@ import { appendGroup, findAppendGroup, statements, tables } from './event-store.
 import { type EventRow, EventTail, readTail, toEvent } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
-import { within } from './session.ts';
+import { answeredWithin } from './session.ts';
 import { StreamReader } from './stream-reader.ts';
 import { pause } from './tail-signal.ts';
 
@@ -119,7 +119,7 @@ export class PostgresEventStore implements EventStore {
         values: [stream, from, options.limit ?? null],
         rowMode: 'array',
         types: bigintTypes,
-        ...within(this.#readMs),
+        ...answeredWithin(this.#readMs),
       }),
     );
     return rows.map(toEvent);

@@ -1,6 +1,13 @@
 /** Postgres connections: pools, the parsing of 64-bit integers, and what an error says about the connection. */
 import pg from 'pg';
-import { defaultAnswerMs, defaultConnectMs, keepAlive, limitAnswers, sessionSettings, within } from './session.ts';
+import {
+  answeredWithin,
+  defaultAnswerMs,
+  defaultConnectMs,
+  keepAlive,
+  limitAnswers,
+  sessionSettings,
+} from './session.ts';
 
 const int8 = 20;
 const timestamptz = 1184;
@@ -47,7 +54,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     ...keepAlive,
     onConnect: async (client) => {
       limitAnswers(client, answerMs);
-      await client.query({ text: sessionSettings, ...within(connectTimeoutMs) });
+      await client.query({ text: sessionSettings, ...answeredWithin(connectTimeoutMs) });
     },
   });
   // An idle connection that dies is replaced at the next query; without a listener it would end the process.

@@ -34,7 +34,7 @@ const connectionOf = (client: pg.ClientBase): EventEmitter & { readonly stream: 
 const socketOf = (client: pg.ClientBase): Socket => connectionOf(client).stream;
 
 /** Member of a query that has a deadline of its own. pg's types know `query_timeout` for connections only. */
-export const within = (milliseconds: number): object => ({ query_timeout: milliseconds });
+export const answeredWithin = (milliseconds: number): object => ({ query_timeout: milliseconds });
 
 type Ask = (...asked: unknown[]) => unknown;
 

@@ -9,7 +9,7 @@ import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { statements, textArray } from './event-store.sql.ts';
 import { type EventRow, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
-import { within } from './session.ts';
+import { answeredWithin } from './session.ts';
 
 const mostStreams = 64;
 /** A statement of many streams ends with the event that passes this: 64 streams of 8 MiB each would end the process. */
@@ -76,7 +76,7 @@ export class StreamReader {
       values: [textArray([...new Set(batch.map(({ stream }) => stream))]), bytes],
       rowMode: 'array',
       types: bigintTypes,
-      ...within(this.#readMs),
+      ...answeredWithin(this.#readMs),
     });
     return rows;
   }
