@@ -1,5 +1,5 @@
 import type { MediaStep } from '#domain/media.ts';
-import { Counter, Gauge, Histogram, type Registry } from '#runtime/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/metrics.ts';
 
 /** What the worker tells about itself. */
 export interface MediaMetrics {
@@ -25,12 +25,13 @@ export const mediaMetrics = (
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200],
     registers,
   });
+  const asked = scraped(queued);
   new Gauge({
     name: 'media_queue_length',
     help: 'media files that something is to be done for',
     registers,
     async collect() {
-      this.set(await queued().catch(() => Number.NaN));
+      this.set((await asked()) ?? Number.NaN);
     },
   });
   new Gauge({

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '#runtime/metrics.ts';
+import { Counter, Gauge, type Registry, scraped } from '#runtime/metrics.ts';
 import type { Platform } from '#schemas/common.ts';
 
 /** What the worker tells about itself. */
@@ -33,12 +33,13 @@ export const workMetrics = (
     labelNames: ['platform', 'failure'],
     registers,
   });
+  const asked = scraped(lag);
   new Gauge({
     name: 'metrics_lag_seconds',
     help: 'since when the first post or account is due that could be asked for',
     registers,
     async collect() {
-      this.set(await lag().catch(() => Number.NaN));
+      this.set((await asked()) ?? Number.NaN);
     },
   });
   new Gauge({

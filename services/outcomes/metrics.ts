@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Counter, Gauge, type Registry, sharing } from '#runtime/metrics.ts';
+import { Counter, Gauge, type Registry, scraped } from '#runtime/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
 /** Counting stops here: an operator needs no larger number to act. */
@@ -17,16 +17,16 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
     labelNames: ['kind'],
     registers,
   });
-  const behind = sharing(async () => {
-    const found = await pool.query<{ plans: number; age: number | null }>(behindSql).catch(() => null);
-    return found?.rows[0] ?? { plans: Number.NaN, age: Number.NaN };
+  const behind = scraped(async () => {
+    const { rows } = await pool.query<{ plans: number; age: number | null }>(behindSql);
+    return { plans: rows[0]?.plans ?? 0, age: rows[0]?.age ?? 0 };
   });
   new Gauge({
     name: 'plans_behind',
     help: `posts whose targets do not follow their plan yet; counting stops at ${maxCounted}`,
     registers,
     async collect() {
-      this.set((await behind()).plans);
+      this.set((await behind())?.plans ?? Number.NaN);
     },
   });
   new Gauge({
@@ -34,7 +34,7 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
     help: 'seconds since the oldest plan left behind was last changed; 0 when there is none',
     registers,
     async collect() {
-      this.set((await behind()).age ?? 0);
+      this.set((await behind())?.age ?? Number.NaN);
     },
   });
   return (kind) => failures.inc({ kind });

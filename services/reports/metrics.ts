@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from '#runtime/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/metrics.ts';
 import type { Outcome } from './make.ts';
 
 /** What the worker tells about itself. */
@@ -21,12 +21,13 @@ export const reportMetrics = (registry: Registry, queued: () => Promise<number>)
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60],
     registers,
   });
+  const asked = scraped(queued);
   new Gauge({
     name: 'report_queue_length',
     help: 'runs of reports that are to be made',
     registers,
     async collect() {
-      this.set(await queued().catch(() => Number.NaN));
+      this.set((await asked()) ?? Number.NaN);
     },
   });
   return {

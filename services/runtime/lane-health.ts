@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Consumer } from './consume.ts';
-import { Gauge, type Registry, sharing } from './metrics.ts';
+import { Gauge, type Registry, scraped } from './metrics.ts';
 import { countParked } from './parking.ts';
 import type { Readiness } from './telemetry.ts';
 
@@ -23,7 +23,7 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
       pool,
       consumers().map(({ group }) => group),
     );
-  const scraped = sharing(() => parked().catch(() => null));
+  const asked = scraped(parked);
   const gauge = (metric: string, help: string, figure: 'streams' | 'oldest') =>
     new Gauge({
       name: metric,
@@ -31,7 +31,7 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
       labelNames: ['group'],
       registers: [registry],
       async collect() {
-        const found = await scraped();
+        const found = await asked();
         this.reset();
         for (const { group } of consumers()) {
           this.set({ group }, found === null ? Number.NaN : (found.get(group)?.[figure] ?? 0));

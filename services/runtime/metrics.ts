@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as prom from 'prom-client';
+import { within } from './within.ts';
 
 /**
  * The parts of prom-client that we use. Its index loads a client of Pushgateway as well, that one `http`, and that one
@@ -19,16 +20,24 @@ export type Gauge = prom.Gauge;
 export const Histogram: typeof prom.Histogram = require('prom-client/lib/histogram');
 export type Histogram = prom.Histogram;
 
+/** Milliseconds that a scrape waits for a part: standalone counts a thread as silent after 3 s, Prometheus gives up after 10. */
+const answerMs = 2_000;
+
 /**
- * One query for gauges that show different figures of its answer. Each gauge must collect by itself: a registry collects
- * all of them side by side, so a gauge that another one's `collect` sets shows the figure of the scrape before.
+ * What gauges ask of a part at each scrape; null where it fails or does not answer in time, so that a silent database
+ * takes no other figure away. While a question is open it is not asked again.
+ *
+ * Gauges that show several figures of one answer each collect by themselves: a registry collects all gauges side by side,
+ * so a gauge that another one's `collect` sets shows the figure of the scrape before.
  */
-export const sharing = <T>(ask: () => Promise<T>): (() => Promise<T>) => {
-  let asking: Promise<T> | null = null;
+export const scraped = <T>(ask: () => Promise<T>): (() => Promise<T | null>) => {
+  let asking: Promise<T | null> | null = null;
   return () => {
-    asking ??= ask().finally(() => {
-      asking = null;
-    });
-    return asking;
+    asking ??= ask()
+      .catch(() => null)
+      .finally(() => {
+        asking = null;
+      });
+    return within<T | null>(answerMs, asking, () => null);
   };
 };

@@ -5,7 +5,9 @@ import { openPool } from '#infra/postgres/pool.ts';
 import { migrate } from '#runtime/consume/positions.ts';
 import { countConsumers } from '#runtime/lane-health.ts';
 import { createRegistry, Readiness } from '#runtime/telemetry.ts';
+import { within } from '#runtime/within.ts';
 import { testDatabase } from '#test/support/postgres.ts';
+import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('what a process says of its lanes', (t) => {
@@ -42,5 +44,21 @@ suite('what a process says of its lanes', (t) => {
     assert.match(told.detail ?? '', /^streams parked: readers 1, the oldest for 2 min/);
     await pool.query('delete from ops.parked_events');
     assert.deepEqual(await figures(), [0, 0]);
+  });
+
+  t('a database that says nothing takes no other figure away', async () => {
+    const silent = await silentServer();
+    const away = openPool({ url: `postgres://postline@127.0.0.1:${silent.port}/postline`, connectTimeoutMs: 20_000 });
+    try {
+      const registry = createRegistry('test');
+      const consumer = { group: 'readers', done: Promise.resolve(), status: () => new Map() };
+      countConsumers({ registry, readiness: new Readiness(), pool: away }, 'test', () => [consumer]);
+      const shown = await within(10_000, registry.metrics(), () => 'no answer within 10 s');
+      assert.match(shown, /^consumer_lanes\{group="readers",state="running",thread="test"\} 0$/m);
+      assert.match(shown, /^parked_streams\{group="readers",thread="test"\} nan$/im);
+    } finally {
+      await silent.close();
+      await away.end();
+    }
   });
 });
