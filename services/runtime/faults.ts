@@ -30,10 +30,24 @@ export const isInfrastructureFault = (error: unknown): boolean => {
   );
 };
 
-const ownFaults = [InvalidEvent, Rejection, TypeError, RangeError, ReferenceError, BrokenInvariant, MissingKey];
+const ownFaults = [
+  InvalidEvent,
+  Rejection,
+  TypeError,
+  RangeError,
+  ReferenceError,
+  SyntaxError,
+  URIError,
+  BrokenInvariant,
+  MissingKey,
+];
 const mayPass = ['unavailable', 'outcome_unknown', 'wrong_expected_revision'];
-/** Wrong data, violated constraints, refused access, unknown tables: the same statement fails the same way again. */
-const permanentStates = /^(22|23|28|42)/;
+/**
+ * One row touched twice or more rows than one, wrong data, violated constraints, refused access, unknown tables, more than
+ * a row or an index can hold, what a function raises: the same statement fails the same way again. Not 0A: a plan that
+ * a migration made stale is one, until the session ends.
+ */
+const permanentStates = /^(21|22|23|28|42|54|P0)/;
 
 /**
  * Whether a lane or the relay stops: trying the same again at once cannot help. All that is not listed may pass, as a
