@@ -4,7 +4,7 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { stopsLane } from '#runtime/faults.ts';
@@ -43,6 +43,8 @@ export interface RelayStatus {
   readonly position: bigint | null;
   /** Records read and not sent yet. */
   readonly waiting: number;
+  /** What it waits for and tries again at once: a store, a log or a checkpoint that fails. Null while it gets on. */
+  readonly trouble: string | null;
 }
 
 export interface Relay {
@@ -51,12 +53,16 @@ export interface Relay {
   status(): RelayStatus;
 }
 
+/** Bytes of records held beside the batch under way. */
+const bytesWaiting = 32 * 1_024 * 1_024;
 /** Batches held at most: one under way and a few behind it. */
 const batchesWaiting = 4;
 /** A position without records is saved so often, milliseconds. */
 const markerMs = 1_000;
 /** Pause before the same batch is sent again, or the store is asked again: 100 ms doubling to 5 s. */
 const pauseMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
 
@@ -69,6 +75,8 @@ export const startRelay = (options: RelayOptions): Relay => {
   let position: bigint | null = null;
   let queue: RelayQueue | null = null;
   let reason: string | null = null;
+  /** By part: why the last try failed. */
+  const troubles = new Map<'store' | 'log' | 'checkpoint', string>();
 
   /** Renews until the lease is lost: told so, or not heard of for as long as it lasts. Own time is monotonic. */
   const keepLease = async (epoch: bigint, taken: number, stop: AbortSignal, lose: () => void): Promise<void> => {
@@ -101,13 +109,17 @@ export const startRelay = (options: RelayOptions): Relay => {
     };
     if (last !== null) {
       const event = await requireSameHistory(options.store, 'the relay', last);
+      troubles.delete('store');
       // The former release may have kept, of a checkpoint, the position that an event got later: it was not sent then.
       if (event !== null && last.eventId === null) take(event);
     }
     for await (const item of options.store.subscribe({ after: last?.position ?? null, signal: stop })) {
+      troubles.delete('store');
       if (item.kind === 'event') take(item.event);
       if (into.full) await into.room();
     }
+    // One that ends by itself, each time at once, would have the lease taken and given back in a busy loop.
+    if (!stop.aborted) throw new EventStoreError('unavailable', 'the store ended its subscription');
   };
 
   /** Sends until the log has the records; the same ones, whatever came between. False when told to stop before. */
@@ -115,9 +127,11 @@ export const startRelay = (options: RelayOptions): Relay => {
     for (let failures = 0; !stop.aborted; failures++) {
       try {
         if (records.length > 0) await options.writer.send(records);
+        troubles.delete('log');
         return true;
       } catch (error) {
         if (stopsLane(error)) throw error;
+        troubles.set('log', wordsOf(error));
         logger?.warn({ err: error, failures }, 'the log does not take the batch; it is sent again');
         await pause(pauseMs(failures), stop);
       }
@@ -132,7 +146,9 @@ export const startRelay = (options: RelayOptions): Relay => {
       try {
         if (!(await checkpoint.save(upTo, epoch))) return lose();
         position = upTo.position;
+        troubles.delete('checkpoint');
       } catch (error) {
+        troubles.set('checkpoint', wordsOf(error));
         // The next save says it again; until then a death repeats more.
         logger?.warn({ err: error }, 'the relay could not save its position');
       }
@@ -155,7 +171,10 @@ export const startRelay = (options: RelayOptions): Relay => {
       if (!over.signal.aborted) logger?.warn({ epoch: String(epoch) }, 'the relay lost its lease and stands by');
       over.abort();
     };
-    const mine = new RelayQueue({ maxBatch, lingerMs, maxWaiting: maxBatch * batchesWaiting, markerMs });
+    const mine = new RelayQueue({
+      ...{ maxBatch, lingerMs, markerMs },
+      ...{ maxWaiting: maxBatch * batchesWaiting, maxWaitingBytes: bytesWaiting },
+    });
     const end = (): void => mine.end();
     stop.addEventListener('abort', end, { once: true });
     queue = mine;
@@ -187,7 +206,10 @@ export const startRelay = (options: RelayOptions): Relay => {
       try {
         const taken = performance.now();
         const lease = await checkpoint.acquire(holder, leaseMs);
+        troubles.delete('checkpoint');
         if (lease === null) {
+          // What another one cannot do is told there.
+          troubles.clear();
           await pause(leaseMs / 3, signal);
           continue;
         }
@@ -196,7 +218,9 @@ export const startRelay = (options: RelayOptions): Relay => {
         await lead(lease, taken);
         failures = 0;
       } catch (error) {
+        if (position !== before) failures = 0;
         if (!leading || !stopsLane(error)) {
+          troubles.set(leading ? 'store' : 'checkpoint', wordsOf(error));
           logger?.warn({ err: error }, 'the relay begins again');
           await pause(pauseMs(failures++), signal);
           continue;
@@ -205,12 +229,16 @@ export const startRelay = (options: RelayOptions): Relay => {
         const restMs = restAfter(stops, options.restsMs);
         logger?.error({ err: error, restMs }, 'the relay stopped: it tries again after a rest');
         role = 'stopped';
-        reason = error instanceof Error ? error.message : String(error);
+        reason = wordsOf(error);
         await pause(restMs, signal);
         role = 'standby';
       }
     }
   };
 
-  return { done: run(), status: () => ({ role, reason, position, waiting: queue?.waiting ?? 0 }) };
+  const status = (): RelayStatus => {
+    const trouble = troubles.size === 0 ? null : [...troubles.values()].join('; ');
+    return { role, reason, position, waiting: queue?.waiting ?? 0, trouble };
+  };
+  return { done: run(), status };
 };

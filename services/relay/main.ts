@@ -3,13 +3,14 @@ import { openParts } from '#infra/parts.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { watchRelay } from './health.ts';
 import { startRelay } from './loop.ts';
 
 await runProcess({
   name: 'relay',
   summary: 'copies the event store to Kafka, in order; one instance is active, others stand by',
   requires: ['databaseUrl', 'secretKey', 'kafkaBrokers'],
-  async main({ config, logger, readiness, signal, ready, onClose }) {
+  async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
     const writer = await parts.openLogWriter();
@@ -31,11 +32,7 @@ await runProcess({
       leaseMs,
     });
     readiness.add('store', async () => store.ping().then(() => null));
-    readiness.add('relay', async () => {
-      const { role, reason, position, waiting } = relay.status();
-      if (role === 'stopped') throw new Error(`stopped, and tried again after a rest: ${reason}`);
-      return `${role} at ${position ?? 'the start'}, ${waiting} waiting`;
-    });
+    watchRelay({ registry, readiness }, relay);
     ready({ holder });
     await relay.done;
   },

@@ -14,9 +14,13 @@ export interface QueueOptions {
   readonly lingerMs: number;
   /** Most records that wait; above it the reader is held back. */
   readonly maxWaiting: number;
+  /** And most bytes of them: those of one tenant may be half a megabyte each, and the memory is everybody's. */
+  readonly maxWaitingBytes: number;
   /** Milliseconds until a position without records is worth a batch of its own. */
   readonly markerMs: number;
 }
+
+const bytesOf = ({ value, metadata }: LogRecord): number => value.byteLength + metadata.byteLength;
 
 /**
  * What was read and is not sent yet, in order. An event without a record (of a stream that has no topic) counts only once everything
@@ -25,6 +29,7 @@ export interface QueueOptions {
 export class RelayQueue {
   readonly #options: QueueOptions;
   #records: LogRecord[] = [];
+  #bytes = 0;
   /** The last event read. */
   #seen: LastEvent | null = null;
   /** The one given out with the last batch. */
@@ -45,12 +50,14 @@ export class RelayQueue {
   }
 
   get full(): boolean {
-    return this.#records.length >= this.#options.maxWaiting;
+    const { maxWaiting, maxWaitingBytes } = this.#options;
+    return this.#records.length >= maxWaiting || this.#bytes >= maxWaitingBytes;
   }
 
   add(record: LogRecord): void {
     if (this.#records.length === 0) this.#recordSince = performance.now();
     this.#records.push(record);
+    this.#bytes += bytesOf(record);
     this.pass({ position: record.position, eventId: record.id });
     if (this.#records.length === 1 || this.#records.length === this.#options.maxBatch) this.#wakeTaker();
   }
@@ -100,6 +107,7 @@ export class RelayQueue {
 
   #cut(maxBatch: number): RelayBatch | null {
     const records = this.#records.splice(0, maxBatch);
+    for (const record of records) this.#bytes -= bytesOf(record);
     const last = records.at(-1);
     const isRest = this.#records.length > 0 && last !== undefined;
     const upTo = isRest ? { position: last.position, eventId: last.id } : this.#seen;

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { SubscriptionItem } from '#contracts/ports/event-store.ts';
+import { EventStoreError, type SubscriptionItem } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord } from '#contracts/ports/log.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import type { LastEvent } from '#runtime/same-history.ts';
+import { createRegistry, Readiness } from '#runtime/telemetry.ts';
 import { partitionOf } from '#schemas/topics.ts';
+import { watchRelay } from '#services/relay/health.ts';
 import { type RelayOptions, startRelay } from '#services/relay/loop.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
 import { RecordedLog, RecordingLogWriter } from '#test/support/recording-log-writer.ts';
@@ -42,7 +44,7 @@ suite('relay', (t) => {
     const request = randomUUID();
     const { position } = await store.append(`request-${request}`, 'none', [eventFor(request)]);
     await until(() => checkpoint.position === position);
-    assert.deepEqual(relay.status(), { role: 'active', reason: null, position, waiting: 0 });
+    assert.deepEqual(relay.status(), { role: 'active', reason: null, position, waiting: 0, trouble: null });
     await relay.stop();
     const [event] = await store.read(`post-${post}`);
     assert.ok(event);
@@ -131,6 +133,102 @@ suite('relay', (t) => {
     await relay.stop();
     assert.equal(tried.length, 4);
     for (const records of tried) assert.equal(records, tried[0]);
+    keepsTheLaw(store.log.all, writer.log.records);
+  });
+
+  t(
+    'says what it waits for while a part fails, in its readiness and its metrics, and no more once it gets on',
+    async () => {
+      const { store, writer, checkpoint } = parts();
+      await fill(store, 1, 1);
+      let isLogAway = true;
+      let isStoreAway = true;
+      writer.beforeSend = () => {
+        if (isLogAway) throw new LogError('unavailable', 'no broker answers');
+      };
+      const failing = {
+        head: store.head.bind(store),
+        readAll: store.readAll.bind(store),
+        subscribe: (options: { after: bigint | null; signal: AbortSignal }) => {
+          if (isStoreAway) throw new EventStoreError('unavailable', 'no store answers');
+          return store.subscribe(options);
+        },
+      };
+      const relay = relayOver({ store: failing, writer, checkpoint });
+      const [registry, readiness] = [createRegistry('test'), new Readiness()];
+      watchRelay({ registry, readiness }, relay);
+      const told = async () => {
+        const [check] = await readiness.ask();
+        const states = (await registry.metrics()).matchAll(/^relay_state\{state="(\w+)",.*\} 1$/gm);
+        return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
+      };
+      await until(() => relay.status().trouble !== null);
+      assert.match(String((await told())[1]), /cannot get on: no store answers/);
+      isStoreAway = false;
+      await until(() => relay.status().trouble === 'no broker answers');
+      assert.deepEqual(await told(), [
+        false,
+        `active at the start, 0 waiting, and cannot get on: no broker answers`,
+        'waiting',
+      ]);
+      isLogAway = false;
+      await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+      await until(() => relay.status().trouble === null);
+      assert.deepEqual(await told(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
+      await relay.stop();
+      keepsTheLaw(store.log.all, writer.log.records);
+    },
+  );
+
+  t(
+    'a subscription that ends by itself, each time at once, is not asked for again and again without a pause',
+    async () => {
+      const { store, writer, checkpoint } = parts();
+      let asked = 0;
+      const ending = {
+        head: store.head.bind(store),
+        readAll: store.readAll.bind(store),
+        async *subscribe(): AsyncGenerator<SubscriptionItem> {
+          asked += 1;
+          yield* [];
+        },
+      };
+      const relay = relayOver({ store: ending, writer, checkpoint });
+      await until(() => asked >= 2);
+      for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
+      assert.ok(asked < 10, `${asked} times`);
+      assert.match(relay.status().trouble ?? '', /ended its subscription/);
+      await relay.stop();
+    },
+  );
+
+  t('holds no more of large events than the memory of all allows', async () => {
+    const { store, writer, checkpoint } = parts();
+    const key = randomUUID();
+    const large = Buffer.alloc(500_000, '7');
+    for (let at = 0; at < 160; at += 1) {
+      await store.append(`post-${key}`, at === 0 ? 'none' : BigInt(at - 1), [{ ...eventFor(key), data: large }]);
+    }
+    let read = 0;
+    const counting = {
+      head: store.head.bind(store),
+      readAll: store.readAll.bind(store),
+      async *subscribe(options: { after: bigint | null; signal: AbortSignal }): AsyncGenerator<SubscriptionItem> {
+        for await (const item of store.subscribe(options)) {
+          read++;
+          yield item;
+        }
+      },
+    };
+    const gate = Promise.withResolvers<void>();
+    writer.beforeSend = () => gate.promise;
+    const relay = relayOver({ store: counting, writer, checkpoint });
+    await until(() => relay.status().waiting >= 67);
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(read <= 140, `${read} of 160 read: one batch and one waiting`);
+    gate.resolve();
+    await until(() => checkpoint.position === store.log.all.at(-1)?.position);
+    await relay.stop();
     keepsTheLaw(store.log.all, writer.log.records);
   });
 
