@@ -1,4 +1,5 @@
 import type { Pool, QueryConfig } from 'pg';
+import { withFirsts } from '#runtime/parking.ts';
 
 /** Streams that the live read models have parked: their rows show them as they were before the parked event. */
 
@@ -13,9 +14,8 @@ const maxRows = 10_000;
 const answerMs = 1_000;
 
 const parkedSql = `
-select distinct e.workspace_id::text as "workspaceId", e.stream
-from ops.projections p join ops.parked_events e on e.consumer_group = 'projection-' || p.name || '-v' || p.live
-where e.workspace_id is not null limit ${maxRows}`;
+${withFirsts(`select 'projection-' || name || '-v' || live from ops.projections`, maxRows)}
+select workspace_id::text as "workspaceId", stream from firsts where workspace_id is not null limit ${maxRows}`;
 
 export const parkedRows = async (pool: Pool): Promise<readonly ParkedRow[]> =>
   (await pool.query<ParkedRow>({ name: 'parked-rows', text: parkedSql, query_timeout: answerMs } as QueryConfig)).rows;

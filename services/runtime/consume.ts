@@ -86,13 +86,13 @@ class Member<E extends Shaped> implements Consumer {
   }
 
   async #assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]> {
-    const rows = await this.#lanes.insisting(null, async () => {
+    const rows = await this.#lanes.taking(lanes, async () => {
       const taken = await takeLanes(this.#options.pool, this.group, lanes);
       // After the epoch: the former owner parks nothing more.
       this.#parked.note(await parkedStreams(this.#options.pool, this.group));
       return taken;
     });
-    const refusal = await this.#lanes.insisting(null, async () => {
+    const refusal = await this.#lanes.taking(lanes, async () => {
       const { store } = this.#options;
       return store === undefined ? null : otherHistory(store, `group ${this.group}`, rows);
     });

@@ -6,7 +6,16 @@ import { wellFormedText } from './well-formed.ts';
  * Events that a consumer group set aside: one that it cannot apply, and all later ones of its stream, whose order would
  * be broken. They wait for an operator, who has them tried again or the first one skipped. The rows are written by the
  * transaction that moves the position, and go with the one that applies them: whoever dies, each event is in one place.
+ *
+ * A stream may have hundreds of thousands of them. No statement that runs by itself may read or write more than a few
+ * rows of a stream: the lanes of its group would stand still for as long.
  */
+
+/** Why a later event of a parked stream waits. */
+export const behindReason = 'an earlier event of its stream is parked';
+
+/** Rows that were parked for a reason of their own. The planner takes their index where a query says just this. */
+const isBlamed = `reason <> '${behindReason}'`;
 
 export const migrateParking = async (tx: PoolClient): Promise<void> => {
   await tx.query(`
@@ -21,9 +30,19 @@ export const migrateParking = async (tx: PoolClient): Promise<void> => {
       parked_at timestamptz not null default now(),
       primary key (consumer_group, stream, revision)
     );
-    alter table ops.parked_events add column if not exists workspace_id uuid;
-    alter table ops.parked_events add column if not exists retry_at timestamptz;
-    create index if not exists parked_events_retry on ops.parked_events (consumer_group) where retry_at is not null;
+    -- Looked for first: a change of the table would wait for all who write, and hold up those behind it.
+    do $$ begin
+      if not exists (select from pg_attribute
+        where attrelid = 'ops.parked_events'::regclass and attname = 'retry_at') then
+        -- retry_at, of a stream's first row alone: somebody wants to have the stream tried again.
+        alter table ops.parked_events add column workspace_id uuid, add column retry_at timestamptz;
+      end if;
+      if to_regclass('ops.parked_events_blamed') is null then
+        create index parked_events_wanted on ops.parked_events (consumer_group, stream, revision)
+          where retry_at is not null;
+        create index parked_events_blamed on ops.parked_events (consumer_group, parked_at) where ${isBlamed};
+      end if;
+    end $$;
     create table if not exists ops.skipped_events (
       consumer_group text not null,
       stream text not null,
@@ -35,9 +54,6 @@ export const migrateParking = async (tx: PoolClient): Promise<void> => {
       primary key (consumer_group, stream, revision)
     )`);
 };
-
-/** Why a later event of a parked stream waits. */
-export const behindReason = 'an earlier event of its stream is parked';
 
 /** Streams that a group may park within a minute. More than that is no bad event: the group stops. */
 export const maxParkedStreams = 10;
@@ -72,18 +88,21 @@ const longestReason = 500;
 export const reasonOf = (error: unknown): string =>
   wellFormedText(error instanceof Error ? error.message : String(error), longestReason);
 
-const firstsSql = `
-select stream, min(revision) as revision from ops.parked_events
-where consumer_group = $1 and stream = any($2::text[]) group by stream`;
+/** The first of each of these streams: one step in the index for each, whatever waits behind it. */
+const firstsAmongSql = `
+select asked.stream, first.revision from unnest($2::text[]) as asked(stream) cross join lateral (
+  select revision from ops.parked_events
+  where consumer_group = $1 and stream = asked.stream order by revision limit 1) as first`;
 const skippedSql = `
-select event_id::text as id from ops.skipped_events where consumer_group = $1 and event_id = any($2::uuid[])`;
+select s.event_id::text as id from unnest($2::text[], $3::int8[]) as judged(stream, revision)
+join ops.skipped_events s on s.consumer_group = $1 and s.stream = judged.stream and s.revision = judged.revision`;
 const parkSql = `
 insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, workspace_id)
-values ($1, $2, $3::int8, $4, $5, $6::int8, $7, $8) on conflict do nothing`;
+select $1, * from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::uuid[])
+on conflict do nothing`;
 const lateSql = `
-select count(*)::int as streams from (
-  select from ops.parked_events where consumer_group = $1
-  group by stream having min(parked_at) > now() - interval '1 minute') as late`;
+select count(distinct stream)::int as streams from ops.parked_events
+where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed}`;
 
 export interface SetAside {
   /** Ids of events that are not to be applied: parked now or before, or skipped. */
@@ -91,6 +110,22 @@ export interface SetAside {
   /** Streams of the records that are parked. */
   readonly streams: ReadonlySet<string>;
 }
+
+const skippedAmong = async (
+  tx: PoolClient,
+  group: string,
+  records: readonly StoredBytes[],
+  judged: Judged,
+): Promise<Set<string>> => {
+  const asked = records.filter(({ id }) => judged.has(id));
+  if (asked.length === 0) return new Set();
+  const { rows } = await tx.query<{ id: string }>(skippedSql, [
+    group,
+    asked.map(({ stream }) => stream),
+    asked.map(({ revision }) => revision),
+  ]);
+  return new Set(rows.map(({ id }) => id));
+};
 
 /**
  * Parks what was judged so, and every later event of a stream that has one parked. The log may repeat an event that an
@@ -102,12 +137,13 @@ export const setAside = async (
   records: readonly StoredBytes[],
   judged: Judged,
 ): Promise<SetAside> => {
-  const known = await tx.query(firstsSql, [group, [...new Set(records.map((one) => one.stream))]]);
+  const known = await tx.query(firstsAmongSql, [group, [...new Set(records.map((one) => one.stream))]]);
   const firsts = new Map<string, bigint>(known.rows.map((row) => [row.stream, BigInt(row.revision)]));
   const before = firsts.size;
-  const skipped = await tx.query(skippedSql, [group, [...judged.keys()]]);
-  const ids = new Set<string>(skipped.rows.map(({ id }) => id));
-  for (const { id, stream, revision, type, position, metadata } of records) {
+  const ids = await skippedAmong(tx, group, records, judged);
+  const parked: { readonly record: StoredBytes; readonly reason: string }[] = [];
+  for (const record of records) {
+    const { id, stream, revision } = record;
     if (ids.has(id)) continue;
     const verdict = judged.get(id);
     const first = firsts.get(stream);
@@ -118,8 +154,22 @@ export const setAside = async (
     if (verdict === undefined && (first === undefined || revision < first)) continue;
     if (first === undefined) firsts.set(stream, revision);
     ids.add(id);
-    const reason = verdict === undefined ? behindReason : wellFormedText(verdict.reason, longestReason);
-    await tx.query(parkSql, [group, stream, revision, id, type, position, reason, workspaceOf(metadata)]);
+    parked.push({
+      record,
+      reason: verdict === undefined ? behindReason : wellFormedText(verdict.reason, longestReason),
+    });
+  }
+  if (parked.length > 0) {
+    await tx.query(parkSql, [
+      group,
+      parked.map(({ record }) => record.stream),
+      parked.map(({ record }) => record.revision),
+      parked.map(({ record }) => record.id),
+      parked.map(({ record }) => record.type),
+      parked.map(({ record }) => record.position),
+      parked.map(({ reason }) => reason),
+      parked.map(({ record }) => workspaceOf(record.metadata)),
+    ]);
   }
   if (firsts.size > before) {
     const { rows } = await tx.query(lateSql, [group]);
@@ -128,65 +178,25 @@ export const setAside = async (
   return { ids, streams: new Set(firsts.keys()) };
 };
 
+/**
+ * The first parked event of each stream of some groups, as the table `firsts`: one step in the index for each stream.
+ * @param groups SQL that yields the names of the groups
+ * @param most streams of a group
+ */
+export const withFirsts = (groups: string, most = 2_147_483_646): string => `
+with recursive firsts as (
+  select first.*, 1 as place from (${groups}) as own(name) cross join lateral (
+    select * from ops.parked_events where consumer_group = own.name order by stream, revision limit 1) as first
+  union all
+  select next.*, firsts.place + 1 from firsts cross join lateral (
+    select * from ops.parked_events e where e.consumer_group = firsts.consumer_group and e.stream > firsts.stream
+    order by e.stream, e.revision limit 1) as next
+  where firsts.place < ${most})`;
+
+/** All of them: one that is left out would have later events applied before its parked ones. */
 export const parkedStreams = async (pool: Pick<Pool, 'query'>, group: string): Promise<readonly string[]> => {
-  const { rows } = await pool.query('select distinct stream from ops.parked_events where consumer_group = $1', [group]);
+  const { rows } = await pool.query(`${withFirsts('select $1::text')} select stream from firsts`, [group]);
   return rows.map(({ stream }) => stream);
-};
-
-/** Streams that somebody wants to have tried again, and where each begins. */
-export const wantedAgain = async (
-  pool: Pool,
-  group: string,
-): Promise<readonly { readonly stream: string; readonly first: bigint }[]> => {
-  const { rows } = await pool.query(
-    `select stream, min(revision) as first from ops.parked_events p
-     where consumer_group = $1 and exists (
-       select from ops.parked_events r where r.consumer_group = $1 and r.stream = p.stream and r.retry_at is not null)
-     group by stream order by stream limit 100`,
-    [group],
-  );
-  return rows.map((row) => ({ stream: row.stream, first: BigInt(row.first) }));
-};
-
-/** The first of a stream's parked events, in order. */
-export const parkedOf = async (
-  pool: Pool,
-  group: string,
-  stream: string,
-  limit: number,
-): Promise<readonly bigint[]> => {
-  const { rows } = await pool.query(
-    'select revision from ops.parked_events where consumer_group = $1 and stream = $2 order by revision limit $3',
-    [group, stream, limit],
-  );
-  return rows.map((row) => BigInt(row.revision));
-};
-
-export const unpark = async (
-  tx: PoolClient,
-  group: string,
-  stream: string,
-  revisions: readonly bigint[],
-): Promise<void> => {
-  await tx.query(
-    'delete from ops.parked_events where consumer_group = $1 and stream = $2 and revision = any($3::int8[])',
-    [group, stream, revisions],
-  );
-};
-
-/** It still cannot be applied, and waits for an operator again. */
-export const parkAgain = async (
-  tx: Pick<PoolClient, 'query'>,
-  group: string,
-  stream: string,
-  revision: bigint,
-  reason: string,
-): Promise<void> => {
-  await tx.query(
-    `update ops.parked_events set retry_at = null, reason = case when revision = $3::int8 then $4 else reason end
-     where consumer_group = $1 and stream = $2`,
-    [group, stream, revision, reason],
-  );
 };
 
 /** What a group has set aside goes with it, as when its tables were made anew. */
@@ -208,96 +218,4 @@ export const skippedRevisions = async (tx: PoolClient, group: string, stream: st
 export const isBridged = (after: number, before: number, skipped: ReadonlySet<number>): boolean => {
   for (let revision = after + 1; revision < before; revision += 1) if (!skipped.has(revision)) return false;
   return true;
-};
-
-/** Consumers move a lane's row first in each transaction: while all rows of the group are held, none of them parks anything. */
-const holdGroup = async (tx: PoolClient, group: string): Promise<void> => {
-  await tx.query('select 1 from ops.consumer_positions where consumer_group = $1 order by lane for update', [group]);
-};
-
-/** The consumer tries these again in the order of revisions. Null: all that the group has parked. Answers how many. */
-export const requestRetry = async (tx: PoolClient, group: string, stream: string | null): Promise<number> => {
-  await holdGroup(tx, group);
-  const { rowCount } = await tx.query(
-    `update ops.parked_events set retry_at = now()
-     where consumer_group = $1 and ($2::text is null or stream = $2)`,
-    [group, stream],
-  );
-  return rowCount ?? 0;
-};
-
-/**
- * Leaves out one event, the first that its stream has parked, and has those behind it tried again. Null where it is not
- * parked, or others before it are: the order of a stream is not broken by skipping.
- */
-export const requestSkip = async (
-  tx: PoolClient,
-  group: string,
-  eventId: string,
-): Promise<{ readonly stream: string } | null> => {
-  await holdGroup(tx, group);
-  const { rows } = await tx.query<{ stream: string }>(
-    `with gone as (
-       delete from ops.parked_events p where consumer_group = $1 and event_id = $2 and not exists (
-         select from ops.parked_events e
-         where e.consumer_group = $1 and e.stream = p.stream and e.revision < p.revision)
-       returning stream, revision, event_id, type, reason
-     )
-     insert into ops.skipped_events (consumer_group, stream, revision, event_id, type, reason)
-     select $1, stream, revision, event_id, type, reason from gone
-     on conflict (consumer_group, stream, revision) do update set skipped_at = now()
-     returning stream`,
-    [group, eventId],
-  );
-  const [skipped] = rows;
-  if (skipped === undefined) return null;
-  await requestRetry(tx, group, skipped.stream);
-  return skipped;
-};
-
-export interface ParkedStream {
-  readonly group: string;
-  readonly stream: string;
-  readonly workspaceId: string | null;
-  readonly events: number;
-  /** The first of them: the one that cannot be applied. */
-  readonly eventId: string;
-  readonly revision: string;
-  readonly type: string;
-  readonly reason: string;
-  readonly since: Date;
-  /** Whether somebody wants to have it tried again. */
-  readonly wanted: boolean;
-}
-
-const listSql = `
-select
-  consumer_group as "group", stream, workspace_id::text as "workspaceId", events, event_id::text as "eventId",
-  revision::text, type, reason, parked_at_first as since, wanted
-from (
-  select *, count(*) over own as events, min(parked_at) over own as parked_at_first,
-    bool_or(retry_at is not null) over own as wanted, row_number() over (own order by revision) as place
-  from ops.parked_events where $1::text is null or consumer_group = $1
-  window own as (partition by consumer_group, stream)) as parked
-where place = 1
-order by parked_at_first, consumer_group, stream limit 1000`;
-
-/** Oldest first. @param group null = all */
-export const listParked = async (pool: Pool, group: string | null): Promise<readonly ParkedStream[]> => {
-  const { rows } = await pool.query(listSql, [group]);
-  return rows.map((row) => ({ ...row, events: Number(row.events) }));
-};
-
-/** Streams that these groups have parked, and for how long the oldest has been so, seconds. */
-export const countParked = async (
-  pool: Pool,
-  groups: readonly string[],
-): Promise<ReadonlyMap<string, { readonly streams: number; readonly oldest: number }>> => {
-  const { rows } = await pool.query(
-    `select consumer_group as "group", count(distinct stream)::int as streams,
-       extract(epoch from now() - min(parked_at))::float8 as oldest
-     from ops.parked_events where consumer_group = any($1::text[]) group by 1`,
-    [groups],
-  );
-  return new Map(rows.map(({ group, streams, oldest }) => [group, { streams, oldest }]));
 };

@@ -58,7 +58,12 @@ export class Attempts<E extends Shaped> {
         // A record does not tell its offset: a piece moves the position alone, and a log that repeats records is put up with.
         const last = newest(held.position, piece.at(-1)?.position ?? null);
         const reached = whole ? end : { nextOffset: held.nextOffset, position: last };
-        const outcome = await this.#attempt(lane, held, piece, reached, left, ready);
+        const attempt = () => this.#attempt(lane, held, piece, reached, left, ready);
+        let outcome = await attempt();
+        const isAlone = piece.filter((one) => !judged(one)).length === 1;
+        // Two processes may have met at a unique key: in a new transaction it sees what the other one wrote. One that was
+        // too slow was tried twice.
+        if (outcome.kind === 'failed' && isAlone && !isTimeout(outcome.error)) outcome = await attempt();
         gotOn ||= outcome.kind === 'applied' && !piece.every(judged);
         return outcome;
       },

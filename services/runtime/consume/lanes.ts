@@ -9,6 +9,9 @@ import { asPosition, Fenced, type TakenLane } from './positions.ts';
 /** How often the log is asked for a lane whose rest is over, until it gives it. Milliseconds. */
 const askedAgainMs = 1_000;
 
+/** Within this time of the last one a group that would park too many streams rests longer. Milliseconds. */
+const floodMs = 3_600_000;
+
 export const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
 
 /** The lanes that a member holds: which of them run, wait for a part that is away, or stopped and rest. */
@@ -17,6 +20,11 @@ export class Lanes<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #log: { again(lane: Lane): void; lanes(): readonly Lane[] };
   readonly #held = new Map<Lane, LaneState<E>>();
+  /** Lanes that are being taken, and which part that waits for. */
+  readonly #taking = new Map<Lane, string>();
+  /** Times that too many streams would have been parked, and the last one. What succeeds in between does not end that. */
+  #floods = 0;
+  #floodedAt = Number.NEGATIVE_INFINITY;
 
   /** @param log the member's subscription: which lanes it has, and to be asked for one anew */
   constructor(options: ConsumeOptions<E>, log: { again(lane: Lane): void; lanes(): readonly Lane[] }) {
@@ -32,15 +40,19 @@ export class Lanes<E extends Shaped> {
   status(): ReadonlyMap<Lane, LaneStatus> {
     const now = performance.now();
     const mine = new Set(this.#log.lanes());
-    return new Map(
+    const taking = [...this.#taking].map(([lane, reason]): [Lane, LaneStatus] => {
+      return [lane, { state: 'retrying', reason, position: this.#held.get(lane)?.position ?? null, restsMs: null }];
+    });
+    return new Map([
       // One that was let go of after its rest may run in another process: here it is neither stopped nor anything else.
-      [...this.#held]
+      ...[...this.#held]
         .filter(([lane, { rest }]) => rest?.over !== true || mine.has(lane))
         .map(([lane, { state, reason, position, rest }]) => {
           const restsMs = state === 'stopped' && rest !== null ? Math.max(0, rest.until - now) : null;
-          return [lane, { state, reason, position, restsMs }];
+          return [lane, { state, reason, position, restsMs }] as const;
         }),
-    );
+      ...taking,
+    ]);
   }
 
   /** These were taken; of the others that were held, those that are not among `kept` are held no more. */
@@ -82,10 +94,10 @@ export class Lanes<E extends Shaped> {
   }
 
   /** The lane does nothing until its rest is over; then it is read anew from where it got to. */
-  stop(lane: Lane, held: LaneState<E>, reason: string): void {
+  stop(lane: Lane, held: LaneState<E>, reason: string, stops = held.stops + 1): void {
     const { restsMs, signal, metrics } = this.#options;
     metrics?.bad(this.group, lane, 'stop');
-    const ms = restAfter(held.stops + 1, restsMs);
+    const ms = restAfter(stops, restsMs);
     const rest = { until: performance.now() + ms, over: false, timer: setTimeout(() => again(), ms).unref() };
     const again = (): void => {
       rest.over = true;
@@ -94,16 +106,22 @@ export class Lanes<E extends Shaped> {
       // A log that is just on its way to take the lane does not hear it, and the lane would rest for ever.
       rest.timer = setTimeout(again, askedAgainMs).unref();
     };
-    Object.assign(held, { state: 'stopped', reason, stops: held.stops + 1, rest });
+    Object.assign(held, { state: 'stopped', reason, stops, rest });
   }
 
-  stoppedBy(lane: Lane, held: LaneState<E>, error: unknown): void {
-    this.stop(lane, held, error instanceof Error ? error.message : String(error));
+  stoppedBy(lane: Lane, held: LaneState<E>, error: unknown, stops = held.stops + 1): void {
+    this.stop(lane, held, error instanceof Error ? error.message : String(error), stops);
     this.#options.logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
   }
 
+  /** Too many streams would be parked. After each rest ten more may be, so the rests grow whatever succeeds in between. */
   stopGroup(error: Error): void {
-    for (const [lane, held] of this.#held) if (!isStopped(held)) this.stoppedBy(lane, held, error);
+    const running = [...this.#held].filter(([, held]) => !isStopped(held));
+    if (running.length === 0) return;
+    const now = performance.now();
+    this.#floods = now - this.#floodedAt < floodMs ? this.#floods + 1 : 1;
+    this.#floodedAt = now;
+    for (const [lane, held] of running) this.stoppedBy(lane, held, error, Math.max(this.#floods, held.stops + 1));
   }
 
   /** False when the lane stopped over it. */
@@ -120,26 +138,48 @@ export class Lanes<E extends Shaped> {
     }
   }
 
-  async waitFor(held: LaneState<E> | null, error: unknown, failures: number): Promise<void> {
-    const { logger, signal } = this.#options;
+  async waitFor(held: LaneState<E>, error: unknown, failures: number): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
-    if (held !== null && !isStopped(held)) Object.assign(held, { state: 'retrying', reason });
+    if (!isStopped(held)) Object.assign(held, { state: 'retrying', reason });
+    await this.#wait(reason, failures);
+  }
+
+  async #wait(reason: string, failures: number): Promise<void> {
+    const { logger, signal } = this.#options;
     if (failures === 0) logger.warn({ group: this.group, reason }, 'consumer waits for a part that is away');
     await delay(backoffMs(failures), undefined, { signal });
   }
 
+  /** For lanes that are not held yet: without their positions a member can do nothing but ask again, whatever fails. */
+  async taking<T>(lanes: readonly Lane[], attempt: () => Promise<T>): Promise<T> {
+    const { signal } = this.#options;
+    try {
+      for (let failures = 0; ; failures += 1) {
+        try {
+          return await attempt();
+        } catch (error) {
+          if (signal.aborted) throw error;
+          const reason = error instanceof Error ? error.message : String(error);
+          for (const lane of lanes) this.#taking.set(lane, reason);
+          await this.#wait(reason, failures);
+        }
+      }
+    } finally {
+      for (const lane of lanes) this.#taking.delete(lane);
+    }
+  }
+
   /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
-  async insisting<T>(held: LaneState<E> | null, attempt: () => Promise<T>): Promise<T> {
+  async insisting<T>(held: LaneState<E>, attempt: () => Promise<T>): Promise<T> {
     const { signal } = this.#options;
     for (let failures = 0; ; failures += 1) {
       try {
         const result = await attempt();
-        if (held?.state === 'retrying') Object.assign(held, { state: 'running', reason: null });
+        if (held.state === 'retrying') Object.assign(held, { state: 'running', reason: null });
         return result;
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
-        // Without its positions a member can do nothing but ask again.
-        if (held !== null && stopsLane(error)) throw error;
+        if (stopsLane(error)) throw error;
         await this.waitFor(held, error, failures);
       }
     }

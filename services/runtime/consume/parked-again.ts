@@ -1,8 +1,9 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
 import { faultPoint } from '../fault-point.ts';
-import { stopsLane } from '../faults.ts';
-import { parkAgain, parkedOf, parkedStreams, reasonOf, unpark, wantedAgain } from '../parking.ts';
+import { isTimeout, stopsLane } from '../faults.ts';
+import { parkAgain, parkedFrom, unpark, type WantedStream, wantedAgain, wantedAtOnce } from '../parked-requests.ts';
+import { parkedStreams, reasonOf } from '../parking.ts';
 import { inTransaction } from '../transactions.ts';
 import type { Decoding } from './decoding.ts';
 import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
@@ -12,9 +13,19 @@ import { requireOwn } from './positions.ts';
 
 /** How often requests of an operator are looked for, while something is parked. Milliseconds. */
 const requestLookMs = 1_000;
+/** A look takes no more than one part in so many of the time, however many streams are parked. */
+const looksShare = 20;
 
 /** Parked events applied in one go: batches of the lane come in between. */
 const retriedAtOnce = 100;
+/** And so often in one look: then the next stream has its turn. */
+const piecesInARow = 10;
+
+/** What came of a piece: applied; or stream stays parked; or an operator changed what is parked meanwhile. */
+type PieceOutcome =
+  | { readonly kind: 'applied' }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'stays'; readonly reason: string };
 
 /** Streams that a member has parked events of, and what an operator wants to have tried again of them. */
 export class ParkedAgain<E extends Shaped> {
@@ -24,11 +35,15 @@ export class ParkedAgain<E extends Shaped> {
   /** Streams that may have parked events, and when that was last known. Others take the short way. */
   readonly #parked = new Map<string, number>();
   #looking: NodeJS.Timeout | null = null;
+  /** The last stream of a look that found no end: the next one begins behind it, so that none waits for others for ever. */
+  #lookedTo = '';
+  #restMs: number;
 
   constructor(options: ConsumeOptions<E>, lanes: Lanes<E>, decoding: Decoding<E>) {
     this.#options = options;
     this.#lanes = lanes;
     this.#decoding = decoding;
+    this.#restMs = options.requestLookMs ?? requestLookMs;
   }
 
   has(stream: string): boolean {
@@ -39,37 +54,44 @@ export class ParkedAgain<E extends Shaped> {
     const now = performance.now();
     for (const stream of streams) this.#parked.set(stream, now);
     if (this.#parked.size === 0 || this.#looking !== null || this.#options.signal.aborted) return;
-    const { requestLookMs: everyMs = requestLookMs } = this.#options;
-    this.#looking = setTimeout(() => void this.#lookAtRequests(), everyMs).unref();
+    this.#looking = setTimeout(() => void this.#lookAtRequests(), this.#restMs).unref();
   }
 
   /** Tries again what an operator wants to have tried again, and forgets streams that nothing is parked of any more. */
   async #lookAtRequests(): Promise<void> {
-    const { pool, store, logger, signal } = this.#options;
+    const { pool, store, logger, signal, group, requestLookMs: everyMs = requestLookMs } = this.#options;
+    let more = false;
     try {
-      const requests = store === undefined ? [] : await wantedAgain(pool, this.#options.group);
-      for (const { stream, first } of requests) {
-        await this.#tryAgain(stream, first).catch((error: unknown) => {
+      const wanted = store === undefined ? [] : await wantedAgain(pool, group, this.#lookedTo);
+      this.#lookedTo = wanted.length < wantedAtOnce ? '' : (wanted.at(-1)?.stream ?? '');
+      for (const one of wanted) {
+        const unfinished = await this.#tryAgain(one).catch((error: unknown) => {
           if (signal.aborted) throw error;
-          logger.warn({ group: this.#options.group, stream, err: error }, 'a parked stream is tried again later');
+          logger.warn({ group, stream: one.stream, err: error }, 'a parked stream is tried again later');
+          return false;
         });
+        more ||= unfinished;
       }
       const asked = performance.now();
-      const still = new Set(await parkedStreams(pool, this.#options.group));
+      const still = new Set(await parkedStreams(pool, group));
       // One that was parked since the question may not be in the answer.
       for (const [stream, at] of this.#parked) if (at < asked && !still.has(stream)) this.#parked.delete(stream);
+      this.#restMs = more ? 0 : Math.max(everyMs, looksShare * (performance.now() - asked));
     } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ group: this.#options.group, err: error }, 'parked events are looked at again later');
+      if (!signal.aborted) logger.warn({ group, err: error }, 'parked events are looked at again later');
+      this.#restMs = everyMs;
     } finally {
       this.#looking = null;
       this.note([]);
     }
   }
 
-  /** In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. */
-  async #tryAgain(stream: string, first: bigint): Promise<void> {
-    const { pool, store, log, signal } = this.#options;
+  /**
+   * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one.
+   * Answers whether more of it is to be tried.
+   */
+  async #tryAgain({ stream, first }: WantedStream): Promise<boolean> {
+    const { pool, store, log, signal, group } = this.#options;
     const [event] = (await store?.read(stream, { from: first, limit: 1 })) ?? [];
     let lane: Lane | null;
     try {
@@ -77,70 +99,125 @@ export class ParkedAgain<E extends Shaped> {
       lane = laneOf(log, event);
     } catch (error) {
       // No lane to try it on: whoever asked for it is told why.
-      await parkAgain(pool, this.#options.group, stream, first, reasonOf(error));
-      return;
+      await parkAgain(pool, group, stream, first, reasonOf(error));
+      return false;
     }
-    if (lane === null) return;
-    for (let more = true; more && !signal.aborted; ) {
+    if (lane === null) return false;
+    let from: bigint | null = first;
+    for (let pieces = 0; from !== null && pieces < piecesInARow && !signal.aborted; pieces += 1) {
       const held = this.#lanes.get(lane);
-      if (held === undefined || isStopped(held)) return;
-      more = false;
+      if (held === undefined || isStopped(held)) return false;
+      const at: WantedStream = { stream, first: from };
+      from = null;
       await inTurn(held, async () => {
-        const revisions = await parkedOf(pool, this.#options.group, stream, retriedAtOnce);
+        const revisions = await parkedFrom(pool, group, at, retriedAtOnce);
         if (revisions.length > 0 && (await this.#lanes.prepared(lane, held))) {
-          more = await this.#applyParked(lane, held, stream, revisions);
+          from = await this.#applyParked(lane, held, stream, revisions);
         }
       });
     }
+    return from !== null;
   }
 
-  /** One transaction an event: what fails is known, and all before it holds. False where the stream stays parked. */
-  async #applyParked(lane: Lane, held: LaneState<E>, stream: string, revisions: readonly bigint[]): Promise<boolean> {
-    const { pool, store, logger } = this.#options;
-    for (const revision of revisions) {
-      const [event] = (await store?.read(stream, { from: revision, limit: 1 })) ?? [];
-      const reason =
-        event === undefined || event.revision !== revision
-          ? 'the store does not have it'
-          : await this.#applyOneParked(lane, held, event).catch((error: unknown) => {
-              if (!stopsLane(error)) throw error;
-              return reasonOf(error);
-            });
-      if (reason === null) continue;
-      await parkAgain(pool, this.#options.group, stream, revision, reason);
-      logger.warn(
-        { group: this.#options.group, lane, stream, revision: String(revision), reason },
-        'event stays parked',
-      );
-      return false;
+  /** Answers from which revision on it is to go on; null where the stream stays parked. */
+  async #applyParked(
+    lane: Lane,
+    held: LaneState<E>,
+    stream: string,
+    revisions: readonly bigint[],
+  ): Promise<bigint | null> {
+    const { logger, group } = this.#options;
+    const events = await this.#stored(stream, revisions);
+    const [first = 0n] = revisions;
+    const last = events.at(-1);
+    if (last === undefined) {
+      await this.#parkAgain(lane, held, stream, first, 'the store does not have it');
+      return null;
     }
-    logger.info({ group: this.#options.group, lane, stream, events: revisions.length }, 'parked events applied');
-    return true;
+    const whole = await this.#tryPiece(lane, held, events);
+    if (whole.kind === 'changed') return first;
+    if (whole.kind === 'applied') {
+      logger.info({ group, lane, stream, events: events.length }, 'parked events applied');
+      return last.revision + 1n;
+    }
+    // One by one: what fails is known then, and all before it holds. One that stands alone is tried once more.
+    for (const event of events) {
+      const one = await this.#tryPiece(lane, held, [event]);
+      if (one.kind === 'changed') return event.revision;
+      if (one.kind === 'applied') continue;
+      await this.#parkAgain(lane, held, stream, event.revision, one.reason);
+      return null;
+    }
+    return last.revision + 1n;
+  }
+
+  /** Of these revisions what the store has, up to the first that it does not have. */
+  async #stored(stream: string, revisions: readonly bigint[]): Promise<readonly RecordedEvent[]> {
+    const [from = 0n] = revisions;
+    const read = (await this.#options.store?.read(stream, { from, limit: retriedAtOnce })) ?? [];
+    const found = new Map(read.map((event) => [event.revision, event]));
+    const events: RecordedEvent[] = [];
+    for (const revision of revisions) {
+      const event = found.get(revision);
+      if (event === undefined) break;
+      events.push(event);
+    }
+    return events;
+  }
+
+  async #tryPiece(lane: Lane, held: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
+    return this.#applyPiece(lane, held, events).catch((error: unknown) => {
+      // One that is too slow would hold up its lane at each look, for as long as nobody takes the request back.
+      if (!stopsLane(error) && !isTimeout(error)) throw error;
+      return { kind: 'stays', reason: reasonOf(error) };
+    });
   }
 
   /**
-   * The event's effect and the end of its parking are one transaction, behind the lane's epoch: if we die before, it is
-   * parked and still wanted; after, it is applied. Answers why it cannot be applied, null when it was.
+   * The effects of these events and the end of their parking are one transaction, behind the lane's epoch: if we die
+   * before, they are parked and still wanted; after, they are applied.
    */
-  async #applyOneParked(lane: Lane, held: LaneState<E>, event: RecordedEvent): Promise<string | null> {
-    const { pool, apply } = this.#options;
-    const shaped = await this.#decoding.shaped(event);
+  async #applyPiece(lane: Lane, held: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
+    const { pool, apply, group } = this.#options;
+    const shaped: E[] = [];
+    for (const event of events) shaped.push(await this.#decoding.shaped(event));
+    const [{ stream } = { stream: '' }] = events;
     let made: Applied | null = null;
     try {
-      const verdict = await inTransaction(pool, async (tx) => {
-        await requireOwn(tx, this.#options.group, lane, held, 'for update');
-        const effect = await apply(tx, [shaped]);
-        if (effect !== null && 'action' in effect) return { commit: false, result: effect };
+      const outcome = await inTransaction<PieceOutcome>(pool, async (tx) => {
+        await requireOwn(tx, group, lane, held, 'for update');
+        // First: an operator may have had one skipped since they were read.
+        const ours = await unpark(
+          tx,
+          group,
+          stream,
+          events.map(({ revision }) => revision),
+        );
+        if (!ours) return { commit: false, result: { kind: 'changed' } };
+        const effect = await apply(tx, shaped);
+        if (effect !== null && 'action' in effect) {
+          return { commit: false, result: { kind: 'stays', reason: effect.reason } };
+        }
         made = effect;
-        await unpark(tx, this.#options.group, event.stream, [event.revision]);
         faultPoint('consume:before-unpark');
-        return { commit: true, result: null };
+        return { commit: true, result: { kind: 'applied' } };
       });
-      asApplied(made)?.committed();
-      return verdict === null ? null : verdict.reason;
+      if (outcome.kind === 'applied') asApplied(made)?.committed();
+      return outcome;
     } catch (error) {
       asApplied(made)?.rolledBack();
       throw error;
     }
+  }
+
+  /** Behind the lane's epoch: what a former owner cannot apply, its heir may be about to. */
+  async #parkAgain(lane: Lane, held: LaneState<E>, stream: string, revision: bigint, reason: string): Promise<void> {
+    const { pool, logger, group } = this.#options;
+    await inTransaction(pool, async (tx) => {
+      await requireOwn(tx, group, lane, held, 'for update');
+      await parkAgain(tx, group, stream, revision, reason);
+      return { commit: true, result: null };
+    });
+    logger.warn({ group, lane, stream, revision: String(revision), reason }, 'event stays parked');
   }
 }

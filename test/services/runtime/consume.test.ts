@@ -5,14 +5,16 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError, type PoolClient } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { InvalidEvent } from '#runtime/codec.ts';
 import type { ConsumeOptions, Verdict } from '#runtime/consume/options.ts';
 import { Fenced, NotMoved } from '#runtime/consume/positions.ts';
 import { type Consumer, consume } from '#runtime/consume.ts';
 import { stoppedLanes, watchConsumers } from '#runtime/lane-health.ts';
-import { countParked, listParked, requestRetry, requestSkip } from '#runtime/parking.ts';
+import { countParked, listParked } from '#runtime/parked-reads.ts';
+import { requestRetry, requestSkip } from '#runtime/parked-requests.ts';
 import { createRegistry, Readiness } from '#runtime/telemetry.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
@@ -38,6 +40,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t.before(async () => {
     world = await projectionWorld();
     await createEffects(world.pool);
+    await world.pool.query('create table keyed (key text primary key)');
   });
   t.after(async () => {
     for (const stop of stops) stop.abort();
@@ -193,6 +196,42 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       await seen(one.group),
       list.map((_, revision) => revision).filter((revision) => revision !== 2),
     );
+  });
+
+  t('lanes that wait for the store to be taken are named, and what they wait for', async () => {
+    const list = await records(client(1));
+    const one = start({ store: world.store });
+    await one.assigned(['w-0', 'w-1']);
+    await one.give(list.slice(0, 1));
+    let isAway = true;
+    const store: EventStore = Object.assign(otherStore({}), {
+      readAll: async (options: Parameters<EventStore['readAll']>[0]) => {
+        if (isAway) throw new EventStoreError('unavailable', 'no answer of the store');
+        return world.store.readAll(options);
+      },
+    });
+    const two = start({ group: one.group, store });
+    const assigning = two.assigned(['w-0', 'w-1']);
+    assigning.catch(() => undefined);
+    await until('both are told', () => stoppedLanes([two.consumer]).length === 2);
+    assert.deepEqual(
+      stoppedLanes([two.consumer]),
+      ['w-0', 'w-1'].map((lane) => `${one.group} ${lane}: no answer of the store`),
+    );
+    isAway = false;
+    await assigning;
+    assert.deepEqual(stoppedLanes([two.consumer]), []);
+    await two.give(list.slice(1), { nextOffset: 2n });
+    assert.deepEqual(await seen(one.group), [0, 1]);
+    // One that ends meanwhile leaves nothing behind.
+    isAway = true;
+    const three = start({ group: one.group, store });
+    const given = three.assigned(['w-0']);
+    given.catch(() => undefined);
+    await until('it is told', () => stoppedLanes([three.consumer]).length === 1);
+    three.stop.abort();
+    await assert.rejects(given);
+    assert.deepEqual(stoppedLanes([three.consumer]), []);
   });
 
   t('position and effect move together, and a restart reads on from there', async () => {
@@ -596,14 +635,75 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t('poison alone in a quiet system is parked too', async () => {
     const list = await records(client(0));
     const group = `g-${randomUUID()}`;
-    const one = start({ group, apply: choking(group, new Set([idAt(list, 0)])).apply });
+    const { apply, sizes } = choking(group, new Set([idAt(list, 0)]));
+    const one = start({ group, apply });
     await one.assigned();
     await one.give(list);
     assert.deepEqual(
       (await parked(group)).map(({ reason }) => reason),
       ['choked'],
     );
+    assert.deepEqual(sizes, [1, 1], 'tried once more before it is blamed');
     assert.equal((await stored(group)).next, 1);
+  });
+
+  /** Two processes find no row of a key, and both write one: what the second of them does when it comes second. */
+  const racing = (group: string) => {
+    let isFirst = true;
+    const apply: ConsumeOptions['apply'] = async (tx, events) => {
+      const key = `${group} ${events[0]?.revision}`;
+      const { rowCount } = await tx.query('select from keyed where key = $1', [key]);
+      if (rowCount === 0) {
+        if (isFirst) await world.pool.query('insert into keyed values ($1)', [key]);
+        isFirst = false;
+        await tx.query('insert into keyed values ($1)', [key]);
+      }
+      return effectsOf(group)(tx, events);
+    };
+    return { apply, lost: () => !isFirst };
+  };
+
+  t('an event that comes alone and loses a race of two processes once is not parked', async () => {
+    const group = `g-${randomUUID()}`;
+    const { apply, lost } = racing(group);
+    const one = start({ group, apply });
+    await one.assigned();
+    await one.give(await records(client(0)));
+    assert.ok(lost());
+    assert.deepEqual(await parked(group), []);
+    assert.deepEqual(await seen(group), [0]);
+    assert.equal(one.consumer.status().get('w-0')?.state, 'running');
+  });
+
+  t('poison that Postgres itself refuses each time is parked, whatever the class of its state', async () => {
+    for (const [statement, says] of [
+      [`insert into keyed values ('a'), ('a') on conflict (key) do update set key = excluded.key`, /a second time/],
+      [
+        `insert into keyed select string_agg(md5(random()::text), '') from generate_series(1, 500)`,
+        /index row requires \d+ bytes/,
+      ],
+      [`do $$ begin raise 'not by this function'; end $$`, /not by this function/],
+    ] as const) {
+      const group = `g-${randomUUID()}`;
+      const list = await records(client(0), client(0), client(0));
+      const one = start({
+        group,
+        apply: async (tx, events) => {
+          if (events.some(({ id }) => id === idAt(list, 1))) await tx.query(statement);
+          return effectsOf(group)(tx, events);
+        },
+      });
+      await one.assigned();
+      const given = one.give(list);
+      await until('it is parked', async () => (await parked(group)).length > 0, 5_000);
+      await given;
+      assert.deepEqual(
+        (await parked(group)).map(({ stream }) => stream),
+        [list[1]?.stream],
+      );
+      assert.match((await parked(group))[0]?.reason ?? '', says);
+      assert.deepEqual(await seen(group), [0, 0], statement);
+    }
   });
 
   t('others keep the short way while a stream is parked', async () => {
@@ -687,6 +787,32 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await later.assigned();
     await later.give(list.slice(10, 11), { nextOffset: 12n });
     assert.equal((await parked(group)).length, 11);
+  });
+
+  t('a group that would park too many streams again and again rests longer, though something succeeds', async () => {
+    const group = `g-${randomUUID()}`;
+    const sick = () => records(...Array.from({ length: 11 }, () => client(0)));
+    const [some, good, others, last] = [
+      await sick(),
+      await records(client(0), client(0)),
+      await sick(),
+      await records(client(0)),
+    ];
+    const bad = new Set([...some, ...others].map(({ id }) => id));
+    const one = start({ group, apply: choking(group, bad).apply, restsMs: [300, 60_000] });
+    await one.assigned();
+    const rests = () => one.consumer.status().get('w-0')?.restsMs ?? -1;
+    await one.give([...some, ...good.slice(0, 1)], { nextOffset: 12n });
+    assert.match(one.consumer.status().get('w-0')?.reason ?? '', /more than 10 streams/);
+    assert.ok(rests() >= 0 && rests() <= 300, `${rests()}`);
+    await until('its rest is over', () => one.log.again.length > 0);
+    await one.assigned();
+    await one.give(good.slice(1), { nextOffset: 13n });
+    assert.deepEqual(await seen(group), [0]);
+    await one.give([...others, ...last], { nextOffset: 25n });
+    assert.match(one.consumer.status().get('w-0')?.reason ?? '', /more than 10 streams/);
+    assert.ok(rests() > 300, `${rests()}`);
+    assert.deepEqual(await parked(group), []);
   });
 
   t(
@@ -1014,7 +1140,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   const poisoned = async (changes: number, over: Partial<ConsumeOptions> = {}) => {
     const list = await records(client(changes));
     const lane = `workspace-${list[0]?.partition}`;
-    const group = `g-${randomUUID()}`;
+    const group = over.group ?? `g-${randomUUID()}`;
     const bad = new Set([idAt(list, 1)]);
     const make = () =>
       start({
@@ -1038,7 +1164,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     async () => {
       const { list, lane, group, one, ask, cure } = await poisoned(250);
       assert.equal((await parked(group)).length, 249);
-      assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? null)), 249);
+      assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? null)), 1);
       await until('it was tried, and stays parked', async () => {
         const [row] = await listParked(world.pool, group);
         return row?.wanted === false;
@@ -1107,6 +1233,140 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       const row = (await listParked(world.pool, group)).find(({ stream }) => stream === junk);
       return row?.wanted === false && /JSON/.test(row.reason);
     });
+  });
+
+  t('retry: a request that dies half way stands in what is left, also in what was parked after it', async () => {
+    const { list, lane, group, one, ask, cure } = await poisoned(160, { requestLookMs: 3_600_000 });
+    const worse = idAt(list, 130);
+    cure();
+    await ask((tx) => requestRetry(tx, group, null));
+    await one.give(list.slice(160), { lane, nextOffset: 161n });
+    const wanted = async () => (await listParked(world.pool, group)).map((row) => [Number(row.revision), row.wanted]);
+    assert.deepEqual(await wanted(), [[1, true]]);
+    one.stop.abort();
+    // It gets as far as the 130th, waits there for a part, and ends.
+    const heavy = choking(group, new Set([worse]), () => new Error('a part is away'));
+    const dying = start({ group, store: world.store, requestLookMs: 20, apply: heavy.apply });
+    await dying.assigned([lane]);
+    await until('it tried', () => heavy.sizes.length >= 2);
+    dying.stop.abort();
+    assert.deepEqual(await wanted(), [[101, true]]);
+    const last = start({ group, store: world.store, requestLookMs: 20 });
+    await last.assigned([lane]);
+    await until('all are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [...list.keys()]);
+  });
+
+  t('retry: one event alone that loses a race of two processes once does not stay parked for it', async () => {
+    const racer = { apply: undefined as ConsumeOptions['apply'] | undefined };
+    const group = `g-${randomUUID()}`;
+    const { ask } = await poisoned(2, {
+      group,
+      apply: async (tx, events) => {
+        if (racer.apply !== undefined) return racer.apply(tx, events);
+        if (events.some(({ revision }) => revision === 1)) throw new TypeError('choked');
+        return effectsOf(group)(tx, events);
+      },
+    });
+    assert.equal((await parked(group)).length, 1);
+    racer.apply = racing(group).apply;
+    await ask((tx) => requestRetry(tx, group, null));
+    await until('it is applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 1]);
+  });
+
+  t('retry: an event that is too slow again stays parked and says so, and does not hold up its lane', async () => {
+    const slow = () =>
+      Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
+    const group = `g-${randomUUID()}`;
+    const { list, lane, one, ask } = await poisoned(1, {
+      group,
+      apply: async (tx, events) => {
+        if (events.some(({ revision }) => revision === 1)) throw slow();
+        return effectsOf(group)(tx, events);
+      },
+    });
+    await one.give(list.slice(1), { lane, nextOffset: 2n });
+    assert.equal((await parked(group)).length, 1);
+    await ask((tx) => requestRetry(tx, group, null));
+    await until('it is told', async () => (await listParked(world.pool, group))[0]?.wanted === false, 5_000);
+    assert.match((await parked(group))[0]?.reason ?? '', /statement timeout/);
+  });
+
+  t('retry: a former owner that cannot apply an event does not take the request from its heir', async () => {
+    let broken = 0;
+    const codec: typeof world.codec = Object.assign(Object.create(world.codec), {
+      decode: async (event: { readonly stream: string; readonly revision: bigint }) => {
+        if (event.revision !== 1n) return world.codec.decode(event as never);
+        broken += 1;
+        throw new InvalidEvent(event.stream, 'ClientUpdated', 'is not known here');
+      },
+    });
+    const { lane, group, one, ask } = await poisoned(2, { codec });
+    const heir = start({ group, store: world.store, requestLookMs: 3_600_000 });
+    await heir.assigned([lane]);
+    const before = broken;
+    await ask((tx) => requestRetry(tx, group, null));
+    await until('the former owner looked twice', () => broken > before + 1);
+    assert.deepEqual(
+      (await listParked(world.pool, group)).map(({ wanted }) => wanted),
+      [true],
+    );
+    one.stop.abort();
+    const last = start({ group, store: world.store, requestLookMs: 20 });
+    await last.assigned([lane]);
+    await until('all are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 1]);
+  });
+
+  t('retry and skip of one stream at once: what was skipped is not applied', async () => {
+    const { list, lane, group, ask, cure } = await poisoned(4);
+    cure();
+    await ask(async (tx) => {
+      await tx.query(`select from ops.consumer_positions where consumer_group = $1 for update`, [group]);
+      // As another operator asked for a moment before.
+      await world.pool.query(
+        `update ops.parked_events set retry_at = now() where consumer_group = $1 and revision = 1`,
+        [group],
+      );
+      await until('the consumer has read what it is to try, and waits for its lane', async () => {
+        const { rowCount } = await world.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%consumer_positions%for update%'`,
+        );
+        return rowCount === 1;
+      });
+      assert.deepEqual(await requestSkip(tx, group, idAt(list, 1)), { stream: list[1]?.stream });
+    });
+    await until('those behind it are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 2, 3]);
+    assert.equal((await stored(group, lane)).next, 4);
+  });
+
+  t('retry: streams of lanes that nobody works on do not keep others from theirs', async () => {
+    const { list, lane, group, one, ask, cure } = await poisoned(2, {
+      store: Object.assign(otherStore({}), {
+        read: async (stream: string, options?: Parameters<EventStore['read']>[1]) => {
+          if (!stream.startsWith('client-0elsewhere')) return world.store.read(stream, options);
+          const [event] = await world.store.read(list[0]?.stream ?? '', { limit: 1 });
+          assert.ok(event !== undefined);
+          return [
+            { ...event, stream, metadata: new TextEncoder().encode(JSON.stringify({ partitionKey: elsewhere })) },
+          ];
+        },
+      }),
+    });
+    let elsewhere = '';
+    while (elsewhere === '' || partitionOf(elsewhere, 4) === list[0]?.partition) elsewhere = randomUUID();
+    await world.pool.query(
+      `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, retry_at)
+       select $1, 'client-0elsewhere' || n, 1, gen_random_uuid(), 'T', 1, 'no', now() from generate_series(1, 130) as n`,
+      [group],
+    );
+    cure();
+    assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? '')), 1);
+    await until('it is applied', async () => (await seen(group)).length === 2);
+    assert.equal((await stored(group, lane)).next, 2);
+    one.stop.abort();
   });
 
   t('skip: the first alone is left out for good, and only the first can be', async () => {
@@ -1202,7 +1462,12 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       const [, signal] = await once(child(group, 'consume:before-unpark'), 'exit');
       assert.equal(signal, 'SIGKILL');
       assert.deepEqual(await applied(), [0], 'no effect of an event whose parking did not end');
-      assert.deepEqual(await wanted(), [1, 2, 3], 'and all of them still wanted');
+      assert.deepEqual(
+        (await parked(group)).map(({ revision }) => revision),
+        [1, 2, 3],
+        'all of them are parked',
+      );
+      assert.deepEqual(await wanted(), [1], 'and the stream is still wanted');
       const next = child(group);
       try {
         await until('nothing is parked', async () => (await parked(group)).length === 0);
@@ -1213,4 +1478,39 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       assert.deepEqual(await applied(), [0, 1, 2, 3], 'each once, in order');
     },
   );
+
+  // The last one: a process of another test would stop at its event, whose key is here alone.
+  t('retry: what was erased meanwhile is applied without it', async () => {
+    const [clientId, id] = [randomUUID(), randomUUID()];
+    const created = { clientId, platforms: ['x'], expiresAt: '2027-01-01T00:00:00.000Z', keyVersion: '1' };
+    const list = await records([
+      {
+        stream: `invite-${id}`,
+        type: 'ConnectInviteCreated',
+        data: { ...created, recipientEmail: 'someone@example.com' },
+      },
+    ]);
+    const group = `g-${randomUUID()}`;
+    const told: unknown[] = [];
+    let isBroken = true;
+    const one = start({
+      group,
+      store: world.store,
+      requestLookMs: 20,
+      apply: async (tx, events) => {
+        if (isBroken) throw new TypeError('choked');
+        told.push(...events.map(({ data }) => data.recipientEmail));
+        return effectsOf(group)(tx, events);
+      },
+    });
+    const lane = `workspace-${list[0]?.partition}`;
+    await one.assigned([lane]);
+    await one.give(list, { lane });
+    assert.equal((await parked(group)).length, 1);
+    world.keys.destroy(clientId);
+    isBroken = false;
+    await inTransaction(world.pool, async (tx) => ({ commit: true, result: await requestRetry(tx, group, null) }));
+    await until('it is applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(told, [null]);
+  });
 });

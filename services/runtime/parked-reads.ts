@@ -1,0 +1,79 @@
+import type { Pool } from 'pg';
+import { withFirsts } from './parking.ts';
+
+/** What is told of parked events: to an operator, in /metrics and in /readyz. */
+
+/** Streams of a group counted or listed at most, and events of a stream: more than a person needs to see. */
+export const mostTold = 10_000;
+
+export interface ParkedStream {
+  readonly group: string;
+  readonly stream: string;
+  readonly workspaceId: string | null;
+  /** How many wait; counted no further than `mostTold`. */
+  readonly events: number;
+  /** The first of them: the one that cannot be applied. */
+  readonly eventId: string;
+  readonly revision: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly since: Date;
+  /** Whether somebody wants to have it tried again. */
+  readonly wanted: boolean;
+}
+
+const groupsSql = `
+with recursive known as (
+  (select consumer_group as name from ops.parked_events order by 1 limit 1)
+  union all
+  select (select e.consumer_group from ops.parked_events e where e.consumer_group > known.name order by 1 limit 1)
+  from known where known.name is not null)
+select name from known where name is not null`;
+
+export const parkedGroups = async (pool: Pool): Promise<readonly string[]> =>
+  (await pool.query<{ name: string }>(groupsSql)).rows.map(({ name }) => name);
+
+const listSql = `
+${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, mostTold)},
+told as (
+  select * from firsts where $2::text is null or stream = $2 order by parked_at, consumer_group, stream limit 1000)
+select
+  consumer_group as "group", stream, workspace_id::text as "workspaceId", behind.events, event_id::text as "eventId",
+  revision::text, type, reason, parked_at as since, retry_at is not null as wanted
+from told cross join lateral (
+  select count(*)::int as events from (
+    select from ops.parked_events e where e.consumer_group = told.consumer_group and e.stream = told.stream
+    limit ${mostTold}) as counted) as behind
+order by parked_at, consumer_group, stream`;
+
+/** Oldest first. @param group null = all @param stream null = all */
+export const listParked = async (
+  pool: Pool,
+  group: string | null,
+  stream: string | null = null,
+): Promise<readonly ParkedStream[]> => (await pool.query<ParkedStream>(listSql, [group, stream])).rows;
+
+/** Whether the consumer has not yet tried all that somebody wants to have tried again. @param stream null = any */
+export const isWanted = async (pool: Pool, group: string, stream: string | null): Promise<boolean> => {
+  const { rowCount } = await pool.query(
+    `select from ops.parked_events
+     where consumer_group = $1 and retry_at is not null and ($2::text is null or stream = $2) limit 1`,
+    [group, stream],
+  );
+  return rowCount === 1;
+};
+
+/** Streams that these groups have parked, and for how long the oldest has been so, seconds. */
+export const countParked = async (
+  pool: Pool,
+  groups: readonly string[],
+): Promise<ReadonlyMap<string, { readonly streams: number; readonly oldest: number }>> => {
+  const { rows } = await pool.query(
+    `${withFirsts('select distinct unnest($1::text[])', mostTold)}
+     select consumer_group as "group", count(*)::int as streams,
+       extract(epoch from now() - min(parked_at))::float8 as oldest
+     from firsts group by 1`,
+    [groups],
+  );
+  return new Map(rows.map(({ group, streams, oldest }) => [group, { streams, oldest }]));
+};

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Pool, type PoolClient } from 'pg';
+import { parkedRows } from '#projections/parked.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import type { StoredBytes } from '#runtime/codec.ts';
+import { migrate } from '#runtime/consume/positions.ts';
+import { countParked, isWanted, listParked, mostTold, parkedGroups } from '#runtime/parked-reads.ts';
+import { parkAgain, parkedFrom, requestRetry, requestSkip, unpark, wantedAgain } from '#runtime/parked-requests.ts';
+import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/parking.ts';
+import { inTransaction } from '#runtime/transactions.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('parking', { timeoutMs: 60_000 }, (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const { url } = await testDatabase();
+    pool = new Pool({ connectionString: url, max: 4 });
+    await migrateReadModels(pool);
+    await migrate(pool);
+  });
+  t.after(() => pool?.end());
+
+  const bytes = new TextEncoder().encode('{}');
+  const recordsOf = (stream: string, from: number, count: number): StoredBytes[] =>
+    Array.from({ length: count }, (_, at) => ({
+      ...{ stream, id: randomUUID(), type: 'T', data: bytes, metadata: bytes },
+      ...{ revision: BigInt(from + at), position: BigInt(from + at) },
+    }));
+
+  /** So many events behind the one that is to blame. */
+  const parked = async (group: string, stream: string, events: number): Promise<string> => {
+    await pool.query(
+      `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, parked_at)
+       select $1, $2, n, gen_random_uuid(), 'T', n, case when n = 1 then 'to blame' else $3 end,
+         now() - interval '1 hour' + n * interval '1 ms'
+       from generate_series(1, $4::int) as n`,
+      [group, stream, behindReason, events],
+    );
+    const { rows } = await pool.query(
+      'select event_id from ops.parked_events where consumer_group = $1 and stream = $2 and revision = 1',
+      [group, stream],
+    );
+    return rows[0].event_id;
+  };
+
+  /** Runs the work, and says of each of its statements how many pages it touched when it was tried right before. */
+  const pagesOf = async (
+    tx: PoolClient,
+    work: (db: PoolClient & Pool) => Promise<unknown>,
+  ): Promise<readonly { readonly text: string; readonly pages: number }[]> => {
+    const told: { readonly text: string; readonly pages: number }[] = [];
+    const query = async (text: string, values: unknown[]) => {
+      await tx.query('savepoint before_it');
+      const { rows } = await tx.query(`explain (analyze, buffers, format json) ${text}`, values);
+      await tx.query('rollback to before_it');
+      const plan = rows[0]['QUERY PLAN'][0].Plan;
+      told.push({ text, pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] });
+      return tx.query(text, values);
+    };
+    const asQuery = (given: string | { readonly text: string; readonly values?: unknown[] }, values: unknown[] = []) =>
+      typeof given === 'string' ? query(given, values) : query(given.text, given.values ?? []);
+    await work({ query: asQuery } as unknown as PoolClient & Pool);
+    return told;
+  };
+
+  t('of 20,000 events behind one, no statement that runs by itself touches more than a few pages', async () => {
+    const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
+    const blamed = await parked(group, stream, 20_000);
+    await parked(group, `client-${randomUUID()}`, 3);
+    await pool.query('insert into ops.consumer_positions (consumer_group, lane) values ($1, $2)', [group, 'w-0']);
+    const first = { stream, first: 1n };
+    const hundred = Array.from({ length: 100 }, (_, at) => BigInt(at + 1));
+    const works: readonly (readonly [most: number, work: (db: PoolClient & Pool) => Promise<unknown>])[] = [
+      [60, (db) => setAside(db, group, recordsOf('client-new', 0, 3), new Map())],
+      [60, (db) => setAside(db, group, recordsOf(stream, 20_001, 3), new Map())],
+      [60, (db) => parkedStreams(db, group)],
+      [60, (db) => parkedGroups(db)],
+      [60, (db) => countParked(db, [group, 'another'])],
+      [60, (db) => parkedRows(db)],
+      [60, (db) => wantedAgain(db, group, '')],
+      [60, (db) => isWanted(db, group, stream)],
+      [60, (db) => parkedFrom(db, group, first, 100)],
+      [60, (db) => requestRetry(db, group, stream)],
+      [60, (db) => requestRetry(db, group, null)],
+      [60, (db) => requestSkip(db, group, blamed)],
+      [60, (db) => parkAgain(db, group, stream, 1n, 'no')],
+      // Five pages an event: its row, and one of each index.
+      [900, (db) => unpark(db, group, stream, hundred)],
+      [(mostTold * 3) / 10, (db) => listParked(db, group)],
+    ];
+    for (const analyzed of [false, true]) {
+      if (analyzed) await pool.query('analyze ops.parked_events');
+      for (const [most, work] of works) {
+        await inTransaction(
+          pool,
+          async (tx) => {
+            for (const { text, pages } of await pagesOf(tx, work)) {
+              assert.ok(pages <= most, `${pages} pages, ${analyzed ? 'analyzed' : 'not analyzed'}: ${text}`);
+            }
+            return { commit: false, result: null };
+          },
+          'begin',
+        );
+      }
+    }
+  });
+
+  t('a batch is parked in a few statements, however many events it has', async () => {
+    const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
+    const records = [...recordsOf(stream, 0, 400), ...recordsOf('client-other', 0, 100)];
+    const judged = new Map([[records[0]?.id ?? '', { action: 'park', reason: 'no' }]]);
+    let asked = 0;
+    const { ids } = await inTransaction(pool, async (tx) => {
+      const counting = {
+        query: (text: string, values: unknown[]) => {
+          asked += 1;
+          return tx.query(text, values);
+        },
+      } as unknown as PoolClient;
+      return { commit: true, result: await setAside(counting, group, records, judged) };
+    });
+    assert.equal(ids.size, 400);
+    assert.ok(asked <= 4, `${asked} statements`);
+    const [row] = await listParked(pool, group);
+    assert.deepEqual([row?.events, row?.revision, row?.reason], [400, '0', 'no']);
+    // The same batch again, as after a commit whose answer was lost.
+    await inTransaction(pool, async (tx) => ({ commit: true, result: await setAside(tx, group, records, judged) }));
+    assert.equal((await listParked(pool, group))[0]?.events, 400);
+  });
+
+  t('streams parked for their own reason count against the limit of a minute, those behind them do not', async () => {
+    const group = `g-${randomUUID()}`;
+    const park = (streams: readonly string[]) =>
+      inTransaction(pool, async (tx) => {
+        const records = streams.flatMap((stream) => recordsOf(stream, 0, 3));
+        const judged = new Map(
+          records.flatMap(({ id, revision }) => (revision === 0n ? [[id, { action: 'park', reason: 'no' }]] : [])),
+        );
+        return { commit: true, result: await setAside(tx, group, records, judged) };
+      });
+    await park(Array.from({ length: 10 }, (_, at) => `client-${at}`));
+    await assert.rejects(park(['client-11']), TooManyParked);
+    await pool.query(
+      `update ops.parked_events set parked_at = parked_at - interval '61 s' where consumer_group = $1 and stream = 'client-3'`,
+      [group],
+    );
+    await park(['client-11']);
+    await assert.rejects(park(['client-12']), TooManyParked);
+    assert.equal((await countParked(pool, [group])).get(group)?.streams, 11);
+  });
+
+  t('more events of a stream than a person needs to see are not counted on', async () => {
+    const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
+    await parked(group, stream, mostTold + 5);
+    const [row, ...others] = await listParked(pool, group, stream);
+    assert.deepEqual([row?.events, others.length], [mostTold, 0]);
+    const counted = (await countParked(pool, [group])).get(group);
+    assert.equal(counted?.streams, 1);
+    assert.ok(Math.abs((counted?.oldest ?? 0) - 3_600) < 60, `${counted?.oldest} s`);
+  });
+});
