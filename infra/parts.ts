@@ -52,6 +52,8 @@ export interface PartsOptions {
 export interface Parts {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
+  /** Another one, whose statements are waited for so many milliseconds. Its opener ends it. */
+  openPool(answerMs: number): pg.Pool;
   readonly store: EventStore;
   readonly log: Log;
   /** Tells when any process appended events; null where the event store cannot. */
@@ -121,7 +123,10 @@ export const openParts = async ({
     const silent: Parts['silent'] = (ask = { analytics: true }) =>
       silentParts(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
-    return { databaseUrl: url, pool, store, log, changes, dataKeys, blobs, analytics, openLogWriter, silent, close };
+    return {
+      ...{ databaseUrl: url, pool, store, log, changes, dataKeys, blobs, analytics, openLogWriter, silent, close },
+      openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
+    };
   } catch (error) {
     await close();
     throw error;

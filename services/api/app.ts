@@ -1,7 +1,8 @@
 import Router from '@koa/router';
 import Koa from 'koa';
 import { blobs } from './blobs.ts';
-import type { Deps } from './deps.ts';
+import { BodyBudget } from './body-budget.ts';
+import type { CallPatience, Deps } from './deps.ts';
 import { HeavyBodies } from './heavy-bodies.ts';
 import { invitePages } from './invite-page.ts';
 import { Keyring } from './keyring.ts';
@@ -17,13 +18,19 @@ import { OwnWrites } from './own-writes.ts';
 import { Sessions } from './sessions.ts';
 import { Warnings } from './warnings.ts';
 
+/**
+ * Callers, and what stands between, give up after some 30 s. Who is told 503 sooner repeats with the same key, and finds
+ * what was stored nevertheless. An append that ends says better what became of the call, so it is given the time to.
+ */
+const callPatience: CallPatience = { tokenMs: 5_000, appendMs: 15_000, callMs: 17_000 };
+
 /** The whole api: what happens to a request, in order. */
 export const createApp = (deps: Deps): Koa => {
   const app = new Koa();
   const keyring = new Keyring(deps.pool, deps.clock);
   const sessions = new Sessions(deps);
   const allowances = new Allowances(deps.rate);
-  const heavyBodies = new HeavyBodies();
+  const { heavyBodies = new HeavyBodies(), bodyBudget = new BodyBudget(), patience = callPatience } = deps;
   const ownWrites = new OwnWrites(deps);
   const warnings = new Warnings(deps.pool);
   const router = new Router({ prefix: '/v1', exclusive: 'specificity', strict: true, sensitive: true });
@@ -34,13 +41,13 @@ export const createApp = (deps: Deps): Koa => {
       [operation.method],
       [
         matched(operation),
-        token(keyring, sessions, allowances),
+        token(keyring, sessions, allowances, patience),
         scope,
         role,
         rateLimit(allowances),
-        input(heavyBodies),
+        input(heavyBodies, bodyBudget),
         idempotencyKey,
-        answer(deps, ownWrites, allowances, warnings),
+        answer({ deps, ownWrites, allowances, warnings, patience }),
       ],
     );
   }
@@ -51,7 +58,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(problems(deps));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
-  app.use(invitePages(deps, allowances));
+  app.use(invitePages(deps, allowances, patience));
   app.use(unmatched);
   // What ends up here broke while the answer was on its way: the problem middleware has answered everything else.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));

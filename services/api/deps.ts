@@ -9,6 +9,8 @@ import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { TrustedProxies } from '#runtime/proxies.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { BodyBudget } from './body-budget.ts';
+import type { HeavyBodies } from './heavy-bodies.ts';
 import type { Lists } from './lists.ts';
 
 /** What the sandbox network says of a username: the account that a connect page connects for a test workspace. */
@@ -25,6 +27,16 @@ export type SandboxProfile = (
 
 /** Who may be waited for: all read models, or what mints webhook deliveries, which no other read should wait for. */
 export type Readers = 'read models' | 'dispatcher';
+
+/** Milliseconds that a call waits for the stores behind us. */
+export interface CallPatience {
+  /** For who its token belongs to. */
+  readonly tokenMs: number;
+  /** For the appends of its command, which are repeated no longer. */
+  readonly appendMs: number;
+  /** For all of its work: it is answered without. */
+  readonly callMs: number;
+}
 
 /** Everything the api stands on. Made by a main.ts or by a test; nothing here is global. */
 export interface Deps {
@@ -54,6 +66,10 @@ export interface Deps {
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
+  /** Default: those of production, as are the next two. */
+  readonly heavyBodies?: HeavyBodies;
+  readonly bodyBudget?: BodyBudget;
+  readonly patience?: CallPatience;
   /** Runs before everything else: /livez and /readyz. */
   readonly first?: readonly Middleware[];
 }

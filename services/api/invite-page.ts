@@ -7,11 +7,12 @@ import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { normalizePlatform } from '#domain/platforms/index.ts';
 import { workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
-import { type CommandContext, uuidv7 } from '#runtime/domain-store.ts';
+import { type CommandContext, Unavailable, uuidv7 } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
+import { within } from '#runtime/within.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Deps } from './deps.ts';
+import type { CallPatience, Deps } from './deps.ts';
 import { errors } from './errors.ts';
 import { pageHeaders } from './html.ts';
 import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
@@ -92,7 +93,7 @@ const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Want
  * we die in between, the invite names an account that is not connected: the page shows only those that are, and the
  * guest's next try finds the use done and connects.
  */
-const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted): Promise<void> => {
+const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted, giveUpAt: number): Promise<void> => {
   const { correlationId, positions } = stateOf(ctx);
   const profile = deps.sandboxProfile(wanted.platform, wanted.username);
   const accountId = accountIdOf(open.clientId, wanted.platform, profile.externalId);
@@ -104,6 +105,7 @@ const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wante
     causationId: correlationId,
     commandId: uuidv7(),
     now,
+    giveUpAt,
   };
   const { platform, timezone } = wanted;
   await execute(deps.store, invite, open.id, { type: 'Use', now, accountId, platform }, context, { positions });
@@ -164,20 +166,26 @@ const forPeople =
     }
   };
 
-export const invitePages = (deps: Deps, allowances: Allowances): Middleware => {
+const tooLate = (): never => {
+  throw new Unavailable('The stores behind this page did not answer in time.');
+};
+
+export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, callMs }: CallPatience): Middleware => {
   const router = new Router({ strict: true, sensitive: true });
   const people = forPeople(deps, allowances);
   router.get('/invite/:token', people, async (ctx) => {
-    const open = await openInvite(deps, String(ctx.params.token));
+    const open = await within(callMs, openInvite(deps, String(ctx.params.token)), tooLate);
     if (open === null) return show404(ctx);
     return showInvite(deps, ctx, open, null);
   });
   router.post('/invite/:token', people, async (ctx) => {
     const token = String(ctx.params.token);
-    const open = await openInvite(deps, token);
+    const open = await within(callMs, openInvite(deps, token), tooLate);
     if (open === null) return show404(ctx);
     try {
-      await connect(deps, ctx, open, await readForm(ctx, open));
+      const wanted = await readForm(ctx, open);
+      const connecting = connect(deps, ctx, open, wanted, performance.now() + appendMs);
+      await within(callMs, connecting, tooLate);
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
       return showInvite(deps, ctx, open, error.message);

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 /** What one read may take, milliseconds; then the server cancels it. */
 export const readMs = 3_000;
 /** A server that says nothing for so long, although it cancels sooner, is gone: its connection is destroyed. */
-const silenceMs = 5_000;
+export const silenceMs = 5_000;
 
 export interface ReadPoolOptions {
   readonly url: string;
@@ -34,6 +34,8 @@ export const openReadPool = (options: ReadPoolOptions): Knex => {
   const say = (message: unknown) => options.logger.debug({ knex: String(message) }, 'knex');
   return knexFactory({
     client: 'pg',
+    // All connections may be silent: who waits for one of them to be replaced waits for no second round.
+    acquireConnectionTimeout: 2 * longest,
     connection: { connectionString, keepAlive: true, connectionTimeoutMillis: longest },
     pool: {
       min: 0,

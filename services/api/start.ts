@@ -15,10 +15,10 @@ import { DomainStore } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Logger, Readiness, SelfReport } from '#runtime/telemetry.ts';
-import type { Deps, SandboxProfile } from './deps.ts';
+import type { CallPatience, Deps, SandboxProfile } from './deps.ts';
 import { health } from './health.ts';
 import { Lists } from './lists.ts';
-import { openReadPool } from './read-pool.ts';
+import { openReadPool, silenceMs } from './read-pool.ts';
 import type { Door } from './server.ts';
 
 /** The api over parts that somebody has opened: its own process, or standalone. */
@@ -26,6 +26,8 @@ import type { Door } from './server.ts';
 export interface ApiParts {
   readonly databaseUrl: string;
   readonly pool: Pool;
+  /** Another one, whose statements are waited for so many milliseconds. */
+  openPool(answerMs: number): Pool;
   readonly store: EventStore;
   readonly log: Log;
   readonly dataKeys: DataKeys;
@@ -44,6 +46,8 @@ export interface ApiOptions {
   /** What /readyz is answered from: this process, or all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
+  /** Default: that of production. */
+  readonly patience?: CallPatience;
 }
 
 export interface Api {
@@ -59,14 +63,16 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { parts, door, config, secrets, logger, readiness, report, sandboxProfile } = options;
-  const { databaseUrl, pool, log } = parts;
+  const { parts, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
+  const { databaseUrl, pool: patient, log } = parts;
   // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
-  const time = await DatabaseClock.open({ pool, logger, readiness, claims: false });
+  const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   const now = new Date(time.now()).toISOString();
-  secrets.demand((await inviteKeyVersions(pool, now)).keys());
-  secrets.demand((await webhookKeyVersions(pool, now)).keys());
+  secrets.demand((await inviteKeyVersions(patient, now)).keys());
+  secrets.demand((await webhookKeyVersions(patient, now)).keys());
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
+  // What callers wait for: a connection that fell silent is replaced long before they give up.
+  const pool = parts.openPool(silenceMs);
   const knex = openReadPool(reading);
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
@@ -93,6 +99,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     analytics: parts.analytics,
     sandboxProfile,
     first: [health(report)],
+    ...(patience === undefined ? {} : { patience }),
   };
   readiness.add('store', async () => parts.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
@@ -106,6 +113,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       await time.close();
       await lists.close();
       await knex.destroy();
+      await pool.end();
     },
   };
 };

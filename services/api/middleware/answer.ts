@@ -1,7 +1,8 @@
 import type { Middleware } from 'koa';
-import { type CommandContext, uuidv7 } from '#runtime/domain-store.ts';
+import { type CommandContext, Unavailable, uuidv7 } from '#runtime/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/idempotency.ts';
-import type { Deps } from '../deps.ts';
+import { within } from '#runtime/within.ts';
+import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';
 import type { Answer, Call, Principal } from '../operation.ts';
@@ -10,12 +11,13 @@ import { operationOf, stateOf } from '../state.ts';
 import type { Warnings } from '../warnings.ts';
 import type { Allowances } from './rate-limit.ts';
 
-/**
- * How long a call goes on asking a store that does not answer, milliseconds: callers and what stands between give up
- * after some 30 s, and a caller that is told 503 in time repeats with the same key. What was appended nevertheless the
- * repeat finds.
- */
-const appendMs = 15_000;
+interface Answering {
+  readonly deps: Deps;
+  readonly ownWrites: OwnWrites;
+  readonly allowances: Allowances;
+  readonly warnings: Warnings;
+  readonly patience: CallPatience;
+}
 
 /** Operations without a token act for nobody: their handlers look at no principal. */
 const nobody: Principal = {
@@ -30,9 +32,13 @@ const nobody: Principal = {
   actor: { type: 'service', id: 'nobody' },
 };
 
+const tooLate = (): never => {
+  throw new Unavailable('The stores behind this call did not answer in time.');
+};
+
 /** Makes the call, and its answer: envelope, ETag, consistency token. */
 export const answer =
-  (deps: Deps, ownWrites: OwnWrites, allowances: Allowances, warnings: Warnings): Middleware =>
+  ({ deps, ownWrites, allowances, warnings, patience }: Answering): Middleware =>
   async (ctx) => {
     const operation = operationOf(ctx);
     const { correlationId, principal: known, params, query, body, key, positions } = stateOf(ctx);
@@ -48,7 +54,7 @@ export const answer =
       causationId: correlationId,
       commandId: uuidv7(),
       now,
-      giveUpAt: performance.now() + appendMs,
+      giveUpAt: performance.now() + patience.appendMs,
       ...(key === null ? {} : { keyHmac: keyHmacOf(deps.secrets, workspaceId, key), fingerprint }),
     };
     const call: Call = {
@@ -70,7 +76,8 @@ export const answer =
       charge: (requests) => allowances.owe(ctx, requests),
     };
     try {
-      const made: Answer = await operation.handle(call as Call<never, never, never>);
+      const work: Promise<Answer> = operation.handle(call as Call<never, never, never>);
+      const made = await within(patience.callMs, work, tooLate);
       ctx.status = 200;
       if ('raw' in made) {
         if (made.raw.type === 'text/html') ctx.set(pageHeaders);

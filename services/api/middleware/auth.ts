@@ -1,6 +1,9 @@
 import type { Middleware } from 'koa';
 import { roleAllows } from '#domain/roles.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
 import { isSessionToken } from '#runtime/sessions.ts';
+import { within } from '#runtime/within.ts';
+import type { CallPatience } from '../deps.ts';
 import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';
 import type { Sessions } from '../sessions.ts';
@@ -13,7 +16,7 @@ import type { Allowances } from './rate-limit.ts';
  * is checked first, are heard all the same: nobody who shares their address locks them out.
  */
 export const token =
-  (keyring: Keyring, sessions: Sessions, { guesses }: Allowances): Middleware =>
+  (keyring: Keyring, sessions: Sessions, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
   async (ctx, next) => {
     if (operationOf(ctx).scope !== null) {
       const sent = bearer(ctx.get('Authorization'));
@@ -25,7 +28,8 @@ export const token =
       }
       try {
         if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
-        stateOf(ctx).principal = await (isSessionToken(sent) ? sessions : keyring).identify(sent);
+        const identifying = (isSessionToken(sent) ? sessions : keyring).identify(sent);
+        stateOf(ctx).principal = await within(tokenMs, identifying, tooLate);
       } catch (error) {
         // A database that is away says nothing about the token.
         if (error instanceof Refusal) await guesses.spend(ctx, address, 1);
@@ -34,6 +38,10 @@ export const token =
     }
     await next();
   };
+
+const tooLate = (): never => {
+  throw new Unavailable('The database did not say in time whose token it is.');
+};
 
 const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
 

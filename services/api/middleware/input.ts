@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import type { TObject } from 'typebox';
 import { clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
+import type { BodyBudget, HeldBytes } from '../body-budget.ts';
 import type { HeavyBodies, Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
@@ -47,7 +48,7 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
 };
 
 /** The text of a body, and how many values it holds at most; null where none was sent and none is needed. */
-const readText = async (ctx: Context, operation: Operation) => {
+const readText = async (ctx: Context, operation: Operation, held: HeldBytes) => {
   const { headers } = ctx.req;
   const none = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (none && operation.bodyOptional === true) return null;
@@ -56,7 +57,10 @@ const readText = async (ctx: Context, operation: Operation) => {
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json, without Content-Encoding.');
   }
   const meter = new JsonMeter(operation.valueLimit ?? defaultValueLimit);
-  const text = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => meter.take(chunk));
+  const text = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => {
+    held.take(chunk.length);
+    meter.take(chunk);
+  });
   return text.length === 0 && operation.bodyOptional === true ? null : { text, values: meter.values };
 };
 
@@ -70,7 +74,7 @@ const valid = async (operation: Operation, schema: TObject, text: Buffer | null,
 
 /** Parameters, then the body: validated as sent, then cleaned. An operation without a body ignores one. */
 export const input =
-  (heavyBodies: HeavyBodies): Middleware =>
+  (heavyBodies: HeavyBodies, budget: BodyBudget): Middleware =>
   async (ctx, next) => {
     const operation = operationOf(ctx);
     const state = stateOf(ctx);
@@ -80,14 +84,18 @@ export const input =
     }
     state.params = ctx.params;
     state.query = readQuery(ctx, query);
-    if (body !== undefined) {
-      const sent = await readText(ctx, operation);
+    if (body === undefined) return next();
+    // Live and test data of an agency share its turns, and what it may hold: a second key is no second share.
+    const owner = state.principal?.liveWorkspaceId ?? '';
+    const held = budget.hold(owner);
+    try {
+      const sent = await readText(ctx, operation, held);
       const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
-      // Live and test data of an agency share its turns: a second key is no second share.
-      const owner = state.principal?.liveWorkspaceId ?? '';
       state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, sent?.text ?? null, piece));
+      await next();
+    } finally {
+      held.release();
     }
-    await next();
   };
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;

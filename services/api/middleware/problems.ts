@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { BlobError } from '#contracts/ports/blob-store.ts';
+import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
@@ -31,7 +32,7 @@ const awayWords =
 
 /** Whether a part of ours is away, as opposed to broken. */
 const isAway = (error: unknown): boolean => {
-  if (error instanceof Unavailable) return true;
+  if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
   if (error instanceof EventStoreError) return awayStoreCodes.has(error.code);
   if (error instanceof BlobError) return error.code === 'unavailable';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Lists } from '#services/api/lists.ts';
 import { told } from '#services/api/middleware/problems.ts';
+import { openReadPool } from '#services/api/read-pool.ts';
 import { Turns } from '#services/api/turns.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
@@ -100,7 +101,12 @@ suite('lists that take long', (t) => {
       await lock.query('begin');
       await lock.query('lock table read.posts_v1 in access exclusive mode');
       const began = performance.now();
-      const searches = Array.from({ length: 10 }, () => world.owner.get('/posts?search=coffee'));
+      // A second key, or one of the test twin, is no second share.
+      const keys = [world.owner, world.tester, (await world.keyOf(world.workspaceId, world.memberId)).caller];
+      const searches = Array.from(
+        { length: 10 },
+        (_, n) => keys[n % 3]?.get('/posts?search=coffee') ?? Promise.reject(),
+      );
       const held = async () =>
         (
           await world.pool.query(`select count(*)::int as n from pg_stat_activity
@@ -165,6 +171,23 @@ suite('reads of a server that falls silent', (t) => {
       assert.ok(performance.now() - began < 10_000);
     } finally {
       await lists.close();
+      await database.close();
+    }
+  });
+
+  t('end for all who wait for a connection, not for one after the other', async () => {
+    const database = await proxiedDatabase();
+    const { url, proxy } = await database.way();
+    const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 400 });
+    try {
+      proxy.silence(afterBytes('client', 0));
+      const began = performance.now();
+      const asked = Array.from({ length: 15 }, () => assert.rejects(knex.raw('select 1').then()));
+      await Promise.all(asked);
+      // Each in its turn they take 6 s.
+      assert.ok(performance.now() - began < 3_000);
+    } finally {
+      await knex.destroy();
       await database.close();
     }
   });

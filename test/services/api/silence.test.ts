@@ -1,0 +1,207 @@
+/** Callers before stores that say nothing: each is told so in time, however many wait and wherever the silence begins. */
+import assert from 'node:assert/strict';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import { readConfig } from '#runtime/config.ts';
+import { DomainStore } from '#runtime/domain-store.ts';
+import { Readiness } from '#runtime/telemetry.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
+import type { CallPatience, Deps } from '#services/api/deps.ts';
+import { openDoor, startServer } from '#services/api/server.ts';
+import { startApi } from '#services/api/start.ts';
+import { composer, refused } from '#test/support/composing.ts';
+import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
+import { watched } from '#test/support/pool.ts';
+import { until } from '#test/support/processes.ts';
+import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
+import { suite } from '#test/support/suite.ts';
+import { afterBytes, atRequest, type TcpProxy } from '#test/support/tcp-proxy.ts';
+
+const patience: CallPatience = { tokenMs: 300, appendMs: 300, callMs: 1_500 };
+
+suite('callers before silent stores', (t) => {
+  let database: ProxiedDatabase;
+  let world: World;
+  const closers: (() => Promise<unknown>)[] = [];
+  t.before(async () => {
+    database = await proxiedDatabase();
+    world = await startWorld({ databaseUrl: database.direct });
+  });
+  t.after(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+    await world?.close();
+    await database?.close();
+  });
+
+  /** An api as it starts in production, over a way of its own to the database of the world; its statements are waited for shortly. */
+  const api = async () => {
+    const { url, proxy } = await database.way();
+    const pool = openPool({ url, max: 4 });
+    const store = await PostgresEventStore.open({ url, readMs: 300 });
+    closers.push(
+      () => pool.end(),
+      () => store.close(),
+    );
+    const door = await openDoor({ host: '127.0.0.1', port: 0, setting: 'PORT' });
+    const asked: number[] = [];
+    const started = await startApi({
+      parts: {
+        databaseUrl: url,
+        pool,
+        openPool: (answerMs) => {
+          asked.push(answerMs);
+          return openPool({ url, max: 4, answerMs: 300, connectTimeoutMs: 300 });
+        },
+        store,
+        log: world.log,
+        dataKeys: { forWriting: async () => null, forReading: async () => null },
+        blobs: world.deps.blobs,
+        analytics: null,
+      },
+      door,
+      config: readConfig({ RATE_LIMIT_PER_MINUTE: '1000000', RATE_LIMIT_BURST: '1000000' }),
+      secrets: world.secrets,
+      logger: world.logger,
+      readiness: new Readiness(),
+      report: { checks: async () => [], metrics: async () => [] },
+      sandboxProfile,
+      patience,
+    });
+    closers.push(
+      () => started.stop(),
+      // Connections that are silent would take their time to close.
+      async () => proxy.cut(),
+    );
+    assert.ok(asked.length > 0 && asked.every((ms) => ms <= 5_000), `statements of callers may take ${asked} ms`);
+    return { proxy, caller: (token: string) => callerOf(() => started.baseUrl, token) };
+  };
+
+  const inTime = async (what: string, asking: readonly Promise<Answered>[]): Promise<void> => {
+    const began = performance.now();
+    for (const answer of await Promise.all(asking)) {
+      refused(answer, 503, 'unavailable');
+      assert.equal(answer.headers.get('retry-after'), '2');
+    }
+    const ms = Math.round(performance.now() - began);
+    assert.ok(ms < patience.tokenMs + patience.callMs + 1_000, `${what}: ${ms} ms`);
+  };
+  const silent = (proxy: TcpProxy): void => proxy.silence(() => 0);
+
+  t('are told 503 in time when Postgres is silent, hundreds at once, and served again when it speaks', async () => {
+    const { proxy, caller } = await api();
+    const keys = await Promise.all(Array.from({ length: 4 }, () => world.keyOf(world.workspaceId, world.memberId)));
+    const acme = await composer(world, ['x']);
+    const post = await world.tester.post('/posts', acme.body({ saveDraft: true }));
+    await world.settled();
+    const owner = caller(world.testKey.secret);
+    const path = `/posts/${post.data.id}`;
+    assert.equal((await owner.get(path)).status, 200);
+    const asked = () => [
+      ...Array.from({ length: 200 }, () => owner.get(path)),
+      ...keys.map(({ secret }) => caller(secret).get('/agency')),
+      owner.post('/clients', { name: 'Later', type: 'brand' }),
+      owner.patch(path, acme.body({ content: 'Another word.' })),
+    ];
+    silent(proxy);
+    await inTime('all connections are silent', asked());
+    await inTime('a moment later', asked());
+    proxy.speak();
+    await until('it is served again', async () => (await owner.get(path)).status === 200);
+    await until(
+      'appends, too',
+      async () => (await owner.post('/clients', { name: 'Again', type: 'brand' })).status === 200,
+    );
+  });
+
+  t('… wherever in a call the silence begins', async () => {
+    const { proxy, caller } = await api();
+    const owner = caller(world.liveKey.secret);
+    const nobody = '/posts/0198a0f0-0000-7000-8000-000000000000';
+    assert.equal((await owner.get(nobody)).status, 404);
+    for (const name of ['posts-by-id', 'read-whole']) {
+      proxy.silence(atRequest(name));
+      await inTime(name, [owner.get(nobody)]);
+      proxy.speak();
+      await until('it is served again', async () => (await owner.get(nobody)).status === 404);
+    }
+    // What may be said beside an answer is waited for shortly, and no answer fails with it.
+    const began = performance.now();
+    proxy.silence(atRequest('parked-rows'));
+    await until('it was asked for', async () => {
+      assert.equal((await owner.get('/clients')).status, 200);
+      return performance.now() - began > 800;
+    });
+    proxy.speak();
+    // A connection that is opened now is not even greeted.
+    const other = await api();
+    other.proxy.silence(afterBytes('client', 0));
+    await inTime('before it greets', [other.caller(world.liveKey.secret).get(nobody)]);
+  });
+
+  /** Another api of the world, over its event store with other answers, or another pool. */
+  const over = async (answers: Partial<EventStore>, more: Partial<Deps> = {}) => {
+    const store: EventStore = new Proxy(world.eventStore, {
+      get: (whole, name: keyof EventStore) => {
+        const member = answers[name] ?? whole[name];
+        return typeof member === 'function' ? member.bind(whole) : member;
+      },
+    });
+    const deps = { ...world.deps, store: new DomainStore(store, world.codec, defaultPartitions), patience, ...more };
+    const server = await startServer(deps, { host: '127.0.0.1', port: 0 });
+    const origin = `http://127.0.0.1:${server.port}`;
+    const owner = callerOf(() => `${origin}/v1`, world.liveKey.secret);
+    return { origin, owner, stop: () => server.stop(0) };
+  };
+  const reason = (): string =>
+    world.lines.map((line) => JSON.parse(line)).findLast(({ msg }) => msg === 'a store is away')?.err.message;
+
+  t('are told in time when appends are, by the one that gives up, and it is repeated no longer', async () => {
+    let times = 0;
+    const append = (): Promise<never> => {
+      times += 1;
+      return times === 1 ? Promise.reject(new EventStoreError('unavailable', 'away')) : new Promise(() => undefined);
+    };
+    const { owner, stop } = await over({ append });
+    try {
+      refused(await owner.post('/clients', { name: 'Acme', type: 'brand' }), 503, 'unavailable');
+      assert.match(reason(), /^The event store does not answer\./);
+      assert.equal(times, 2);
+    } finally {
+      await stop();
+    }
+  });
+
+  t('… and where nothing else ends it, by the call itself', async () => {
+    const { origin, owner, stop } = await over({ read: () => new Promise(() => undefined) });
+    try {
+      const [patched, page] = await Promise.all([
+        owner.patch('/clients/0198a0f0-0000-7000-8000-000000000000', { name: 'x' }),
+        fetch(`${origin}/invite/${'A'.repeat(64)}`),
+      ]);
+      refused(patched, 503, 'unavailable');
+      assert.equal(reason(), 'The stores behind this call did not answer in time.');
+      assert.equal(page.status, 503);
+    } finally {
+      await stop();
+    }
+  });
+
+  t('… or by nobody: neither its token nor what may be said beside its answer is waited for without end', async () => {
+    const never = (names: readonly string[]) =>
+      watched(world.pool, ({ name }) => (names.includes(name) ? new Promise(() => undefined) : undefined));
+    const one = await over({}, { pool: never(['find-keys', 'projection-stamp']) });
+    const two = await over({}, { pool: never(['parked-rows']) });
+    try {
+      const [unknown, unwarned] = await Promise.all([one.owner.get('/agency'), two.owner.get('/agency')]);
+      refused(unknown, 503, 'unavailable');
+      assert.equal(reason(), 'The database did not say in time whose token it is.');
+      assert.equal(unwarned.status, 200);
+    } finally {
+      await one.stop();
+      await two.stop();
+    }
+  });
+});
