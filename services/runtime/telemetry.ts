@@ -161,6 +161,8 @@ export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAn
 /** Milliseconds that the operators' port waits for a request, and how many connections it holds. */
 const opsLimits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
 const maxOpsConnections = 256;
+/** Without a byte either way: who reads no answer would else hold its connection, and 256 of them the port, for good. */
+const opsSilentMs = 30_000;
 
 /** The path of a request; null where its target is none, such as `//`. */
 const pathOf = (target: string | undefined): string | null =>
@@ -170,6 +172,7 @@ const pathOf = (target: string | undefined): string | null =>
 export const serveOps = async (
   at: ListenAt,
   report: SelfReport,
+  silentMs: number = opsSilentMs,
 ): Promise<{ readonly port: number; readonly origin: string; readonly server: Server }> => {
   // Loaded where it is used (see metrics.ts).
   const { createServer } = await import('node:http');
@@ -186,6 +189,7 @@ export const serveOps = async (
       );
   });
   server.maxConnections = maxOpsConnections;
+  server.timeout = silentMs;
   const port = await listen(server, at);
   return { port, origin: originOf(at.host, port), server };
 };

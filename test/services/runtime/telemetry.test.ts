@@ -1,8 +1,10 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -225,6 +227,24 @@ suite('ops server', (t) => {
     } finally {
       await new Promise((resolve) => server.close(resolve));
       registry.clear();
+    }
+  });
+
+  t('lets go of who asks and reads no answer', async () => {
+    const body = 'x'.repeat(100_000);
+    const report = { checks: async () => [{ name: body, ok: true }], metrics: async () => [] };
+    const { port, server } = await serveOps(anyPort, report, 200);
+    const deaf = connect(port, '127.0.0.1');
+    deaf.on('error', () => undefined).pause();
+    deaf.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500));
+    try {
+      const [held] = (await once(server, 'connection')) as [Socket];
+      const deadline = performance.now() + 5_000;
+      while (!held.destroyed && performance.now() < deadline) await turn();
+      ok(held.destroyed, 'it is held for good');
+    } finally {
+      deaf.destroy();
+      await new Promise((resolve) => server.close(resolve));
     }
   });
 
