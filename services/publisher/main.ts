@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { openParts } from '#infra/parts.ts';
+import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
@@ -16,6 +16,7 @@ await runProcess({
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const parts = await openParts({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(parts.close);
+    warnOfSilent(parts, logger);
     // Its own pool and its own transactions: what the network has seen outlives any publisher.
     const sandbox = new SandboxNetwork({
       // Each line is held across the append of its boundary, so a burst needs many.

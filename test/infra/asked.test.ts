@@ -158,9 +158,12 @@ suite('parts that are not there', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual([media.code, publisher.code], [2, 2], media.output + publisher.output);
     assert.match(media.output, /^media: FFMPEG_PATH: \S+missing is not a program/m);
     assert.match(publisher.output, /^publisher: DATABASE_URL: Postgres at /m);
-    const api = await start('services/api/main.ts', {
-      env: { ...env, CLICKHOUSE_URL: `http://me:${password}@127.0.0.1:${dead}/x` },
-    });
+    const [api, sender] = await Promise.all([
+      start('services/api/main.ts', { env: { ...env, CLICKHOUSE_URL: `http://me:${password}@127.0.0.1:${dead}/x` } }),
+      start('services/publisher/main.ts', { env: { ...env, ...s3, S3_ENDPOINT: `http://127.0.0.1:${dead}` } }),
+    ]);
+    await sender.saying(/"msg":"S3_ENDPOINT: S3 at http:\/\/127\.0\.0\.1:\d+\/ takes no connection/);
+    assert.equal((await sender.stop()).code, 0);
     await api.saying(/"msg":"CLICKHOUSE_URL: ClickHouse at http:\/\/127\.0\.0\.1:\d+\/x takes no connection/);
     assert.ok(!api.output().includes(password));
     assert.equal((await api.stop()).code, 0);
