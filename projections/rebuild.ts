@@ -44,7 +44,7 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
   // The ends first: an event stored later than the head taken below lies behind them in the log.
   const ends = await log.ends(projection.topics);
   const upTo = await store.head();
-  const events = await replay({ pool, store, codec, projection, generation, upTo, signal });
+  const events = await replay({ pool, store, codec, projection, generation, live: old, upTo, signal });
   await placePositions(pool, groupOf(name, generation), ends, upTo);
   faultPoint('rebuild:before-consume');
 

@@ -4,7 +4,7 @@ import type { EventCodec } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume/options.ts';
 import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { maxParkedStreams, reasonOf, setAside, TooManyParked } from '#runtime/parking.ts';
+import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/parking.ts';
 import { applyInPieces, applied as done } from '#runtime/pieces.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
@@ -21,6 +21,11 @@ export interface ReplayOptions {
   readonly projection: Projection;
   /** Its tables exist and are empty. */
   readonly generation: number;
+  /**
+   * The generation that is read. What it has parked is parked here as well and counts against no limit: that much may
+   * have come together in years.
+   */
+  readonly live: number;
   /** Commit position of the last event to apply; null = none. */
   readonly upTo: bigint | null;
   readonly signal?: AbortSignal;
@@ -34,10 +39,11 @@ export interface ReplayOptions {
  * @throws where no event is to blame, or too many streams would be parked
  */
 export const replay = async (options: ReplayOptions): Promise<number> => {
-  const { pool, store, codec, projection, generation, upTo, signal, progress } = options;
+  const { pool, store, codec, projection, generation, live, upTo, signal, progress } = options;
   const projector = new Projector(projection, generation);
   const kinds = new Set(projector.kinds);
   const group = groupOf(projection.name, generation);
+  const known = await troubledStreams(pool, groupOf(projection.name, live));
   let applied = 0;
   for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
     signal?.throwIfAborted();
@@ -47,7 +53,7 @@ export const replay = async (options: ReplayOptions): Promise<number> => {
     after = last.position;
     const wanted = page.filter((one) => one.position <= upTo && kinds.has(kindOf(one.stream)));
     if (wanted.length === 0) continue;
-    await applyPage({ pool, codec, projector, group, wanted });
+    await applyPage({ pool, codec, projector, group, known, wanted });
     applied += wanted.length;
     progress?.(applied, after);
   }
@@ -59,20 +65,24 @@ interface Page {
   readonly codec: EventCodec;
   readonly projector: Projector;
   readonly group: string;
+  readonly known: readonly string[];
   readonly wanted: readonly RecordedEvent[];
 }
 
-const applyPage = async ({ pool, codec, projector, group, wanted }: Page): Promise<void> => {
+const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page): Promise<void> => {
   const judged = new Map<string, { readonly action: 'park'; readonly reason: string }>();
   const streams = new Set<string>();
+  const counted = new Set<string>();
+  const isKnown = new Set(known);
   const judge = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
     judged.set(id, { action: 'park', reason });
     streams.add(stream);
-    if (streams.size > maxParkedStreams) throw new TooManyParked(group);
+    if (!isKnown.has(stream)) counted.add(stream);
+    if (counted.size > maxParkedStreams) throw new TooManyParked(group);
   };
   const piece = async (records: readonly RecordedEvent[]): Promise<Verdict | null> =>
     inTransaction(pool, async (tx) => {
-      const { ids } = await setAside(tx, group, records, judged);
+      const { ids } = await setAside(tx, group, records, judged, known);
       const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
       const verdict = await projector.apply(tx, events);
       return { commit: verdict === null, result: verdict };

@@ -56,7 +56,7 @@ export const compareWithReplay = async (options: {
     const scratch = scratchGeneration();
     await withMigrationLock(pool, (tx) => createTables(tx, projection, scratch));
     try {
-      await replay({ pool, store, codec, projection, generation: scratch, upTo });
+      await replay({ pool, store, codec, projection, generation: scratch, live, upTo });
       for (const model of projection.models) {
         const table = tableOf(model, live);
         const patiently = (text: string) => pool.query({ text, query_timeout: compareMs } as QueryConfig);

@@ -102,7 +102,7 @@ select $1, * from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int
 on conflict do nothing`;
 const lateSql = `
 select count(distinct stream)::int as streams from ops.parked_events
-where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed}`;
+where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed} and stream <> all($2::text[])`;
 
 export interface SetAside {
   /** Ids of events that are not to be applied: parked now or before, or skipped. */
@@ -129,16 +129,18 @@ const skippedAmong = async (
 
 /**
  * Parks what was judged so, and every later event of a stream that has one parked. The log may repeat an event that an
- * operator had skipped: it stays left out. @throws TooManyParked
+ * operator had skipped: it stays left out. @param known streams that do not count against the limit
+ * @throws TooManyParked
  */
 export const setAside = async (
   tx: PoolClient,
   group: string,
   records: readonly StoredBytes[],
   judged: Judged,
+  known: readonly string[] = [],
 ): Promise<SetAside> => {
-  const known = await tx.query(firstsAmongSql, [group, [...new Set(records.map((one) => one.stream))]]);
-  const firsts = new Map<string, bigint>(known.rows.map((row) => [row.stream, BigInt(row.revision)]));
+  const found = await tx.query(firstsAmongSql, [group, [...new Set(records.map((one) => one.stream))]]);
+  const firsts = new Map<string, bigint>(found.rows.map((row) => [row.stream, BigInt(row.revision)]));
   const before = firsts.size;
   const ids = await skippedAmong(tx, group, records, judged);
   const parked: { readonly record: StoredBytes; readonly reason: string }[] = [];
@@ -172,7 +174,7 @@ export const setAside = async (
     ]);
   }
   if (firsts.size > before) {
-    const { rows } = await tx.query(lateSql, [group]);
+    const { rows } = await tx.query(lateSql, [group, known]);
     if (rows[0].streams > maxParkedStreams) throw new TooManyParked(group);
   }
   return { ids, streams: new Set(firsts.keys()) };
@@ -196,6 +198,16 @@ with recursive firsts as (
 /** All of them: one that is left out would have later events applied before its parked ones. */
 export const parkedStreams = async (pool: Pick<Pool, 'query'>, group: string): Promise<readonly string[]> => {
   const { rows } = await pool.query(`${withFirsts('select $1::text')} select stream from firsts`, [group]);
+  return rows.map(({ stream }) => stream);
+};
+
+/** Streams that a group has parked, or has skipped an event of: those another generation of its tables will meet as well. */
+export const troubledStreams = async (pool: Pool, group: string): Promise<readonly string[]> => {
+  const { rows } = await pool.query(
+    `${withFirsts('select $1::text')} select stream from firsts
+     union select stream from ops.skipped_events where consumer_group = $1`,
+    [group],
+  );
   return rows.map(({ stream }) => stream);
 };
 

@@ -9,6 +9,7 @@ import { compareWithReplay } from '#projections/verify.ts';
 import type { DecodedEvent, StoredBytes } from '#runtime/codec.ts';
 import { listParked } from '#runtime/parked-reads.ts';
 import { requestRetry } from '#runtime/parked-requests.ts';
+import { TooManyParked } from '#runtime/parking.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
@@ -175,6 +176,45 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
       assert.deepEqual((await compareWithReplay(world)).differences, []);
     },
   );
+
+  t('what the tables in use have parked and skipped in years does not keep them from being made anew', async () => {
+    const ids = Array.from({ length: 12 }, () => randomUUID());
+    const isSick = new Set(ids.map((id) => `client-${id}`));
+    const { codec } = world;
+    const choking: typeof codec = Object.assign(Object.create(codec), {
+      decode: async (event: StoredBytes) => {
+        if (isSick.has(event.stream) && event.revision === 1n) throw new TypeError('choked');
+        return codec.decode(event);
+      },
+      decodeAll: async (events: readonly StoredBytes[]) => Promise.all(events.map((event) => choking.decode(event))),
+    });
+    for (const stream of isSick) {
+      await world.append([
+        { stream, type: 'ClientCreated', data: clientFields },
+        { stream, type: 'ClientUpdated', data: { name: 'Two' } },
+      ]);
+    }
+    const remake = () => rebuild({ ...world, codec: choking, name: 'clients', signal: stop.signal });
+    await assert.rejects(remake(), TooManyParked, 'all at once is another fault');
+    const { rows } = await world.pool.query(`select live from ops.projections where name = 'clients'`);
+    const group = `projection-clients-v${rows[0].live}`;
+    const [skipped, ...others] = [...isSick];
+    await world.pool.query(
+      `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, parked_at)
+       select $1, stream, 1, gen_random_uuid(), 'T', 1, 'no', now() - interval '1 year' from unnest($2::text[]) as stream`,
+      [group, others],
+    );
+    await world.pool.query(
+      `insert into ops.skipped_events (consumer_group, stream, revision, event_id, type, reason)
+       values ($1, $2, 1, gen_random_uuid(), 'T', 'no')`,
+      [group, skipped],
+    );
+    const { generation } = await remake();
+    assert.equal((await listParked(world.pool, `projection-clients-v${generation}`)).length, 12);
+    // Code that can read them.
+    await rebuild({ ...world, name: 'clients', signal: stop.signal });
+    assert.deepEqual(await listParked(world.pool, null), []);
+  });
 
   t('a gap parks the stream alone, and is bridged once what is missing was skipped', async () => {
     const [gappy, well] = [randomUUID(), randomUUID()];
