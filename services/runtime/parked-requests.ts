@@ -68,6 +68,15 @@ export const unpark = async (
   return rows[0]?.gone === revisions.length;
 };
 
+/** Why a stream that somebody wants to have tried again still waits for it. */
+export const tellWhy = async (pool: Pool, group: string, stream: string, reason: string): Promise<void> => {
+  await pool.query(
+    `update ops.parked_events set reason = $3
+     where consumer_group = $1 and stream = $2 and retry_at is not null and reason <> $3`,
+    [group, stream, reason],
+  );
+};
+
 /** It still cannot be applied, and waits for an operator again. */
 export const parkAgain = async (
   tx: Pick<PoolClient, 'query'>,

@@ -2,14 +2,22 @@ import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
 import { faultPoint } from '../fault-point.ts';
 import { isTimeout, stopsLane } from '../faults.ts';
-import { parkAgain, parkedFrom, unpark, type WantedStream, wantedAgain, wantedAtOnce } from '../parked-requests.ts';
+import {
+  parkAgain,
+  parkedFrom,
+  tellWhy,
+  unpark,
+  type WantedStream,
+  wantedAgain,
+  wantedAtOnce,
+} from '../parked-requests.ts';
 import { parkedStreams, reasonOf } from '../parking.ts';
 import { inTransaction } from '../transactions.ts';
 import type { Decoding } from './decoding.ts';
 import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
-import { requireOwn } from './positions.ts';
+import { Fenced, requireOwn } from './positions.ts';
 
 /** How often requests of an operator are looked for, while something is parked. Milliseconds. */
 const requestLookMs = 1_000;
@@ -68,7 +76,11 @@ export class ParkedAgain<E extends Shaped> {
         const unfinished = await this.#tryAgain(one).catch((error: unknown) => {
           if (signal.aborted) throw error;
           logger.warn({ group, stream: one.stream, err: error }, 'a parked stream is tried again later');
-          return false;
+          if (error instanceof Fenced) return false;
+          return tellWhy(pool, group, one.stream, reasonOf(error)).then(
+            () => false,
+            () => false,
+          );
         });
         more ||= unfinished;
       }
@@ -87,8 +99,8 @@ export class ParkedAgain<E extends Shaped> {
   }
 
   /**
-   * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one.
-   * Answers whether more of it is to be tried.
+   * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. The
+   * store is read before: the lane would stand still while it does not answer. Answers whether more is to be tried.
    */
   async #tryAgain({ stream, first }: WantedStream): Promise<boolean> {
     const { pool, store, log, signal, group } = this.#options;
@@ -107,13 +119,13 @@ export class ParkedAgain<E extends Shaped> {
     for (let pieces = 0; from !== null && pieces < piecesInARow && !signal.aborted; pieces += 1) {
       const held = this.#lanes.get(lane);
       if (held === undefined || isStopped(held)) return false;
-      const at: WantedStream = { stream, first: from };
+      const revisions: readonly bigint[] = await parkedFrom(pool, group, { stream, first: from }, retriedAtOnce);
+      const [next] = revisions;
       from = null;
+      if (next === undefined) break;
+      const events = await this.#stored(stream, revisions);
       await inTurn(held, async () => {
-        const revisions = await parkedFrom(pool, group, at, retriedAtOnce);
-        if (revisions.length > 0 && (await this.#lanes.prepared(lane, held))) {
-          from = await this.#applyParked(lane, held, stream, revisions);
-        }
+        if (await this.#lanes.prepared(lane, held)) from = await this.#applyParked(lane, held, stream, next, events);
       });
     }
     return from !== null;
@@ -124,11 +136,10 @@ export class ParkedAgain<E extends Shaped> {
     lane: Lane,
     held: LaneState<E>,
     stream: string,
-    revisions: readonly bigint[],
+    first: bigint,
+    events: readonly RecordedEvent[],
   ): Promise<bigint | null> {
     const { logger, group } = this.#options;
-    const events = await this.#stored(stream, revisions);
-    const [first = 0n] = revisions;
     const last = events.at(-1);
     if (last === undefined) {
       await this.#parkAgain(lane, held, stream, first, 'the store does not have it');

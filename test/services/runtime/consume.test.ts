@@ -1293,6 +1293,39 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.match((await parked(group))[0]?.reason ?? '', /statement timeout/);
   });
 
+  t('retry: while the store does not answer, the lane goes on; why the stream still waits is told', async () => {
+    const silence = Promise.withResolvers<never>();
+    silence.promise.catch(() => undefined);
+    let isSilent = false;
+    let asked = 0;
+    const { lane, group, one, ask, cure } = await poisoned(2, {
+      store: Object.assign(otherStore({}), {
+        read: async (stream: string, options?: Parameters<EventStore['read']>[1]) => {
+          if (!isSilent || options?.limit === 1) return world.store.read(stream, options);
+          asked += 1;
+          return silence.promise;
+        },
+      }),
+    });
+    cure();
+    isSilent = true;
+    await ask((tx) => requestRetry(tx, group, null));
+    await until('the store is asked', () => asked > 0);
+    await Promise.race([
+      one.give(await records(client(0)), { lane, nextOffset: 3n }),
+      new Promise((_, fail) => setTimeout(fail, 5_000, new Error('the lane stands still'))),
+    ]);
+    assert.deepEqual(await seen(group), [0, 0]);
+    silence.reject(new EventStoreError('unavailable', 'no answer of the store'));
+    await until('it is told', async () => {
+      const [row] = await listParked(world.pool, group);
+      return row?.wanted === true && row.reason === 'no answer of the store';
+    });
+    isSilent = false;
+    await until('it is applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 0, 1]);
+  });
+
   t('retry: a former owner that cannot apply an event does not take the request from its heir', async () => {
     let broken = 0;
     const codec: typeof world.codec = Object.assign(Object.create(world.codec), {
