@@ -12,23 +12,37 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
+import { Secrets } from './secrets.ts';
 
 /** Names that a start makes in a data folder after its key: where one of them is, there was a key. */
 const laterThanTheKey = ['pg.password', 'pg.location', 'cluster', 'analytics', 'blobs'];
 
 export const secretKeyFile = (dataDir: string): string => path.join(dataDir, 'secret.key');
 
+/** @throws SetupError that names the file; what stands in it may be a part of a key, and is not shown */
+const readKeys = (file: string): string => {
+  const text = readFileSync(file, 'utf8').trim();
+  try {
+    new Secrets(text, file);
+    return text;
+  } catch {
+    throw new SetupError(
+      `${file} holds no key that can be read: restore it from a backup, or set SECRET_KEY to what it held.`,
+    );
+  }
+};
+
 /**
  * The installation's secret key under the data folder, mode 0600, made on the first start. It is written whole under
  * another name and then linked, so that a death in between leaves none or a whole one; an existing one is never replaced.
- * @throws SetupError when the folder holds data and no key: a new one could open nothing of it
+ * @throws SetupError when the folder holds data and no key, as a new one could open nothing of it, or when the file holds none
  */
 export const secretKeyOf = (dataDir: string): string => {
   mkdirSync(dataDir, { recursive: true });
   const file = secretKeyFile(dataDir);
   const draft = `${file}.${process.pid}`;
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readKeys(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
@@ -50,5 +64,5 @@ export const secretKeyOf = (dataDir: string): string => {
   } finally {
     rmSync(draft, { force: true });
   }
-  return readFileSync(file, 'utf8').trim();
+  return readKeys(file);
 };

@@ -45,6 +45,24 @@ suite('the secret key of a data folder', (t) => {
     });
   }
 
+  for (const [what, text] of [
+    ['empty, as a full disk leaves it', ''],
+    ['cut short', 'v1:AAAA'],
+    ['another file', '-----BEGIN PRIVATE KEY-----'],
+  ] as const) {
+    t(`a file that is ${what} is named, and left as it is`, () => {
+      writeFileSync(secretKeyFile(dir), text);
+      throws(
+        () => secretKeyOf(dir),
+        (error) =>
+          error instanceof SetupError &&
+          error.message.includes(secretKeyFile(dir)) &&
+          (text === '' || !error.message.includes(text)),
+      );
+      equal(readFileSync(secretKeyFile(dir), 'utf8'), text);
+    });
+  }
+
   t('a version that is demanded and gone is named, with the place it was looked for', () => {
     const secrets = new Secrets(secretKeyOf(dir), secretKeyFile(dir));
     secrets.demand(['v1']);
