@@ -97,12 +97,15 @@ const skippedSql = `
 select s.event_id::text as id from unnest($2::text[], $3::int8[]) as judged(stream, revision)
 join ops.skipped_events s on s.consumer_group = $1 and s.stream = judged.stream and s.revision = judged.revision`;
 const parkSql = `
-insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, workspace_id)
-select $1, * from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::uuid[])
+insert into ops.parked_events
+  (consumer_group, stream, revision, event_id, type, position, reason, workspace_id, parked_at)
+select $1, asked.*, now() - case when asked.stream = any($9::text[]) then interval '1 minute' else interval '0' end
+from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::uuid[])
+  as asked(stream, revision, event_id, type, position, reason, workspace_id)
 on conflict do nothing`;
 const lateSql = `
 select count(distinct stream)::int as streams from ops.parked_events
-where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed} and stream <> all($2::text[])`;
+where consumer_group = $1 and parked_at > now() - interval '1 minute' and ${isBlamed}`;
 
 export interface SetAside {
   /** Ids of events that are not to be applied: parked now or before, or skipped. */
@@ -129,7 +132,7 @@ const skippedAmong = async (
 
 /**
  * Parks what was judged so, and every later event of a stream that has one parked. The log may repeat an event that an
- * operator had skipped: it stays left out. @param known streams that do not count against the limit
+ * operator had skipped: it stays left out. @param known streams that are no news: they do not count against the limit, now or in the next minute
  * @throws TooManyParked
  */
 export const setAside = async (
@@ -171,10 +174,11 @@ export const setAside = async (
       parked.map(({ record }) => record.position),
       parked.map(({ reason }) => reason),
       parked.map(({ record }) => workspaceOf(record.metadata)),
+      known,
     ]);
   }
   if (firsts.size > before) {
-    const { rows } = await tx.query(lateSql, [group, known]);
+    const { rows } = await tx.query(lateSql, [group]);
     if (rows[0].streams > maxParkedStreams) throw new TooManyParked(group);
   }
   return { ids, streams: new Set(firsts.keys()) };

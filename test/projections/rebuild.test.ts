@@ -211,6 +211,10 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     );
     const { generation } = await remake();
     assert.equal((await listParked(world.pool, `projection-clients-v${generation}`)).length, 12);
+    const late = await world.pool.query(
+      `select stream from ops.parked_events where parked_at > now() - interval '1 minute'`,
+    );
+    assert.deepEqual(late.rows, [], 'the next poison event is not one too many');
     // Code that can read them.
     await rebuild({ ...world, name: 'clients', signal: stop.signal });
     assert.deepEqual(await listParked(world.pool, null), []);
