@@ -100,7 +100,9 @@ export class Keyring {
   readonly #found = new Remembered();
   readonly #absent = new Remembered();
   readonly #asked = new Map<string, Entry>();
-  readonly #later = new Set<string>();
+  /** Address → hashes that came from it: at most 500 of all addresses. */
+  readonly #later = new Map<string, Set<string>>();
+  #laterCount = 0;
   #stamp: Stamp = { value: '', asked: Number.NEGATIVE_INFINITY };
   #asking: Promise<Stamp> | null = null;
 
@@ -128,16 +130,32 @@ export class Keyring {
   /**
    * For a token that may not be looked up now, because its address has guessed too much. It goes into one query a second
    * with the others, so that a key is known before its caller asks again, although a stranger shares the address.
+   * Where the query is full, the address with the most tokens in it gives way to one with fewer.
    */
-  lookUpLater(token: string): void {
-    if (!form.test(token) || this.#later.size >= maxLater) return;
-    if (this.#later.size === 0) setTimeout(() => void this.#lookUpThose().catch(() => undefined), laterMs).unref();
-    this.#later.add(hash('sha256', token));
+  lookUpLater(token: string, address: string): void {
+    if (!form.test(token)) return;
+    const own = this.#later.get(address) ?? new Set();
+    if (this.#laterCount >= maxLater && !this.#makeRoom(own.size)) return;
+    if (this.#laterCount === 0) setTimeout(() => void this.#lookUpThose().catch(() => undefined), laterMs).unref();
+    const before = own.size;
+    this.#later.set(address, own.add(hash('sha256', token)));
+    this.#laterCount += own.size - before;
+  }
+
+  /** @param own tokens of the address that asks for room */
+  #makeRoom(own: number): boolean {
+    const largest = [...this.#later.values()].reduce((one, other) => (other.size > one.size ? other : one));
+    const [first] = largest;
+    if (first === undefined || largest.size <= own + 1) return false;
+    largest.delete(first);
+    this.#laterCount -= 1;
+    return true;
   }
 
   async #lookUpThose(): Promise<void> {
-    const hashes = [...this.#later];
+    const hashes = [...this.#later.values()].flatMap((some) => [...some]);
     this.#later.clear();
+    this.#laterCount = 0;
     const { value: stamp } = await this.#believed();
     for (const [hash, key] of await findKeys(this.#pool, hashes)) {
       this.#found.set(hash, { stamp, key: Promise.resolve(knownOf(key)), until: Number.POSITIVE_INFINITY });

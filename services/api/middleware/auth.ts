@@ -23,7 +23,7 @@ export const token =
       const { address } = stateOf(ctx);
       const isSeen = sent !== null && (isSessionToken(sent) || keyring.hasSeen(sent));
       if (!isSeen && !(await guesses.hasLeft(address))) {
-        if (sent !== null) keyring.lookUpLater(sent);
+        if (sent !== null) keyring.lookUpLater(sent, address);
         await guesses.spend(ctx, address, 1);
       }
       try {
