@@ -30,6 +30,7 @@ import { environment, familyOf, parentOf } from './environment.ts';
 const main = fileURLToPath(new URL('../../services/standalone/main.ts', import.meta.url));
 const defaultKeys = 2_000;
 const neighbourKeys = 16;
+const shownWithinMs = 10_000;
 
 export interface Standalone {
   /** Of the api. */
@@ -151,6 +152,14 @@ const connectAccounts = async (port: number, key: string): Promise<string> => {
     platforms: textNetworks,
   });
   for (const { platform, username } of tenAccounts) await http.connect(invite.url, platform, username, '');
+  // A guest connected them, so no token of ours says how far a read must have come: without them a group is empty.
+  const isShown = async () => {
+    const shown = await http.get<readonly object[]>(`/accounts?clientId=${client.id}`);
+    return shown.length === tenAccounts.length;
+  };
+  for (const until = performance.now() + shownWithinMs; !(await isShown()); await delay(50)) {
+    if (performance.now() > until) throw new Error('the accounts are not shown');
+  }
   return client.id;
 };
 
