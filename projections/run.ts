@@ -38,8 +38,8 @@ export interface RunningProjections {
 const announceMs = 1_000;
 /** An announcement that is not renewed for so long is a dead process's. Seconds. */
 export const announcementSeconds = 15;
-/** An unchanged announcement is written anew after this, milliseconds: each is a write that waits for the disk. */
-export const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
+/** Unchanged announcements are written anew after this, milliseconds. */
+const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 interface Generation {
   readonly live: number;
@@ -58,8 +58,18 @@ const noTables = (name: string): never => {
 /** Runners of a process share one query of all generations for so long, milliseconds. */
 const sharedLookMs = 500;
 
+/** What one runner reads. */
+interface Announcement {
+  readonly instance: string;
+  readonly name: string;
+  readonly generation: number;
+}
+
 class Generations {
   readonly #pool: Pool;
+  readonly #announced = new Map<string, Announcement>();
+  /** When those are written anew; monotonic milliseconds. */
+  #renewAt = 0;
   #look: { readonly at: number; readonly rows: Promise<ReadonlyMap<string, Generation>> } | null = null;
 
   constructor(pool: Pool) {
@@ -78,6 +88,47 @@ class Generations {
     }
   }
 
+  /** Those of all runners of a process are renewed in one statement: each statement is a write that waits for the disk. */
+  async announce(announcement: Announcement): Promise<void> {
+    const { instance, generation } = announcement;
+    const isNew = this.#announced.get(instance)?.generation !== generation;
+    const now = performance.now();
+    if (isNew) {
+      // Before it is written, so that a renewal of the others cannot write its old generation over it.
+      this.#announced.set(instance, announcement);
+      return this.#write([announcement], () => this.#announced.delete(instance));
+    }
+    if (now < this.#renewAt) return;
+    const before = this.#renewAt;
+    this.#renewAt = now + renewAnnouncementMs;
+    return this.#write([...this.#announced.values()], () => (this.#renewAt = before));
+  }
+
+  /** @param failed before it throws: what was not announced is announced at the next look */
+  async #write(announcements: readonly Announcement[], failed: () => unknown): Promise<void> {
+    const instances = announcements.map(({ instance }) => instance);
+    const names = announcements.map(({ name }) => name);
+    const generations = announcements.map(({ generation }) => generation);
+    try {
+      await this.#pool.query(
+        `insert into ops.projection_readers (instance, name, generation, until)
+         select instance, name, generation, now() + make_interval(secs => $4)
+         from unnest($1::uuid[], $2::text[], $3::int[]) as r (instance, name, generation)
+         on conflict (instance, name) do update set generation = excluded.generation, until = excluded.until`,
+        [instances, names, generations, announcementSeconds],
+      );
+    } catch (error) {
+      failed();
+      throw error;
+    }
+  }
+
+  /** Nobody waits for this reader any more. */
+  async leave(instance: string): Promise<void> {
+    this.#announced.delete(instance);
+    await this.#pool.query('delete from ops.projection_readers where instance = $1', [instance]);
+  }
+
   async #read(): Promise<ReadonlyMap<string, Generation>> {
     const { rows } = await this.#pool.query<Generation & { readonly name: string }>(
       'select name, live, shape from ops.projections',
@@ -92,7 +143,6 @@ class Runner {
   readonly #projection: Projection;
   readonly #instance = randomUUID();
   #generation: number | null = null;
-  #announced: { readonly generation: number | null; readonly at: number } = { generation: null, at: 0 };
   #consumer: Consumer | null = null;
   #waits: string | null = 'starting';
 
@@ -117,13 +167,11 @@ class Runner {
   }
 
   async run(): Promise<void> {
-    const { signal, pool } = this.#options;
+    const { signal } = this.#options;
     try {
       while (!signal.aborted) await this.#follow();
     } finally {
-      await pool
-        .query('delete from ops.projection_readers where instance = $1', [this.#instance])
-        .catch(() => undefined);
+      await this.#generations.leave(this.#instance).catch(() => undefined);
     }
   }
 
@@ -165,7 +213,7 @@ class Runner {
       }
       const isSearched = this.#projection.models.some(({ searched }) => searched !== null);
       if (isSearched && found.live !== this.#generation) await addSearched(this.#options.pool);
-      await this.#announce(found.live);
+      await this.#generations.announce({ instance: this.#instance, name, generation: found.live });
       this.#waits = null;
       return found.live;
     } catch (error) {
@@ -174,18 +222,6 @@ class Runner {
       // A consumer that is running waits for the database by itself.
       return this.#generation;
     }
-  }
-
-  async #announce(generation: number): Promise<void> {
-    const now = performance.now();
-    if (this.#announced.generation === generation && now < this.#announced.at + renewAnnouncementMs) return;
-    await this.#options.pool.query(
-      `insert into ops.projection_readers (instance, name, generation, until)
-       values ($1, $2, $3, now() + make_interval(secs => $4))
-       on conflict (instance, name) do update set generation = excluded.generation, until = excluded.until`,
-      [this.#instance, this.#projection.name, generation, announcementSeconds],
-    );
-    this.#announced = { generation, at: now };
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { Bell } from '#runtime/bell.ts';
 import type { Consumer } from '#runtime/consume.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/faults.ts';
 import { restingOf } from '#runtime/lane-health.ts';
@@ -26,8 +27,10 @@ export const announcementSeconds = 15;
 /** An unchanged announcement is written anew after this, milliseconds. */
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
-/** Of recounts: others' marks are looked for this often, and a round rests as long as it took. Milliseconds. */
-const lookMs = 1_000;
+/** Of recounts: marks that other processes left are looked for this often, and a round rests as long as it took. Milliseconds. */
+const lookMs = 5_000;
+/** Between two tries while a part is away. Milliseconds. */
+const awayMs = 1_000;
 const leastRestMs = 100;
 const mostRestMs = 30_000;
 /**
@@ -57,13 +60,14 @@ class RecountLoop {
   readonly done: Promise<void>;
   readonly #recounter: Recounter;
   #reason: string | null = null;
-  #ring: () => void = () => undefined;
+  readonly #bell = new Bell();
   #behind = false;
   #heardAt = 0;
 
   constructor(version: number, { client, pool, logger, signal }: IngestOptions) {
     const recounter = new Recounter(client, pool, version);
     this.#recounter = recounter;
+    signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     this.done = (async () => {
       while (!signal.aborted) {
         if (this.#behind) await this.#atTheEnd(signal);
@@ -79,9 +83,9 @@ class RecountLoop {
           this.#reason = error instanceof Error ? error.message : String(error);
         }
         const took = performance.now() - began;
-        if (this.#reason !== null) await pause(lookMs, signal);
+        if (this.#reason !== null) await pause(awayMs, signal);
         else if (counted > 0) await pause(Math.min(mostRestMs, Math.max(leastRestMs, took)), signal);
-        else await this.#rung(signal);
+        else await this.#bell.wait(lookMs, () => signal.aborted);
       }
     })();
   }
@@ -90,7 +94,7 @@ class RecountLoop {
   ring(behind: boolean): void {
     this.#behind = behind;
     this.#heardAt = performance.now();
-    if (!behind) this.#ring();
+    if (!behind) this.#bell.ring();
   }
 
   reason(): string | null {
@@ -101,13 +105,6 @@ class RecountLoop {
     const until = performance.now() + behindMs;
     const waits = (now: number): boolean => this.#behind && now < until && now < this.#heardAt + quietMs;
     while (!signal.aborted && waits(performance.now())) await pause(leastRestMs, signal);
-  }
-
-  async #rung(signal: AbortSignal): Promise<void> {
-    const over = new AbortController();
-    this.#ring = () => over.abort();
-    await pause(lookMs, AbortSignal.any([signal, over.signal]));
-    this.#ring = () => undefined;
   }
 }
 

@@ -117,6 +117,7 @@ export class Jobs {
   /** One step of the job that has waited longest; false when none is due. */
   async #step(): Promise<boolean> {
     const { pool } = this.#deps;
+    if (!(await this.#isDue())) return false;
     let step: Step | null = null;
     let job: Job | null = null;
     try {
@@ -167,6 +168,14 @@ export class Jobs {
         [job.id, countsBack ? 0 : isBroken ? brokenPassMs : passMs, isBroken && !countsBack, why, countsBack],
       )
       .catch(() => undefined);
+  }
+
+  /** Asked once a second without end: one statement instead of the three of a transaction. */
+  async #isDue(): Promise<boolean> {
+    const { rowCount } = await this.#deps.pool.query(
+      `select 1 from ops.webhook_jobs where status = 'running' and not_before <= clock_timestamp() limit 1`,
+    );
+    return rowCount === 1;
   }
 
   async #next(tx: PoolClient): Promise<Job | null> {

@@ -117,8 +117,10 @@ type Log = Pick<Logger, 'warn' | 'error'>;
  * Says of each request whose accounts were all tried that it is complete; what could be had is in the log before. If we
  * die before the append its rows are still there and it is said by the next look; after it the decider finds it said.
  * One that cannot be completed keeps no other from it.
+ *
+ * @returns how many it looked at
  */
-export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: Log): Promise<void> => {
+export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: Log): Promise<number> => {
   const { rows } = await pool.query<Complete>(completeSql);
   for (const one of rows) {
     const { refreshId } = one;
@@ -142,6 +144,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
       return { commit: true, result: null };
     });
   }
+  return rows.length;
 };
 
 const complete = async (pool: Pool, store: DomainStore, one: Complete): Promise<void> => {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Rest } from '#runtime/bell.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/leases.ts';
@@ -35,7 +36,9 @@ export class Worker {
   /** By account: turns in a row. */
   readonly #away = new Map<string, number>();
   #lookedAt = performance.now();
-  #completedAt = Number.NEGATIVE_INFINITY;
+  /** When refreshes are completed next; monotonic milliseconds. */
+  #completeAt = Number.NEGATIVE_INFINITY;
+  readonly #completing: Rest;
   #cleanedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: MetricsDeps, cadence: Cadence, signal: AbortSignal) {
@@ -44,6 +47,7 @@ export class Worker {
     this.#cadence = cadence;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
+    this.#completing = new Rest(pollMs);
     this.#leases = new Leases({
       pool,
       kind: leaseKind,
@@ -83,7 +87,7 @@ export class Worker {
   }
 
   async #look(tools: TurnTools): Promise<void> {
-    const { pool, store, logger, config, pollMs = 1_000 } = this.#deps;
+    const { pool, store, logger, config } = this.#deps;
     try {
       const room = config.metricsConcurrency - this.#running;
       // What was given back must be seen to be free.
@@ -94,9 +98,10 @@ export class Worker {
         if (one !== undefined) this.#begin(one, lease, tools);
       }
       // A look follows the end of each turn; what is complete by then waits for the next regular one.
-      if (performance.now() - this.#completedAt >= pollMs) {
-        await completeRefreshes(pool, store, logger);
-        this.#completedAt = performance.now();
+      if (performance.now() >= this.#completeAt) {
+        const completed = await completeRefreshes(pool, store, logger);
+        // Those of whom turns are under way are complete soon.
+        this.#completeAt = performance.now() + this.#completing.after(completed > 0 || this.#running > 0);
       }
       await this.#clean();
       this.#lookedAt = performance.now();

@@ -90,7 +90,7 @@ export const createRegistry = (thread: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ thread });
   // Includes nodejs_eventloop_lag_*: leases and heartbeats must not share a thread with work over 50 ms.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 40 });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 200 });
   return registry;
 };
 

@@ -105,6 +105,21 @@ suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
     assert.equal(await running.check(), null);
   });
 
+  t('what a process reads stays announced for as long as it reads it, each of its projections', async () => {
+    const announced = async (): Promise<ReadonlyMap<string, Date>> => {
+      const { rows } = await world.pool.query<{ name: string; until: Date }>(
+        'select name, until from ops.projection_readers',
+      );
+      return new Map(rows.map(({ name, until: at }) => [name, at]));
+    };
+    const before = await announced();
+    assert.equal(before.size, running.status().length);
+    await until('all are renewed', async () => {
+      const now = await announced();
+      return [...before].every(([name, at]) => Number(now.get(name)) > at.getTime());
+    });
+  });
+
   t('a comparison finds a row that was changed, one that is missing and one too many', async () => {
     const position = await world.append(story());
     await settled(position);
