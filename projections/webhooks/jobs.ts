@@ -55,7 +55,11 @@ interface Job {
 }
 
 const pageEvents = 500;
-const idleMs = 1_000;
+/** Between two looks for a job: what another process made or failed at is found by the next one. */
+const minRestMs = 250;
+const maxRestMs = 3_000;
+/** After a step that failed: the others go on. */
+const failedRestMs = 1_000;
 /** How often a replay looks whether there is room again. */
 const restMs = 500;
 const defaultReplayRate = 200;
@@ -77,6 +81,7 @@ export class Jobs {
   readonly #deps: JobsDeps;
   #wake: (() => void) | null = null;
   #woken = false;
+  #restMs = minRestMs;
 
   constructor(deps: JobsDeps) {
     this.#deps = deps;
@@ -98,6 +103,7 @@ export class Jobs {
         const log = isInfrastructureFault(error) ? logger.warn : logger.error;
         log.call(logger, { err: error }, 'a webhook job could not go on');
         this.#woken = false;
+        this.#restMs = failedRestMs;
       }
       await this.#rest(signal);
     }
@@ -108,7 +114,7 @@ export class Jobs {
       const over = new AbortController();
       const until = AbortSignal.any([signal, over.signal]);
       this.#wake = () => over.abort();
-      await delay(idleMs, undefined, { signal: until }).catch(() => undefined);
+      await delay(this.#restMs, undefined, { signal: until }).catch(() => undefined);
       this.#wake = null;
     }
     this.#woken = false;
@@ -170,12 +176,15 @@ export class Jobs {
       .catch(() => undefined);
   }
 
-  /** Asked once a second without end: one statement instead of the three of a transaction. */
+  /** Asked without end: one statement instead of the three of a transaction. Rests until the next one that is known. */
   async #isDue(): Promise<boolean> {
-    const { rowCount } = await this.#deps.pool.query(
-      `select 1 from ops.webhook_jobs where status = 'running' and not_before <= clock_timestamp() limit 1`,
+    const { rows } = await this.#deps.pool.query<{ ms: number | null }>(
+      `select extract(epoch from min(not_before) - clock_timestamp())::float8 * 1000 as ms
+       from ops.webhook_jobs where status = 'running'`,
     );
-    return rowCount === 1;
+    const ms = rows[0]?.ms ?? maxRestMs;
+    this.#restMs = Math.min(Math.max(ms, minRestMs), maxRestMs);
+    return ms <= 0;
   }
 
   async #next(tx: PoolClient): Promise<Job | null> {
