@@ -37,9 +37,11 @@ export interface StartOptions {
 const ownRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What a child may see of our own environment: nothing that names a part of ours. */
+const seen = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'XDG_CACHE_HOME', 'NODE_EXTRA_CA_CERTS', 'NODE_COMPILE_CACHE'];
+
 const bare = (): Record<string, string> =>
   Object.fromEntries(
-    ['PATH', 'HOME', 'TMPDIR', 'LANG', 'XDG_CACHE_HOME', 'NODE_EXTRA_CA_CERTS'].flatMap((name) => {
+    seen.flatMap((name) => {
       const value = process.env[name];
       return value === undefined ? [] : [[name, value]];
     }),
