@@ -184,9 +184,11 @@ export const serveOps = async (
   const server = createServer(opsLimits, (incoming, outgoing) => {
     answer(incoming.url)
       .catch(() => ({ status: 500, contentType: 'text/plain', body: 'failed' }))
-      .then(({ status, contentType, body }) =>
-        outgoing.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body),
-      );
+      .then(({ status, contentType, body }) => {
+        // Asked before the port closed, answered after: a connection kept alive would keep the process, too.
+        if (!server.listening) outgoing.setHeader('connection', 'close');
+        outgoing.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+      });
   });
   server.maxConnections = maxOpsConnections;
   server.timeout = silentMs;

@@ -248,6 +248,33 @@ suite('ops server', (t) => {
     }
   });
 
+  t('ends with what was asked before it closed: a connection kept alive is no reason to live on', async () => {
+    const asked = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<[]>();
+    const { port, server } = await serveOps(anyPort, {
+      checks: () => {
+        asked.resolve();
+        return closed.promise;
+      },
+      metrics: async () => [],
+    });
+    const prober = connect(port, '127.0.0.1');
+    prober.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
+    prober.setEncoding('utf8');
+    try {
+      await asked.promise;
+      const ended = once(server, 'close', { signal: AbortSignal.timeout(5_000) });
+      server.close();
+      closed.resolve([]);
+      const [answer] = await once(prober, 'data');
+      match(String(answer), /^HTTP\/1\.1 200 /);
+      await ended;
+    } finally {
+      prober.destroy();
+      server.close();
+    }
+  });
+
   t('merges the metrics of several threads', async () => {
     const registries = [createRegistry('one'), createRegistry('two')];
     const answer = await opsAnswer('/metrics', {
