@@ -28,7 +28,7 @@ suite('presigned URLs of the api', (t) => {
     root = await mkdtemp(path.join(tmpdir(), 'api-blobs-'));
     const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
     blobs = new DiskBlobs({ root, secrets, origin: () => world.origin() });
-    world = await startWorld({ deps: { blobs }, rate: { perMinute: 6_000, burst: 100 } });
+    world = await startWorld({ deps: { blobs }, rate: { perMinute: 600, burst: 100 } });
   });
   t.after(async () => {
     await world?.close();
@@ -170,22 +170,23 @@ suite('presigned URLs of the api', (t) => {
     equal(answer.status, 403);
   });
 
-  t('count against the address, apart from what credentials have', async () => {
-    const answers = await Promise.all(Array.from({ length: 130 }, () => ask('GET', `${world.origin()}/blobs/x`)));
-    const limited = answers.filter(({ status }) => status === 429);
-    ok(limited.length > 0 && limited.length < 130, `${limited.length} of 130`);
-    ok(Number(limited[0]?.headers['retry-after']) >= 1);
-    equal((await world.owner.get('/agency')).status, 200);
-  });
-
   t('a content type over 200 characters is 415', async () => {
     const { url, headers } = await presigned(newKey(), 4);
     const hostile = { ...headers, 'Content-Type': `image/png${' '.repeat(14_000)}x` };
-    const answer = await until('the allowance is there again', async () => {
-      const one = await ask('PUT', url, { headers: hostile, body: 'four' });
-      return one.status === 429 ? null : one;
-    });
+    const answer = await ask('PUT', url, { headers: hostile, body: 'four' });
     deepEqual([answer.status, JSON.parse(answer.body.toString()).code], [415, 'unsupported_media_type']);
+  });
+
+  t('count against the address, apart from what credentials have', async () => {
+    // A window may end in the midst of a round, and let all of it through.
+    const limited = await until('one is refused', async () => {
+      const answers = await Promise.all(Array.from({ length: 130 }, () => ask('GET', `${world.origin()}/blobs/x`)));
+      const refused = answers.filter(({ status }) => status === 429);
+      return refused.length === 0 ? null : refused;
+    });
+    ok(limited.length < 130, `${limited.length} of 130`);
+    ok(Number(limited[0]?.headers['retry-after']) >= 1);
+    equal((await world.owner.get('/agency')).status, 200);
   });
 });
 

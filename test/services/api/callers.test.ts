@@ -215,10 +215,6 @@ suite('callers at their worst', (t) => {
     );
     const slowBody = setInterval(() => body.socket.write(' '), 50);
     const idle = dial(port, get);
-    // Many answers asked for at once, none of them read.
-    const deaf = dial(port);
-    deaf.socket.pause();
-    deaf.socket.write(get.repeat(4_000));
     const wordsOf = (one: ReturnType<typeof dial>, what: string) => within(10_000, what, one.closed);
     try {
       assert.match(await wordsOf(halfLine, 'half a line'), /^(HTTP\/1.1 400|$)/);
@@ -226,8 +222,12 @@ suite('callers at their worst', (t) => {
       await wordsOf(silent, 'silence');
       assert.match(await wordsOf(body, 'a dripping body'), /^HTTP\/1.1 400 /);
       assert.match(await wordsOf(idle, 'between requests'), /^HTTP\/1.1 200 OK/);
-      // It does not see that it was let go: it reads nothing.
+      // Many answers asked for at once, none of them read. It does not see that it was let go.
+      const deaf = dial(port);
+      deaf.socket.pause();
+      deaf.socket.write(get.repeat(4_000));
       const held = async () => (await registry.getSingleMetric('api_connections')?.get())?.values[0]?.value;
+      await until('it is held', async () => (await held()) === 1, 10_000);
       await until('an answer that nobody reads is given up', async () => (await held()) === 0, 10_000);
       deaf.socket.destroy();
     } finally {
