@@ -11,6 +11,8 @@ export interface LinesOptions {
   readonly descriptor: () => number;
   /** Bytes that are gathered before a write; 0 = none. */
   readonly gathered: number;
+  /** Milliseconds that lines wait for others, and dropped ones for a next try to be told of. */
+  readonly lingerMs: number;
   /** Makes the line that says how many were dropped. */
   readonly gap: (dropped: number, why: string) => string;
 }
@@ -36,6 +38,8 @@ export class Lines {
   #why = '';
   /** The last write ended within a line: the next begins with a new one. */
   #torn = false;
+  /** Runs only while something waits: at rest nothing wakes the process for its log. */
+  #lingering: NodeJS.Timeout | null = null;
 
   constructor(options: LinesOptions) {
     this.#options = options;
@@ -50,6 +54,14 @@ export class Lines {
     this.#waiting.push(line);
     this.#length += line.length;
     if (this.#length >= this.#options.gathered) this.flushSync();
+    else this.#linger();
+  }
+
+  #linger(): void {
+    this.#lingering ??= setTimeout(() => {
+      this.#lingering = null;
+      this.flushSync();
+    }, this.#options.lingerMs).unref();
   }
 
   /** As pino calls it. */
@@ -77,6 +89,7 @@ export class Lines {
     const lost = lines.length - Math.max(0, whole - told);
     this.#dropped += lost;
     this.#untold = lost + (whole >= 1 ? 0 : this.#untold);
+    this.#linger();
     if (written > 0) this.#torn = bytes[written - 1] !== 10;
   }
 

@@ -27,11 +27,9 @@ const openLines = (name: string, file: string | null, limits: LogLimits): Lines 
     return `${JSON.stringify({ level: 40, time, name, dropped, why, msg: 'log lines could not be written' })}\n`;
   };
   const stdout = (): number => 1;
-  if (file === null) return new Lines({ descriptor: stdout, gathered: 0, gap });
+  if (file === null) return new Lines({ descriptor: stdout, gathered: 0, lingerMs, gap });
   const opened = new LogFile(file, limits);
-  const lines = new Lines({ descriptor: () => opened.descriptor(), gathered, gap });
-  setInterval(() => lines.flushSync(), lingerMs).unref();
-  return lines;
+  return new Lines({ descriptor: () => opened.descriptor(), gathered, lingerMs, gap });
 };
 
 /** pino takes the message of an error that is logged alone past the formatters, so it is cut here. */

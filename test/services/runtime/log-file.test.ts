@@ -20,7 +20,7 @@ import { createInterface } from 'node:readline';
 import { LogFile, logsAside } from '#runtime/log-file.ts';
 import { Lines } from '#runtime/log-lines.ts';
 import { countDropped, createRegistry, openLog } from '#runtime/telemetry.ts';
-import { run } from '#test/support/processes.ts';
+import { run, until } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
 const writer = path.join(import.meta.dirname, '../../support/log-writer.ts');
@@ -150,6 +150,7 @@ suite('log without room', (t) => {
       // Where there is no room: a descriptor that is none.
       descriptor: () => (room > 0 ? log.descriptor() : -1),
       gathered: 0,
+      lingerMs: 60_000,
       gap: (dropped) => {
         wrote.push(`gap ${dropped}`);
         return `gap ${dropped}\n`;
@@ -169,6 +170,24 @@ suite('log without room', (t) => {
     lines.flushSync();
     deepEqual(readFileSync(file, 'utf8').split('\n').slice(3), ['gap 1', '']);
     equal(lines.dropped, 4);
+  });
+
+  t('a lone line is written soon, and what was dropped is told without another line', async () => {
+    const file = path.join(dir, 'soon.log');
+    writeFileSync(file, '');
+    const log = new LogFile(file, { bytes: 1024 ** 2, files: 1 });
+    let room = true;
+    const descriptor = () => (room ? log.descriptor() : -1);
+    const lines = new Lines({ descriptor, gathered: 1_000, lingerMs: 20, gap: (dropped) => `gap ${dropped}\n` });
+    const written = () => readFileSync(file, 'utf8');
+    lines.write('one\n');
+    equal(written(), '');
+    await until('the first line', async () => written() === 'one\n');
+    room = false;
+    lines.write('two\n');
+    await until('the second to be dropped', async () => lines.dropped === 1);
+    room = true;
+    await until('the gap', async () => written() === 'one\ngap 1\n');
   });
 });
 
