@@ -48,8 +48,8 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
   const [quietGets, attackedGets] = [gets(quiet), gets(attacked)];
   const [quietHooks, attackedHooks] = [webhooks(quiet), webhooks(attacked)];
   const most = {
-    get: times.get * Math.max(floor.get, quietGets.median),
-    webhook: times.webhook * Math.max(floor.webhook, quietHooks.median),
+    get: Math.max(floor.get, times.get * quietGets.median),
+    webhook: Math.max(floor.webhook, times.webhook * quietHooks.median),
   };
   return [
     {
