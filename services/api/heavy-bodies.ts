@@ -3,22 +3,13 @@ import { Turns } from './turns.ts';
 
 /**
  * Large bodies are looked at one after the other, and in pieces with rests in between: one alone holds the event loop
- * for some 30 ms, but a hundred that one caller sends at once would hold it for seconds, and all tenants with it. What is
- * then done with them holds it again (to decide, to encode, to answer), so a workspace has one such call carried out at a
- * time.
+ * for some 30 ms, but a hundred that one caller sends at once would hold it for seconds, and all tenants with it.
  */
 
 /** What a value costs the parser and the validator, in bytes of text that take as long. */
 const valueWeight = 100;
 /** Lighter bodies take less than a millisecond. */
 const heavy = 32 * 1_024;
-
-export interface Weight {
-  readonly bytes: number;
-  readonly values: number;
-}
-
-const isHeavy = ({ bytes, values }: Weight): boolean => bytes + values * valueWeight >= heavy;
 
 /** One piece of the work on a body, run now or later. */
 export type Piece = <T>(work: () => T) => Promise<T>;
@@ -38,16 +29,15 @@ const rested: Piece = async (work) => {
 };
 
 export class HeavyBodies {
-  readonly #looks = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
-  readonly #calls = new Turns({ noun: 'large bodies', each: 1, total: 32, waiting: 128, waitMs: 10_000 });
+  readonly #turns = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
 
   /** Works on one body when it is the workspace's turn; on a light one at once. @throws Refusal `unavailable` */
-  run<T>(workspaceId: string, weight: Weight, work: (piece: Piece) => Promise<T>): Promise<T> {
-    return isHeavy(weight) ? this.#looks.run(workspaceId, () => work(rested)) : work(atOnce);
-  }
-
-  /** Carries out the call that the body belongs to, as `run` does. @throws Refusal `unavailable` */
-  call<T>(workspaceId: string, weight: Weight, work: () => Promise<T>): Promise<T> {
-    return isHeavy(weight) ? this.#calls.run(workspaceId, work) : work();
+  run<T>(
+    workspaceId: string,
+    { bytes, values }: { readonly bytes: number; readonly values: number },
+    work: (piece: Piece) => Promise<T>,
+  ): Promise<T> {
+    if (bytes + values * valueWeight < heavy) return work(atOnce);
+    return this.#turns.run(workspaceId, () => work(rested));
   }
 }

@@ -92,7 +92,7 @@ export const input =
       const sent = await readText(ctx, operation, held);
       const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
       state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, sent?.text ?? null, piece));
-      await heavyBodies.call(owner, weight, next);
+      await next();
     } finally {
       held.release();
     }

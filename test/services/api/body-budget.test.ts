@@ -161,31 +161,6 @@ suite('bodies over HTTP', (t) => {
     assert.equal(budget.held, 0);
   });
 
-  t('a large one that is valid waits for the call of another of its workspace; a small one passes', async () => {
-    const gate = Promise.withResolvers<void>();
-    const first = heavyBodies.call(world.workspaceId, { bytes: 1_000_000, values: 1 }, () => gate.promise);
-    const raw = `${JSON.stringify({ ...body, name: 'After another' })}${' '.repeat(40 * kib)}`;
-    const headers = { 'content-type': 'application/json' };
-    let answered: Answered | null = null;
-    const second = caller(world.testKey.secret)
-      .post('/clients', undefined, { raw, headers })
-      .then((answer) => {
-        answered = answer;
-      });
-    await until('its bytes are held', async () => budget.held > 40 * kib);
-    const owner = caller(world.liveKey.secret);
-    for (let n = 0; n < 20; n += 1) {
-      const small = await owner.post('/clients', { ...body, name: `Small ${n}` });
-      assert.equal(small.status, 200, small.text);
-    }
-    assert.equal(answered, null, 'it did not wait');
-    gate.resolve();
-    await first;
-    await second;
-    assert.equal((answered as Answered | null)?.status, 200, JSON.stringify(answered));
-    assert.equal(budget.held, 0);
-  });
-
   t('one that comes byte by byte is kept in few pieces', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;

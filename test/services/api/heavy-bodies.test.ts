@@ -2,7 +2,6 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { HeavyBodies, type Piece } from '#services/api/heavy-bodies.ts';
 import { suite } from '#test/support/suite.ts';
 
-const nothing = Promise.resolve();
 const heavy = { bytes: 500_000, values: 10 };
 
 suite('heavy bodies', (t) => {
@@ -54,36 +53,6 @@ suite('heavy bodies', (t) => {
     equal(failed, 'no JSON');
     equal(turns.length, 3);
   });
-
-  t(
-    'have their calls carried out one at a time for each workspace; light ones and other workspaces wait for none',
-    async () => {
-      const bodies = new HeavyBodies();
-      const begun: string[] = [];
-      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const call = (name: string, owner: string, weight: typeof heavy, until: Promise<unknown>) =>
-        bodies.call(owner, weight, async () => {
-          begun.push(name);
-          await until;
-        });
-      const failing = call(
-        'first',
-        'a',
-        heavy,
-        gates[0]?.promise.then(() => Promise.reject(new Error('refused'))) ?? nothing,
-      );
-      const second = call('second', 'a', heavy, nothing);
-      const other = call('other', 'b', heavy, gates[1]?.promise ?? nothing);
-      await call('light', 'a', { bytes: 2_000, values: 50 }, nothing);
-      deepEqual(begun, ['first', 'other', 'light']);
-      gates[0]?.resolve();
-      equal(await failing.catch((error: Error) => error.message), 'refused');
-      await second;
-      deepEqual(begun, ['first', 'other', 'light', 'second']);
-      gates[1]?.resolve();
-      await other;
-    },
-  );
 
   t('many small values are heavy too; light bodies wait for nobody', async () => {
     const many = await turnsOf(new HeavyBodies(), ['a', 'a'], { bytes: 20_000, values: 9_000 });
