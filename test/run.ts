@@ -19,7 +19,7 @@ const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
 Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
 real servers. SEED=<n> plays a random test again.`;
 
-/** What runs at once on two cores: most files mostly wait. A world of many processes needs more than others. */
+/** How many files run at once on two cores: most files mostly wait. A world is a file that starts many processes. */
 const AT_ONCE = 3;
 const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   process.exitCode = conclude(outcomes, unsteady, started) ? 0 : 1;
 }
 
-/** In order, each as soon as there is room for it: the next that is no world passes those that wait. */
+/** In order, each as soon as there is room for it. While two worlds run, files that are no worlds pass the worlds that wait. */
 async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
   const running = new Map<Job, Promise<void>>();

@@ -14,8 +14,8 @@ import { caughtUp, type Standalone, startStandalone } from './standalone.ts';
 /** Of one core. */
 const goalPercent = 1.5;
 /**
- * The long window is long enough for V8's memory reducer, which collects once in each thread some 100 s after work, to
- * count with its share; the busiest slice is told, too.
+ * V8's memory reducer collects once in each thread some 100 s after work. The long window holds that collection and two
+ * minutes more; the row tells its busiest slice, too.
  */
 const windowOf = (quick: boolean) => (quick ? { restMs: 20_000, slices: 1 } : { restMs: 60_000, slices: 9 });
 const sliceMs = 20_000;
