@@ -2,12 +2,14 @@
  * `@eventstore/db-client` 6.2.1 with its append path made safe to live with. The version is pinned: what is touched here
  * are the client's internals, and `guardedClient` refuses to start where they are not what it expects.
  *
- * Three traps of that version, and what is done at the one place where gRPC clients are made:
+ * Four traps of that version, and what is done at the one place where gRPC clients are made:
  * - a reply whose append is no longer waited for throws in a stream listener and would end the process → dropped;
  * - a write that waits for `drain` while the stream fails becomes an unhandled rejection → writes never wait;
- * - a server that ends the append stream without an error leaves its appends waiting for ever → made an error.
+ * - a server that ends the append stream without an error leaves its appends waiting for ever → made an error;
+ * - an append whose connection was closed before it began throws where nobody catches, and waits for ever → made an error.
  * In each case the append is settled by its caller's own deadline or by the error, as *unknown*, and is repeated.
  */
+import { Writable } from 'node:stream';
 import db from '@eventstore/db-client';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { BatchAppendReq, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -57,6 +59,10 @@ const markJson = (request: BatchAppendReq): void => {
   }
 };
 
+/** Takes what nobody will get. */
+const unsent = (): ClientWritableStream<unknown> =>
+  new Writable({ objectMode: true, write: (_chunk, _encoding, done) => done() }) as ClientWritableStream<unknown>;
+
 const guardBatch = (call: ClientDuplexStream<unknown, unknown>): ClientDuplexStream<unknown, unknown> => {
   const on = call.on.bind(call);
   const { write } = neverFull(call);
@@ -89,7 +95,15 @@ const guard = (grpc: Grpc): Grpc => {
   if (Object.hasOwn(grpc, 'batchAppend')) return grpc;
   const { append, batchAppend } = grpc;
   grpc.batchAppend = (...args) => guardBatch(batchAppend.apply(grpc, args));
-  grpc.append = (...args) => neverFull(append.apply(grpc, args)).on('error', () => {});
+  grpc.append = (...args) => {
+    try {
+      return neverFull(append.apply(grpc, args)).on('error', () => {});
+    } catch (error) {
+      const answer = args.at(-1) as (error: unknown) => void;
+      answer(error);
+      return unsent();
+    }
+  };
   return grpc;
 };
 

@@ -174,7 +174,7 @@ export class Role {
             };
       const process = new Process(main, { args, env: { ...env, ...faults }, ...(root === undefined ? {} : { root }) });
       this.#process = process;
-      const ready = process.saying(readyAt ?? 'ready', 60_000, processes).then(
+      const ready = process.saying(readyAt ?? 'ready', 180_000, processes).then(
         () => {
           this.#up = process;
           first();

@@ -12,6 +12,7 @@ import {
   type RecordedEvent,
   type SubscriptionItem,
 } from '#contracts/ports/event-store.ts';
+import { disposeClient, guardedClient } from '#infra/eventstoredb/client.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { AppendFault, ReadFault } from '#test/support/eventstoredb/faults.ts';
@@ -127,9 +128,26 @@ for (const mode of ['batch', 'unary'] as const) {
       double.faults.appends.push('drop_reply', 'hang', 'hang', 'hang', 'hang', 'hang');
       assert.equal(await codeOf(hasty.append(stream, 'none', list)), 'outcome_unknown');
       double.faults.appends.length = 0;
-      assert.equal((await hasty.append(stream, 'none', list)).revision, 0n);
-      assert.equal((await hasty.read(stream)).length, 1);
+      assert.equal((await store.append(stream, 'none', list)).revision, 0n);
+      assert.equal((await store.read(stream)).length, 1);
     });
+
+    t(
+      'an append whose connection was closed before it began fails at once, and throws where it is caught',
+      async () => {
+        const appending = (client: db.EventStoreDBClient) =>
+          client.appendToStream(newStream(), [db.jsonEvent({ type: 'PostCreated', data: {} })], {
+            expectedRevision: db.NO_STREAM as 'no_stream',
+          });
+        const uncaught = await uncaughtIn(async () => {
+          const client = guardedClient(double.url);
+          await appending(client);
+          await disposeClient(client);
+          await assert.rejects(appending(client), /shut down/);
+        });
+        assert.deepEqual(uncaught, []);
+      },
+    );
 
     t('a conflict is a conflict, also when the first try was lost', async () => {
       const stream = newStream();
@@ -139,10 +157,10 @@ for (const mode of ['batch', 'unary'] as const) {
     });
 
     t('replies that come after the deadline hurt nobody', async () => {
-      const hasty = another({ attemptMs: 60, appendMs: 5_000 });
+      const hasty = another({ attemptMs: 500, appendMs: 30_000 });
       const list = Array.from({ length: 40 }, newStream);
       const uncaught = await uncaughtIn(async () => {
-        double.faults.appendDelayMs = 100;
+        double.faults.appendDelayMs = 800;
         const working = list.map((stream) => hasty.append(stream, 'none', [event()]));
         await until(() => double.log.stream(list[0] ?? '').length > 0);
         double.faults.appendDelayMs = 0;
