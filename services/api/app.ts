@@ -45,7 +45,7 @@ export const createApp = (deps: Deps): Koa => {
         scope,
         role,
         rateLimit(allowances),
-        input(heavyBodies, bodyBudget),
+        input(heavyBodies, bodyBudget, allowances),
         idempotencyKey,
         answer({ deps, ownWrites, allowances, warnings, patience }),
       ],

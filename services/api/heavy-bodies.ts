@@ -9,7 +9,17 @@ import { Turns } from './turns.ts';
 /** What a value costs the parser and the validator, in bytes of text that take as long. */
 const valueWeight = 100;
 /** Lighter bodies take less than a millisecond. */
-const heavy = 32 * 1_024;
+export const heavy = 32 * 1_024;
+
+export interface Weight {
+  readonly bytes: number;
+  readonly values: number;
+}
+
+const weigh = ({ bytes, values }: Weight): number => bytes + values * valueWeight;
+
+/** Requests that a body counts for beside the call's own: it takes that much longer to read, decide on, store and answer. */
+export const bodyCost = (weight: Weight): number => Math.floor(weigh(weight) / heavy);
 
 /** One piece of the work on a body, run now or later. */
 export type Piece = <T>(work: () => T) => Promise<T>;
@@ -32,12 +42,8 @@ export class HeavyBodies {
   readonly #turns = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
 
   /** Works on one body when it is the workspace's turn; on a light one at once. @throws Refusal `unavailable` */
-  run<T>(
-    workspaceId: string,
-    { bytes, values }: { readonly bytes: number; readonly values: number },
-    work: (piece: Piece) => Promise<T>,
-  ): Promise<T> {
-    if (bytes + values * valueWeight < heavy) return work(atOnce);
+  run<T>(workspaceId: string, weight: Weight, work: (piece: Piece) => Promise<T>): Promise<T> {
+    if (weigh(weight) < heavy) return work(atOnce);
     return this.#turns.run(workspaceId, () => work(rested));
   }
 }

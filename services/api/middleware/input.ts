@@ -3,12 +3,13 @@ import type { TObject } from 'typebox';
 import { clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { BodyBudget, HeldBytes } from '../body-budget.ts';
-import type { HeavyBodies, Piece } from '../heavy-bodies.ts';
+import { bodyCost, type HeavyBodies, type Piece } from '../heavy-bodies.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson, readBody } from '../json.ts';
 import { isJsonType } from '../media-type.ts';
 import type { Operation } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
+import type { Allowances } from './rate-limit.ts';
 
 /** What a query value is, by its schema: text, unless the schema wants a number, a truth or a list. */
 const typeOf = (schema: unknown): string => {
@@ -47,8 +48,11 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
   return clean(schema, values);
 };
 
-/** The text of a body, and how many values it holds at most; null where none was sent and none is needed. */
-const readText = async (ctx: Context, operation: Operation, held: HeldBytes) => {
+/**
+ * The text of a body, and how many values it holds at most; null where none was sent and none is needed. What was read
+ * counts against the allowance as debt, also where it was refused half way.
+ */
+const readText = async (ctx: Context, operation: Operation, held: HeldBytes, allowances: Allowances) => {
   const { headers } = ctx.req;
   const none = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (none && operation.bodyOptional === true) return null;
@@ -57,11 +61,18 @@ const readText = async (ctx: Context, operation: Operation, held: HeldBytes) => 
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json, without Content-Encoding.');
   }
   const meter = new JsonMeter(operation.valueLimit ?? defaultValueLimit);
-  const text = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => {
-    held.take(chunk.length);
-    meter.take(chunk);
-  });
-  return text.length === 0 && operation.bodyOptional === true ? null : { text, values: meter.values };
+  let bytes = 0;
+  try {
+    const text = await readBody(ctx.req, operation.bodyLimit ?? defaultBodyLimit, (chunk) => {
+      held.take(chunk.length);
+      bytes += chunk.length;
+      meter.take(chunk);
+    });
+    return text.length === 0 && operation.bodyOptional === true ? null : { text, values: meter.values };
+  } finally {
+    const further = bodyCost({ bytes, values: meter.values });
+    if (further > 0) await allowances.owe(ctx, further);
+  }
 };
 
 /** @throws Refusal 400, 422 */
@@ -74,7 +85,7 @@ const valid = async (operation: Operation, schema: TObject, text: Buffer | null,
 
 /** Parameters, then the body: validated as sent, then cleaned. An operation without a body ignores one. */
 export const input =
-  (heavyBodies: HeavyBodies, budget: BodyBudget): Middleware =>
+  (heavyBodies: HeavyBodies, budget: BodyBudget, allowances: Allowances): Middleware =>
   async (ctx, next) => {
     const operation = operationOf(ctx);
     const state = stateOf(ctx);
@@ -89,7 +100,7 @@ export const input =
     const owner = state.principal?.liveWorkspaceId ?? '';
     const held = budget.hold(owner);
     try {
-      const sent = await readText(ctx, operation, held);
+      const sent = await readText(ctx, operation, held, allowances);
       const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
       state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, sent?.text ?? null, piece));
       await next();

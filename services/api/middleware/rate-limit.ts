@@ -40,10 +40,16 @@ export class Allowance {
     }
   }
 
-  /** Takes more than is left where it must: what comes next waits longer. */
-  async owe(owner: string, requests: number): Promise<void> {
+  /**
+   * Takes more than is left where it must: what comes next waits as many windows longer as it takes to give that back.
+   * Requests that were refused meanwhile are no debt.
+   */
+  async owe(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
-    await this.#limiter.penalty(owner, requests);
+    const spent = await this.#limiter.penalty(owner, requests);
+    const debt = Math.min(requests, spent.consumedPoints - this.#burst);
+    const seconds = spent.msBeforeNext / 1000 + (debt / this.#burst) * this.#seconds;
+    this.#tell(ctx, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
   }
 
   async hasLeft(owner: string): Promise<boolean> {
@@ -107,7 +113,7 @@ export class Allowances {
 
   async owe(ctx: Context, requests: number): Promise<void> {
     const [allowance, owner] = this.of(ctx);
-    await allowance.owe(owner, requests);
+    await allowance.owe(ctx, owner, requests);
   }
 }
 
