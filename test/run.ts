@@ -24,7 +24,7 @@ const AT_ONCE = 3;
 const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
-const MOST_AGAIN = 2;
+const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
 
 async function main(): Promise<void> {
@@ -85,8 +85,8 @@ async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<
 }
 
 /**
- * A file or two that failed are run once more, alone, and what they come to counts. It is said loudly, for it is a fault
- * to be found: of the test, or of what it tests. More than two are no accident and stay red.
+ * Up to four files that failed are run once more, alone, and what they come to counts. It is said loudly, for it is a fault
+ * to be found: of the test, or of what it tests. More are no accident and stay red.
  * Answers the names of those that passed the second time.
  */
 async function again(

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
+import { patience } from '#test/support/patience.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -104,7 +105,7 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
 
   t('nothing is lost, and nothing is out twice', async () => {
     const { checked } = world;
-    assert.deepEqual(await untilQuiet(checked, 90_000), []);
+    assert.deepEqual(await untilQuiet(checked, 90_000 * patience), []);
     await world.load.repeat(500);
     const { violations } = await check(checked);
     assert.deepEqual([...world.violations, ...violations], []);

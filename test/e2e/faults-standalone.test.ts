@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { FaultWorld } from '#test/faults/world.ts';
+import { patience } from '#test/support/patience.ts';
 import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -31,7 +32,7 @@ suite('faults of standalone', { timeoutMs: 180_000 }, (t) => {
     stop.abort();
     await going;
     const { checked } = world;
-    assert.deepEqual(await untilQuiet(checked, 90_000), []);
+    assert.deepEqual(await untilQuiet(checked, 90_000 * patience), []);
     await world.load.repeat(500);
     const { violations, observations } = await check(checked);
     assert.deepEqual([...world.violations, ...violations], []);

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { check, untilQuiet } from '#test/faults/check.ts';
 import { isDiedAtIn, points, pointsElsewhere, pointsInSource, roleNames } from '#test/faults/points.ts';
 import { FaultWorld } from '#test/faults/world.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -71,7 +72,7 @@ suite('faults', { timeoutMs: 300_000 }, (t) => {
     'nothing acknowledged is lost, nothing is out twice or early, and the read models say what the streams say',
     async () => {
       const { checked } = world;
-      assert.deepEqual(await untilQuiet(checked, 90_000), []);
+      assert.deepEqual(await untilQuiet(checked, 90_000 * patience), []);
       await world.load.repeat(1_000);
       const verdict = await check(checked);
       process.stdout.write(

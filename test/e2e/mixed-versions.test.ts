@@ -7,6 +7,7 @@ import { unpackBefore } from '#test/support/before.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
 import { doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -124,7 +125,7 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
     stop.abort();
     await going;
     const { checked } = world;
-    assert.deepEqual(await untilQuiet(checked, 90_000), []);
+    assert.deepEqual(await untilQuiet(checked, 90_000 * patience), []);
     await world.load.repeat(200);
     const verdict = await check(checked);
     process.stdout.write(

@@ -5,6 +5,7 @@ import type { Point, RoleName } from '#test/faults/points.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -78,7 +79,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     ]);
     await made.hooks.leave(made.load);
     await made.load.run('race');
-    return toldOf(made, 30_000);
+    return toldOf(made, 30_000 * patience);
   };
 
   t('a delivery that was minted is sent once for each attempt, and what was missed is caught up', async () => {
@@ -98,7 +99,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
     await made.dieAtEach(made.role('media'), [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
-    return toldOf(made, 60_000);
+    return toldOf(made, 60_000 * patience);
   };
 
   t('a rendition is there when its stream says so, whoever died over it', async () => {

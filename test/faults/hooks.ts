@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serviceHolds, standardHolds } from '#services/standalone/receiver.ts';
+import { patience } from '#test/support/patience.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Load } from './load.ts';
 
@@ -32,7 +33,7 @@ interface Hook {
 }
 
 /** A receiver that says 410 is off within this, and on again, milliseconds. */
-const patienceMs = 60_000;
+const patienceMs = 60_000 * patience;
 
 export class Hooks {
   readonly arrivals: Arrival[] = [];

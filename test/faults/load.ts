@@ -4,6 +4,7 @@ import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { platforms } from '#schemas/common.ts';
+import { patience } from '#test/support/patience.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Subject } from './desk.ts';
 
@@ -92,7 +93,7 @@ const required: Readonly<Record<string, Json>> = {
 };
 
 /** A call whose outcome is still not known after this long is a violation, milliseconds. */
-const patienceMs = 90_000;
+const patienceMs = 90_000 * patience;
 const hourMs = 3_600_000;
 
 /** Of what is asked of the store directly, and may be asked again: until nothing of ours is away. */

@@ -1,5 +1,6 @@
 import { target } from '#domain/target.ts';
 import { foldEvents } from '#runtime/domain-store.ts';
+import { patience } from '#test/support/patience.ts';
 import { until } from '#test/support/processes.ts';
 import { check, untilQuiet } from './check.ts';
 import type { FaultWorld } from './world.ts';
@@ -48,7 +49,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   sleeper.dieAt([]);
   sleeper.up?.signal('SIGCONT');
   const { checked } = world;
-  const open = await untilQuiet(checked, 30_000);
+  const open = await untilQuiet(checked, 30_000 * patience);
   const { violations } = await check(checked);
   const told = await events();
   const { status } = foldEvents(target, told);

@@ -22,6 +22,7 @@ import { migrateMedia } from '#services/media/tables.ts';
 import type { Before } from '#test/support/before.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { readyClip } from '#test/support/clip.ts';
+import { patience } from '#test/support/patience.ts';
 import { Process, run, until } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { Checked } from './check.ts';
@@ -174,7 +175,7 @@ export class Role {
             };
       const process = new Process(main, { args, env: { ...env, ...faults }, ...(root === undefined ? {} : { root }) });
       this.#process = process;
-      const ready = process.saying(readyAt ?? 'ready', 180_000, processes).then(
+      const ready = process.saying(readyAt ?? 'ready', 60_000, processes).then(
         () => {
           this.#up = process;
           first();
@@ -456,9 +457,9 @@ export class FaultWorld {
     if (role.up === null) await role.begin();
     else await role.kill();
     for (const { name, by, fired } of due) {
-      const limit = performance.now() + limitMs;
+      const limit = performance.now() + limitMs * patience;
       for (let turn = 0; !existsSync(fired); turn += 1) {
-        if (performance.now() > limit) throw new Error(`nobody died at ${name} within ${limitMs} ms`);
+        if (performance.now() > limit) throw new Error(`nobody died at ${name} within ${limitMs * patience} ms`);
         const action = by[turn % by.length] ?? 'now';
         const acting = this.load.run(action);
         const there = (async () => {

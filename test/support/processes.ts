@@ -10,6 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { patience } from './patience.ts';
 import { afterFile } from './suite.ts';
 
 export type Line = Readonly<Record<string, unknown>>;
@@ -119,14 +120,14 @@ export class Process {
 
   /** Resolves when its output has this text, or this log message so many times; rejects when it ends before, or takes too long. */
   async saying(what: RegExp | string, within = 30_000, times = 1): Promise<void> {
-    const until = performance.now() + within;
+    const until = performance.now() + within * patience;
     const said = () => this.#lines.filter(({ msg }) => msg === what).length;
     const there = () => (typeof what === 'string' ? said() >= times : what.test(this.output()));
     while (!there()) {
       if (!this.running || performance.now() > until) {
         if (!this.running) await this.#exited;
         if (there()) return;
-        const how = this.running ? `within ${within} ms` : 'before it ended';
+        const how = this.running ? `within ${within * patience} ms` : 'before it ended';
         throw new Error(`${this.main} did not say ${what} ${how}:\n${this.output()}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -174,7 +175,7 @@ export class Process {
   /** Asks it to drain; kills it after `within` milliseconds, which then shows as its signal. */
   async stop(within = 20_000): Promise<Ended> {
     if (this.running) this.signal('SIGTERM');
-    const timer = setTimeout(() => void this.kill(), within);
+    const timer = setTimeout(() => void this.kill(), within * patience);
     try {
       return await this.#exited;
     } finally {
@@ -193,7 +194,7 @@ export const start = async (main: string, options: StartOptions = {}): Promise<P
 /** Runs it to its end. */
 export const run = async (main: string, options: StartOptions = {}): Promise<Ended & { readonly output: string }> => {
   const child = new Process(main, options);
-  const timer = setTimeout(() => void child.kill(), options.within ?? 60_000);
+  const timer = setTimeout(() => void child.kill(), (options.within ?? 60_000) * patience);
   try {
     const ended = await child.exited();
     return { ...ended, output: child.output() };
@@ -208,11 +209,11 @@ export const until = async <T>(
   ask: () => Promise<T | false | null | undefined>,
   within = 30_000,
 ): Promise<T> => {
-  const deadline = performance.now() + within;
+  const deadline = performance.now() + within * patience;
   for (;;) {
     const found = await ask();
     if (found !== false && found !== null && found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${within} ms`);
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${within * patience} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };

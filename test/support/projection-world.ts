@@ -8,6 +8,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migrateConsumers } from '#runtime/consume/positions.ts';
 import { createLogger } from '#runtime/telemetry.ts';
+import { patience } from './patience.ts';
 import { testDatabase } from './postgres.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';
 
@@ -67,8 +68,8 @@ export const projectionWorld = async (): Promise<ProjectionWorld> => {
 
 /** Waits for a condition. @throws after `limitMs`. */
 export const until = async (what: string, holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> => {
-  for (const end = performance.now() + limitMs; !(await holds()); ) {
-    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
+  for (const end = performance.now() + limitMs * patience; !(await holds()); ) {
+    if (performance.now() > end) throw new Error(`not within ${limitMs * patience} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };

@@ -40,10 +40,12 @@ import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
 import type { ReadyAsset } from './assets.ts';
 import { readyClip } from './clip.ts';
+import { patience } from './patience.ts';
 import { planned, postBody } from './samples.ts';
 
 export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
-  for (const until = performance.now() + ms; performance.now() < until; await delay(20)) if (await holds()) return;
+  for (const until = performance.now() + ms * patience; performance.now() < until; await delay(20))
+    if (await holds()) return;
   throw new Error(`never came: ${what}`);
 };
 

@@ -11,9 +11,13 @@
  * NOTE: uvu alone swallows a hook that throws (0 of 1 passed, exit code 0). Here a failed hook fails the file.
  */
 import { inspect } from 'node:util';
+import { patience } from './patience.ts';
 
 export interface SuiteOptions {
-  /** Time limit of the whole file in milliseconds, from its declaration on; default and least 120,000. The largest of a file's suites counts. */
+  /**
+   * Time limit of the whole file in milliseconds on a quiet machine, from its declaration on; default and least 120,000.
+   * The largest of a file's suites counts, and is stretched by `patience`.
+   */
   readonly timeoutMs?: number;
   /**
    * True: the runner starts this file alone, after all others. For tests that load the machine.
@@ -53,7 +57,7 @@ export type Message =
   | Report;
 
 /** Milliseconds a file may take unless one of its suites says otherwise. The variable is for the test of the runner. */
-export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000);
+export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000 * patience);
 /** Milliseconds a file may live on after its last test before what it left running counts as a failure. */
 const LINGER_MS = 10_000;
 
@@ -93,7 +97,7 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
   if (body === undefined) throw new TypeError(`suite '${name}' has no body`);
   if (phase === 'running') throw new Error(`suite '${name}' was declared after the first test had started`);
   serial ||= options.serial ?? false;
-  timeoutMs = Math.max(timeoutMs, options.timeoutMs ?? 0);
+  timeoutMs = Math.max(timeoutMs, (options.timeoutMs ?? 0) * patience);
 
   const inner = uvu.suite(name);
   // A hook that fails ends the suite: the tests after it would run in a world that is not the one they asked for.

@@ -17,6 +17,7 @@ import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { AppendFault, ReadFault } from '#test/support/eventstoredb/faults.ts';
 import { type DoubleProcess, doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
+import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
 
 const event = (data = '{"text":"hello"}'): EventToAppend => ({
@@ -36,9 +37,9 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
   );
 
 const until = async (condition: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 20_000 * patience;
   while (!condition()) {
-    if (performance.now() > deadline) assert.fail('not reached in 20 s');
+    if (performance.now() > deadline) assert.fail('not reached in time');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 };
@@ -61,7 +62,7 @@ const uncaughtIn = async (work: () => Promise<void>): Promise<unknown[]> => {
 
 /** Appends until the outcome is known, as the write side does; a closed store would refuse for ever, without a pause. */
 const settle = async (store: EventStoreDbStore, stream: string, list: readonly EventToAppend[]): Promise<bigint> => {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 60_000 * patience;
   for (;;) {
     try {
       return (await store.append(stream, 'none', list)).revision;

@@ -8,6 +8,7 @@ import { replicationOf } from '#infra/kafka/replication.ts';
 import { KafkaSubscription } from '#infra/kafka/subscription.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { kafkaMissing } from '#test/support/kafka.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { tcpProxy } from '#test/support/tcp-proxy.ts';
@@ -28,8 +29,8 @@ const record = ({ revision, value }: { revision: bigint; value: Buffer }): LogRe
 });
 
 const eventually = async (what: string, holds: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 30_000; !holds(); ) {
-    assert.ok(performance.now() < end, `not within 30 s: ${what}`);
+  for (const end = performance.now() + 30_000 * patience; !holds(); ) {
+    assert.ok(performance.now() < end, `not in time: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };

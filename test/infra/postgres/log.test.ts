@@ -5,13 +5,14 @@ import { logSuite } from '#contracts/ports/log.suite.ts';
 import { type ConsumerHandlers, type LaneBatch, LogError } from '#contracts/ports/log.ts';
 import type { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase, testServer } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { postgresHarness } from './log-harness.ts';
 
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const end = performance.now() + 20_000; !(await holds()); ) {
-    assert.ok(performance.now() < end, `not within 20 s: ${holds}`);
+  for (const end = performance.now() + 20_000 * patience; !(await holds()); ) {
+    assert.ok(performance.now() < end, `not in time: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };

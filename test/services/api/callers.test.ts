@@ -9,6 +9,7 @@ import type { Deps } from '#services/api/deps.ts';
 import { Allowance } from '#services/api/middleware/rate-limit.ts';
 import { type ApiServer, type DoorOptions, openDoor } from '#services/api/server.ts';
 import { startWorld, type World } from '#test/support/http.ts';
+import { patience } from '#test/support/patience.ts';
 import { watched } from '#test/support/pool.ts';
 import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -169,7 +170,7 @@ suite('callers at their worst', (t) => {
   };
   const within = async <T>(ms: number, what: string, work: Promise<T>): Promise<T> => {
     const { promise, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${what}: not within ${ms} ms`)), ms);
+    const timer = setTimeout(() => reject(new Error(`${what}: not within ${ms * patience} ms`)), ms * patience);
     return Promise.race([work, promise]).finally(() => clearTimeout(timer));
   };
   const get = 'GET /v1/errors HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -202,9 +203,9 @@ suite('callers at their worst', (t) => {
   });
 
   t('who says nothing, too little, or too slowly is let go; who reads no answer, too', async () => {
-    const patience = { headersMs: 300, requestMs: 600, silentMs: 900, betweenMs: 300, lingerMs: 100 };
+    const limits = { headersMs: 300, requestMs: 600, silentMs: 900, betweenMs: 300, lingerMs: 100 };
     const registry = createRegistry('patience');
-    const { port } = await behindProxy({ rate: world.deps.rate }, { patience, registry });
+    const { port } = await behindProxy({ rate: world.deps.rate }, { patience: limits, registry });
     const silent = dial(port);
     const halfLine = dial(port, 'GET /v1/err');
     const dripping = dial(port, 'GET /v1/errors HTTP/1.1\r\n');

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Answered, startWorld, type World } from '#test/support/http.ts';
+import { patience } from '#test/support/patience.ts';
 import { type TestServer, testServer } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Repeats a call until it is answered with 200; every other answer must be a 503 that says when to come again. */
 const untilBack = async (ask: () => Promise<Answered>): Promise<Answered> => {
-  for (const until = performance.now() + 60_000; performance.now() < until; await delay(100)) {
+  for (const until = performance.now() + 60_000 * patience; performance.now() < until; await delay(100)) {
     const answer = await ask();
     if (answer.status === 200) return answer;
     assert.equal(answer.body.code, 'unavailable', answer.text);

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
 import { topicOf } from '#schemas/topics.ts';
+import { patience } from '#test/support/patience.ts';
 
 export const eventFor = (partitionKey: string): EventToAppend => ({
   id: randomUUID(),
@@ -14,9 +15,9 @@ export const eventFor = (partitionKey: string): EventToAppend => ({
 });
 
 export const until = async (condition: () => boolean, ms = 20_000): Promise<void> => {
-  const deadline = performance.now() + ms;
+  const deadline = performance.now() + ms * patience;
   while (!condition()) {
-    if (performance.now() > deadline) assert.fail(`not reached in ${ms} ms: ${condition}`);
+    if (performance.now() > deadline) assert.fail(`not reached in ${ms * patience} ms: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 };

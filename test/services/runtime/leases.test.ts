@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { LeaseLost, Leases, migrateLeases } from '#runtime/leases.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const eventually = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const until = performance.now() + 10_000; performance.now() < until; await delay(10)) if (await holds()) return;
+  for (const until = performance.now() + 10_000 * patience; performance.now() < until; await delay(10))
+    if (await holds()) return;
   throw new Error(`never came: ${what}`);
 };
 

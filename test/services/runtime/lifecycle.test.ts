@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { configHelp } from '#runtime/config.ts';
+import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
 
 const main = path.join(import.meta.dirname, '../../fixtures/process.ts');
@@ -44,7 +45,7 @@ suite('lifecycle', (t) => {
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line));
     const said = async (msg: string): Promise<Line> => {
-      for (const until = performance.now() + 20_000; performance.now() < until; await delay(10)) {
+      for (const until = performance.now() + 20_000 * patience; performance.now() < until; await delay(10)) {
         const line = lines().find((one) => one.msg === msg);
         if (line !== undefined) return line;
         if (child.exitCode !== null) break;
@@ -118,7 +119,7 @@ suite('lifecycle', (t) => {
     await said('ready');
     child.kill('SIGTERM');
     await said('emptying');
-    const deadline = performance.now() + 10_000;
+    const deadline = performance.now() + 10_000 * patience;
     while (child.exitCode === null && performance.now() < deadline) {
       await delay(200);
       child.kill('SIGTERM');

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -239,7 +240,7 @@ suite('ops server', (t) => {
     deaf.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500));
     try {
       const [held] = (await once(server, 'connection')) as [Socket];
-      const deadline = performance.now() + 5_000;
+      const deadline = performance.now() + 5_000 * patience;
       while (!held.destroyed && performance.now() < deadline) await turn();
       ok(held.destroyed, 'it is held for good');
     } finally {
