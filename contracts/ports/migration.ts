@@ -5,6 +5,7 @@
  *
  * NOTE: behaviour among the ports, since adapters and runtime must take the same lock and neither may import the other.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 
 export interface MigrationLimits {
@@ -14,6 +15,8 @@ export interface MigrationLimits {
   readonly lockMs?: number;
   /** Milliseconds of waiting for locks in all. Default 15 minutes. */
   readonly patienceMs?: number;
+  /** Milliseconds to try for a connection: where everything starts at once, one comes late. Default one minute. */
+  readonly connectMs?: number;
   /** Milliseconds between two reports of a wait. Default 5 s. */
   readonly tellMs?: number;
   /** Takes the reports. Default: `process.emitWarning`. */
@@ -51,7 +54,8 @@ const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
  * Runs idempotent changes in one transaction; no other change under the same lock overlaps it. `change` runs again when a
  * lock did not come in time, so it may have no effect outside of its transaction.
  * @param lock a number, or a text that is hashed to one
- * @throws Error when a lock did not come within `patienceMs`; the message names its holder and says what to do
+ * @throws Error when a lock did not come within `patienceMs`; the message names its holder and says what to do. That of
+ * the server or of the network when no connection came within `connectMs`
  */
 export const withTableLock = async (
   pool: Pool,
@@ -81,14 +85,27 @@ export const withTableLock = async (
   }
 };
 
+/** Wrong password, no such role or database, no right: the next try is answered no better. */
+const isRefused = (error: unknown): boolean => /^(28|3D|42)/.test(String((error as { code?: unknown }).code));
+
+const connected = async (pool: Pool, withinMs: number): Promise<PoolClient> => {
+  for (const began = performance.now(); ; await delay(200)) {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      if (isRefused(error) || performance.now() - began > withinMs) throw error;
+    }
+  }
+};
+
 const attempt = async (
   pool: Pool,
   lock: number | string,
   change: (tx: PoolClient) => Promise<void>,
-  { statementMs = 3_600_000, lockMs = 10_000, tellMs = 5_000 }: MigrationLimits,
+  { statementMs = 3_600_000, lockMs = 10_000, tellMs = 5_000, connectMs = 60_000 }: MigrationLimits,
   tell: (holders: string) => void,
 ): Promise<void> => {
-  const client = await pool.connect();
+  const client = await connected(pool, connectMs);
   const tx = patient(client, statementMs);
   // A connection that dies under us fails the statement; without a listener it would end the process too.
   let broken: Error | undefined;

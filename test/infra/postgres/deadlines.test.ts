@@ -401,4 +401,30 @@ suite('deadlines on Postgres', (t) => {
       await pool.end();
     }
   });
+
+  t('a change of tables waits for a connection that comes late, and for none that is refused', async () => {
+    const { url, proxy } = await database.way();
+    const pool = openPool({ url, connectTimeoutMs: 1_000 });
+    const none = openPool({ url: Object.assign(new URL(database.direct), { pathname: '/nobody' }).href });
+    let ran = 0;
+    const change = async (): Promise<void> => {
+      ran += 1;
+    };
+    try {
+      proxy.cut();
+      assert.match(String(await withTableLock(pool, 4712, change, { connectMs: 300 }).catch(String)), /Error/);
+      const waiting = withTableLock(pool, 4712, change, { connectMs: 60_000 });
+      await delay(500);
+      assert.equal(ran, 0);
+      proxy.heal();
+      await waiting;
+      assert.equal(ran, 1);
+      const { ms, told } = await outcomeOf(withTableLock(none, 4712, change, { connectMs: 60_000 }));
+      assert.match(told, /"nobody" does not exist/);
+      assert.ok(ms < 15_000, `${ms}`);
+      assert.equal(ran, 1);
+    } finally {
+      await Promise.all([pool.end(), none.end()]);
+    }
+  });
 });
