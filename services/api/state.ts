@@ -14,6 +14,8 @@ export interface RequestState {
   query: unknown;
   body: unknown;
   key: string | null;
+  /** Requests that were counted for the body before it was read. */
+  paidAhead: number;
   positions: Positions;
 }
 

@@ -41,6 +41,7 @@ export const correlation =
       query: {},
       body: {},
       key: null,
+      paidAhead: 0,
       positions: new Map(),
     });
     ctx.set('X-Correlation-Id', correlationId);

@@ -50,7 +50,7 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
 
 /**
  * The text of a body, and how many values it holds at most; null where none was sent and none is needed. What was read
- * counts against the allowance as debt, also where it was refused half way.
+ * counts against the allowance, also where it was refused half way: as debt, but for what was paid ahead.
  */
 const readText = async (ctx: Context, operation: Operation, held: HeldBytes, allowances: Allowances) => {
   const { headers } = ctx.req;
@@ -70,7 +70,7 @@ const readText = async (ctx: Context, operation: Operation, held: HeldBytes, all
     });
     return text.length === 0 && operation.bodyOptional === true ? null : { text, values: meter.values };
   } finally {
-    const further = bodyCost({ bytes, values: meter.values });
+    const further = bodyCost({ bytes, values: meter.values }) - stateOf(ctx).paidAhead;
     if (further > 0) await allowances.owe(ctx, further);
   }
 };

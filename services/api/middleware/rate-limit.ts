@@ -1,7 +1,9 @@
 import type { Context, Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Deps } from '../deps.ts';
-import { isSearchable, searchCost } from '../operation.ts';
+import { bodyCost } from '../heavy-bodies.ts';
+import { defaultBodyLimit } from '../json.ts';
+import { isSearchable, type Operation, searchCost } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 
@@ -14,27 +16,28 @@ const maxOwners = 50_000;
  */
 export class Allowance {
   readonly #limiter: RateLimiterMemory;
-  readonly #burst: number;
+  /** What a fresh window has. */
+  readonly burst: number;
   readonly #seconds: number;
   readonly #maxOwners: number;
   /** Who spent something, the latest last. */
   readonly #owners = new Set<string>();
 
   constructor({ perMinute, burst }: Deps['rate'], most = maxOwners) {
-    this.#burst = burst;
+    this.burst = burst;
     this.#seconds = (burst * 60) / perMinute;
     this.#maxOwners = most;
     this.#limiter = new RateLimiterMemory({ points: burst, duration: this.#seconds });
   }
 
-  /** @throws Refusal 429 when nothing is left. */
+  /** @throws Refusal 429 when less is left, and takes nothing then. */
   async spend(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     try {
       this.#tell(ctx, await this.#limiter.consume(owner, requests));
     } catch (refused) {
       if (!(refused instanceof RateLimiterRes)) throw refused;
-      this.#tell(ctx, refused);
+      this.#tell(ctx, await this.#limiter.reward(owner, requests));
       const seconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000));
       throw new Refusal('rate_limited', `Wait ${seconds} s.`, { headers: { 'Retry-After': String(seconds) } });
     }
@@ -42,18 +45,17 @@ export class Allowance {
 
   /**
    * Takes more than is left where it must: what comes next waits as many windows longer as it takes to give that back.
-   * Requests that were refused meanwhile are no debt.
    */
   async owe(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     const spent = await this.#limiter.penalty(owner, requests);
-    const debt = Math.min(requests, spent.consumedPoints - this.#burst);
-    const seconds = spent.msBeforeNext / 1000 + (debt / this.#burst) * this.#seconds;
+    const debt = Math.min(requests, spent.consumedPoints - this.burst);
+    const seconds = spent.msBeforeNext / 1000 + (debt / this.burst) * this.#seconds;
     this.#tell(ctx, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
   }
 
   async hasLeft(owner: string): Promise<boolean> {
-    return ((await this.#limiter.get(owner))?.consumedPoints ?? 0) < this.#burst;
+    return ((await this.#limiter.get(owner))?.consumedPoints ?? 0) < this.burst;
   }
 
   /** Shows an allowance that this answer does not touch. */
@@ -72,8 +74,8 @@ export class Allowance {
 
   #tell(ctx: Context, left: RateLimiterRes | null): void {
     const seconds = Math.max(0, Math.ceil((left?.msBeforeNext ?? 0) / 1000));
-    ctx.set('RateLimit-Policy', `"default";q=${this.#burst};w=${Math.ceil(this.#seconds)}`);
-    ctx.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.#burst)};t=${seconds}`);
+    ctx.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
+    ctx.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
   }
 }
 
@@ -117,12 +119,20 @@ export class Allowances {
   }
 }
 
+/** What the body counts for as far as the caller says how long it is: no more than the largest that would be read. */
+const announced = (ctx: Context, { body, bodyLimit = defaultBodyLimit }: Operation): number =>
+  body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, ctx.request.length ?? 0), values: 0 });
+
 export const rateLimit =
   (allowances: Allowances): Middleware =>
   async (ctx, next) => {
     const operation = operationOf(ctx);
     const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
-    await allowances.spend(ctx, searches ? searchCost : operation.cost);
+    const cost = searches ? searchCost : operation.cost;
+    // NOTE: in advance, since a hundred large bodies at once would all be read before the first of them is counted.
+    const ahead = Math.min(announced(ctx, operation), allowances.credentials.burst - cost);
+    await allowances.spend(ctx, cost + ahead);
+    stateOf(ctx).paidAhead = ahead;
     await next();
   };
 

@@ -189,12 +189,13 @@ suite('errors over HTTP', (t) => {
     assert.equal((await owner.post('/clients', { name: 'Corrected', type: 'brand' }, { key })).status, 200);
   });
 
-  t('a large body counts for more requests, also one that is refused, and its debt outlasts the window', async () => {
+  t('a large body counts for more requests, also one that is refused', async () => {
     const small = await startWorld({ rate: { perMinute: 60, burst: 100 } });
     const left = (answer: Answered): number => Number(/r=(\d+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
-    const wait = (answer: Answered): number => Number(/t=(\d+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
     const send = (bytes: number, text = 'a'): Promise<Answered> =>
       small.owner.request('POST', '/clients', { raw: JSON.stringify({ name: text.repeat(bytes) }) });
+    const values = (): Promise<Answered> =>
+      small.owner.request('POST', '/clients', { raw: `[${'1,'.repeat(15_000)}1]` });
     try {
       assert.equal(left(await send(1_000)), 99);
       // 390 KiB are twelve times 32 KiB, and the call is one.
@@ -202,17 +203,26 @@ suite('errors over HTTP', (t) => {
       assert.equal(large.status, 422);
       assert.equal(left(large), 99 - 13);
       // Ten thousand values take as long as a megabyte.
-      const many = await small.owner.request('POST', '/clients', { raw: `[${'1,'.repeat(20_000)}1]` });
+      const many = await values();
       assert.equal(many.status, 413);
       assert.ok(left(many) <= 86 - 31, String(left(many)));
-      // All three begin while something is left. Of a window of 100 s one second gives back one request.
+      // Counted before they are read: what is left is enough for one of three.
       const three = await Promise.all([send(1_020 * 1024), send(1_020 * 1024), send(1_020 * 1024)]);
-      assert.deepEqual(
-        three.map(({ status }) => status),
-        [422, 422, 422],
-      );
-      const longest = Math.max(...three.map(wait));
-      assert.ok(longest > 100, String(longest));
+      assert.deepEqual(three.map(({ status }) => status).sort(), [422, 429, 429]);
+      // What is left is there for a small one.
+      assert.equal((await small.owner.get('/agency')).status, 200);
+    } finally {
+      await small.close();
+    }
+  });
+
+  t('what is known only as a body is read is debt, which outlasts the window', async () => {
+    const small = await startWorld({ rate: { perMinute: 60, burst: 10 } });
+    try {
+      // Ten thousand values count as 31 requests, of which one second gives back one; a window has ten.
+      const many = await small.owner.request('POST', '/clients', { raw: `[${'1,'.repeat(15_000)}1]` });
+      assert.equal(many.status, 413);
+      assert.match(many.headers.get('ratelimit') ?? '', /^"default";r=0;t=(2|3)\d$/);
       assert.equal((await small.owner.get('/agency')).status, 429);
       assert.equal((await small.tester.get('/agency')).status, 200);
     } finally {
