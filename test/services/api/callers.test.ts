@@ -96,11 +96,14 @@ suite('callers at their worst', (t) => {
     assert.equal((await ask('/v1/agency', from, seen)).status, 200);
     await statuses(6, () => ask('/v1/agency', from, guess()));
     const before = lookUps();
+    const began = performance.now();
     // What is no token by its form would never be looked up: these are, were they let.
     const flood = await Promise.all(Array.from({ length: 300 }, () => ask('/v1/agency', from, guess())));
     assert.deepEqual([...new Set(flood.map(({ status }) => status))], [429]);
     assert.equal((await ask('/v1/agency', from, seen)).status, 200, 'a key that was seen is heard amid the flood');
-    assert.ok(lookUps() - before <= 2, `${lookUps() - before} look-ups for 300 guesses`);
+    // All that came in a second are one look-up.
+    const most = 2 + (performance.now() - began) / 1_000;
+    assert.ok(lookUps() - before <= most, `${lookUps() - before} look-ups for 300 guesses`);
     // One that was not is let in a moment later, long before the address has guesses again.
     const refused = await ask('/v1/agency', from, fresh);
     assert.equal(refused.status, 429);
