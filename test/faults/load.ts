@@ -504,20 +504,24 @@ export class Load {
 
   /** Asks until the outcome is known; null and no answer are not. */
   async #untilKnown<T>(what: string, ask: (origin: string, signal: AbortSignal) => Promise<T | null>): Promise<T> {
+    let last = 'nothing was asked';
     for (const until = performance.now() + patienceMs; ; await delay(100)) {
       const origin = this.#options.origin();
-      if (origin !== null) {
+      if (origin === null) last = 'the api is down';
+      else {
         try {
           const known = await ask(origin, AbortSignal.timeout(20_000));
           if (known !== null) return known;
+          last = 'unavailable, or not yet';
         } catch (error) {
           // Nobody listens, the connection broke off, or no answer came in time.
           if (!(error instanceof TypeError) && !(error instanceof DOMException) && !(error instanceof SyntaxError))
             throw error;
           this.unanswered += 1;
+          last = `${error}`;
         }
       }
-      if (performance.now() > until) throw new Error(`${what}: never known within ${patienceMs} ms`);
+      if (performance.now() > until) throw new Error(`${what}: never known within ${patienceMs} ms, at last: ${last}`);
     }
   }
 
