@@ -271,7 +271,8 @@ const refusals = {
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    about: 'Wait for Retry-After seconds. The header RateLimit says what is left.',
+    about:
+      'Wait for Retry-After seconds. The header RateLimit says what is left. A large body counts as one request more for each 32 KiB, or 330 values.',
   },
   quota_exceeded: {
     status: 429,

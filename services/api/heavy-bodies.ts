@@ -9,7 +9,7 @@ import { Turns } from './turns.ts';
 /** What a value costs the parser and the validator, in bytes of text that take as long. */
 const valueWeight = 100;
 /** Lighter bodies take less than a millisecond. */
-export const heavy = 32 * 1_024;
+const heavy = 32 * 1_024;
 
 export interface Weight {
   readonly bytes: number;
