@@ -14,6 +14,7 @@ import { alone } from '#projections/alone.ts';
 import { inTransaction, withConnection } from '#runtime/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';
+import { patience } from '#test/support/patience.ts';
 import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { afterBytes, atRequest, theNext } from '#test/support/tcp-proxy.ts';
@@ -40,7 +41,7 @@ const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly told: strin
 };
 
 const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 20_000 * patience;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`never: ${what}`);
     await delay(10);
@@ -339,7 +340,10 @@ suite('deadlines on Postgres', (t) => {
     const never = new AbortController();
     await signal.changed(signal.version, never.signal);
     const listening = async () =>
-      runSql(database.direct, `select pid from pg_stat_activity where application_name = 'events-listen'`);
+      runSql(
+        database.direct,
+        `select pid from pg_stat_activity where application_name = 'events-listen' and datname = current_database()`,
+      );
     const before = await listening();
     proxy.silence(theNext());
     let seen = signal.version;
