@@ -9,6 +9,8 @@ import {
   sessionSettings,
 } from './session.ts';
 
+/** An idle connection is closed after this long: a burst after a few quiet seconds does not wait for new ones. */
+const idleMs = 60_000;
 const int8 = 20;
 const timestamptz = 1184;
 
@@ -51,6 +53,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     max: options.max ?? 4,
     application_name: options.name ?? 'events',
     connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: idleMs,
     ...keepAlive,
     onConnect: async (client) => {
       limitAnswers(client, answerMs);

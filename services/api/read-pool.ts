@@ -24,9 +24,14 @@ export interface ReadPoolOptions {
 export const readSettings = `set statement_timeout = ${readMs}; set max_parallel_workers_per_gather = 0; set enable_seqscan = off`;
 
 interface Connection {
+  /** False while an answer is waited for. */
+  readonly readyForQuery: boolean;
   readonly connection: { readonly stream: Socket };
   query(text: string, done: (error: unknown) => void): void;
 }
+
+/** An idle connection is closed after this long: a burst after a few quiet seconds does not wait for new ones. */
+const idleMs = 60_000;
 
 export const openReadPool = (options: ReadPoolOptions): Knex => {
   const { url: connectionString, silenceMs: longest = silenceMs } = options;
@@ -40,9 +45,13 @@ export const openReadPool = (options: ReadPoolOptions): Knex => {
     pool: {
       min: 0,
       max: options.connections,
+      idleTimeoutMillis: idleMs,
       afterCreate: (client: Connection, done: (...told: unknown[]) => void) => {
         const { stream } = client.connection;
-        stream.setTimeout(longest, () => stream.destroy());
+        // One that only rests is silent, too.
+        stream.setTimeout(longest).on('timeout', () => {
+          if (!client.readyForQuery) stream.destroy();
+        });
         client.query(readSettings, (error) => done(error, client));
       },
     },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { Lists } from '#services/api/lists.ts';
 import { told } from '#services/api/middleware/problems.ts';
 import { openReadPool } from '#services/api/read-pool.ts';
@@ -8,7 +8,7 @@ import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { proxiedDatabase } from '#test/support/silent-postgres.ts';
 import { suite } from '#test/support/suite.ts';
-import { afterBytes, atRequest } from '#test/support/tcp-proxy.ts';
+import { afterBytes, atRequest, theNext } from '#test/support/tcp-proxy.ts';
 
 suite('turns of lists', (t) => {
   const line = { noun: 'lists', waiting: 20 };
@@ -173,6 +173,24 @@ suite('reads of a server that falls silent', (t) => {
       assert.ok(performance.now() - began < 10_000);
     } finally {
       await lists.close();
+      await database.close();
+    }
+  });
+
+  t('keep a connection that only rests: the next burst waits for no new one', async () => {
+    const database = await proxiedDatabase();
+    const { url, proxy } = await database.way();
+    const knex = openReadPool({ url, connections: 1, logger: { debug: () => undefined }, silenceMs: 200 });
+    const pid = async (): Promise<number> => (await knex.raw('select pg_backend_pid() as pid')).rows[0].pid;
+    try {
+      const first = await pid();
+      await delay(700);
+      assert.equal(await pid(), first);
+      proxy.silence(theNext());
+      await assert.rejects(knex.raw('select 1').then());
+      assert.notEqual(await pid(), first, 'one that is asked and says nothing is replaced');
+    } finally {
+      await knex.destroy();
       await database.close();
     }
   });
