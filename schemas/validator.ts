@@ -47,6 +47,9 @@ export interface SchemaIssue {
 /** Issues shown of one value; a caller who corrects them and sends again sees the rest. */
 export const maxIssues = 20;
 
+/** Errors looked at for them: what clears up a vague one stands close to it. */
+const maxRead = 1_000;
+
 const maxMember = 100;
 const maxPointer = 1_000;
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
@@ -63,9 +66,10 @@ export const issuesOf = (schema: TSchema, value: unknown): readonly SchemaIssue[
 
 /**
  * Of an optional member only what is wrong with its value: not that it is no null either, nor that no branch fits. A vague
- * error is left out where a clear one lies at its place or below. Linear: a caller may send 10,000 wrong items.
+ * error is left out where a clear one lies at its place or below, among the first: a caller may send 10,000 wrong items.
  */
-const telling = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
+const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
+  const errors = all.slice(0, maxRead);
   const vague = ({ keyword, params }: ErrorObject): boolean =>
     keyword === 'anyOf' || (keyword === 'type' && params.type === 'null');
   const explained = new Set<string>();

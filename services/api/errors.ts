@@ -272,7 +272,7 @@ const refusals = {
     status: 429,
     title: 'Too many requests',
     about:
-      'Wait for Retry-After seconds. The header RateLimit says what is left. A large body counts as one request more for each 32 KiB, or 330 values.',
+      'Wait for Retry-After seconds. The header RateLimit says what is left. A body of more than 32 KiB, or 330 values, counts as one request more for each 8 KiB, or 80 values.',
   },
   quota_exceeded: {
     status: 429,

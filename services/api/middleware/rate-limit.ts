@@ -129,8 +129,9 @@ export const rateLimit =
     const operation = operationOf(ctx);
     const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
     const cost = searches ? searchCost : operation.cost;
-    // NOTE: in advance, since a hundred large bodies at once would all be read before the first of them is counted.
-    const ahead = Math.min(announced(ctx, operation), allowances.credentials.burst - cost);
+    // NOTE: in advance, since a hundred large bodies at once would all be read before the first of them is counted. No more
+    // than half a window: who uses some of every window could never send a large one else. The rest is debt.
+    const ahead = Math.min(announced(ctx, operation), Math.floor(allowances.credentials.burst / 2));
     await allowances.spend(ctx, cost + ahead);
     stateOf(ctx).paidAhead = ahead;
     await next();
