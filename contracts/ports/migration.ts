@@ -26,7 +26,8 @@ export interface MigrationLimits {
 /** Key of the advisory lock for all tables beside the events. Any number, but the same in every release. */
 export const tablesLock = 7_070_707;
 
-const lockNotAvailable = '55P03';
+/** A lock did not come in time, or two waited for each other: a running process may hold one table and want another. */
+const lockFaults: readonly unknown[] = ['55P03', '40P01'];
 
 /** A client whose statements may take this long: the pool's own deadline is made for statements of the running system. */
 const patient = (client: PoolClient, query_timeout: number): PoolClient =>
@@ -52,7 +53,7 @@ const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
 
 /**
  * Runs idempotent changes in one transaction; no other change under the same lock overlaps it. `change` runs again when a
- * lock did not come in time, so it may have no effect outside of its transaction.
+ * lock did not come, so it may have no effect outside of its transaction.
  * @param lock a number, or a text that is hashed to one
  * @throws Error when a lock did not come within `patienceMs`; the message names its holder and says what to do. That of
  * the server or of the network when no connection came within `connectMs`
@@ -75,7 +76,7 @@ export const withTableLock = async (
       await attempt(pool, lock, change, limits, tell);
       return;
     } catch (error) {
-      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;
+      if (!lockFaults.includes((error as { code?: unknown }).code)) throw error;
       if (performance.now() - began < patienceMs) continue;
       throw new Error(
         `the tables cannot be changed: a lock is held by ${holders}. End that session, or wait for it, and start again`,

@@ -431,4 +431,33 @@ suite('deadlines on Postgres', (t) => {
       await Promise.all([pool.end(), none.end()]);
     }
   });
+
+  t('a change of tables that deadlocks with a running transaction is made once that one is through', async () => {
+    const pool = openPool({ url: database.direct, max: 3 });
+    const running = await pool.connect();
+    let tries = 0;
+    try {
+      await pool.query('create table locked_one (n int); create table locked_other (n int)');
+      await running.query('begin; insert into locked_other values (1)');
+      const changing = withTableLock(pool, 4713, async (tx) => {
+        tries += 1;
+        await tx.query('create index if not exists locked_one_n on locked_one (n)');
+        const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+        if (tries === 1) {
+          // It waits first, so it is the one that the server gives up.
+          void until('it waits', async () => {
+            const sql = `select 1 from pg_locks where pid = $1 and not granted`;
+            return (await pool.query(sql, [rows[0]?.pid])).rows.length === 1;
+          }).then(() => running.query('insert into locked_one values (1); commit'));
+        }
+        await tx.query('create index if not exists locked_other_n on locked_other (n)');
+      });
+      await changing;
+      assert.equal(tries, 2);
+      assert.equal((await pool.query('select n from locked_one')).rows.length, 1);
+    } finally {
+      running.release();
+      await pool.end();
+    }
+  });
 });
