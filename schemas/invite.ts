@@ -3,6 +3,9 @@ import { type EventOf, Instant, Nullable, Personal, Platform, Uuid } from './com
 
 /** A connect link: whoever holds it may connect accounts of its platforms to its client until it expires. */
 
+/** Accounts that one link may connect where its maker says nothing. */
+export const defaultMaxAccounts = 50;
+
 export const inviteEvents = {
   ConnectInviteCreated: Type.Object({
     clientId: Uuid,
@@ -11,6 +14,8 @@ export const inviteEvents = {
     /** Version of the secret key that derives its token. */
     keyVersion: Type.String({ minLength: 1, maxLength: 20 }),
     recipientEmail: Personal(320),
+    /** Accounts it may connect. Missing: it was made before there was a limit, and has the default one. */
+    maxAccounts: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
   }),
   ConnectInviteUsed: Type.Object({ accountId: Uuid, platform: Platform }),
   ConnectInviteRevoked: Type.Object({ reason: Nullable(Type.String({ maxLength: 200 })) }),

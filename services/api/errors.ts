@@ -179,6 +179,12 @@ const refusals = {
     title: 'Too many replays are running',
     about: 'At most three replays of a webhook endpoint run at once: wait until one has ended, or cancel one.',
   },
+  invite_full: {
+    status: 409,
+    title: 'The link has connected as many accounts as it may',
+    about:
+      'A connect link is for `maxAccounts` accounts, 50 unless it was minted for more. Accounts that were connected through it can be connected again. Mint a new link for others.',
+  },
   stream_full: {
     status: 409,
     title: 'The resource has been changed too often',

@@ -68,6 +68,7 @@ export const exampleInvite = {
   url: 'https://console.example/invite/<token>',
   token: '<token>',
   platformsRequested: ['bluesky', 'threads'],
+  maxAccounts: 50,
   expiresAt: '2026-02-02T08:00:00.000Z',
   createdAt: '2026-01-31T08:00:00.000Z',
 };

@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
+import { Rejection } from '#domain/decider.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { normalizePlatform } from '#domain/platforms/index.ts';
@@ -13,7 +14,7 @@ import { faultPoint } from '#runtime/fault-point.ts';
 import { within } from '#runtime/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from './deps.ts';
-import { errors } from './errors.ts';
+import { type ErrorCode, errors } from './errors.ts';
 import { pageHeaders } from './html.ts';
 import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
 import { claimedInviteId, isGenuine } from './invite-token.ts';
@@ -143,11 +144,24 @@ const show = (ctx: Context, status: number, html: string): void => {
 
 const show404 = (ctx: Context): void => show(ctx, errors.not_found.status, missingPage);
 
-const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: string | null): Promise<void> => {
+/** What was wrong with the form, in words for the guest. */
+interface Alert {
+  readonly code: ErrorCode;
+  readonly words: string;
+}
+
+const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Alert | null): Promise<void> => {
   const connected = await connectedThrough(deps, open);
   const { platforms, expiresAt } = open.state;
-  const html = invitePage({ clientName: open.clientName, mode: open.mode, platforms, expiresAt, connected, alert });
-  show(ctx, alert === null ? 200 : errors.validation_failed.status, html);
+  const html = invitePage({
+    clientName: open.clientName,
+    mode: open.mode,
+    platforms,
+    expiresAt,
+    connected,
+    alert: alert?.words ?? null,
+  });
+  show(ctx, alert === null ? 200 : errors[alert.code].status, html);
 };
 
 /** What goes wrong is told to a person: the same codes and statuses as everywhere, as a page. */
@@ -187,8 +201,9 @@ export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, call
       const connecting = connect(deps, ctx, open, wanted, performance.now() + appendMs);
       await within(callMs, connecting, tooLate);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
-      return showInvite(deps, ctx, open, error.message);
+      const { code } = told(error);
+      if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;
+      return showInvite(deps, ctx, open, { code, words: error.message });
     }
     // Back to the page by GET, so that a reload sends nothing again.
     ctx.set('Location', `/invite/${token}`);

@@ -1,8 +1,8 @@
 import type { Platform } from '#schemas/common.ts';
-import type { InviteEvent } from '#schemas/invite.ts';
+import { defaultMaxAccounts, type InviteEvent } from '#schemas/invite.ts';
 import { type Decider, Rejection } from './decider.ts';
 
-/** A connect link. Its law: only its own platforms, only until it expires, as often as its holder likes. */
+/** A connect link. Its law: only its own platforms, only until it expires, and no more accounts than it is for. */
 
 export type InviteState =
   | { readonly status: 'none' }
@@ -13,6 +13,7 @@ export type InviteState =
       readonly expiresAt: string;
       readonly keyVersion: string;
       readonly accountIds: readonly string[];
+      readonly maxAccounts: number;
     };
 
 export type InviteCommand =
@@ -23,6 +24,7 @@ export type InviteCommand =
       readonly expiresAt: string;
       readonly keyVersion: string;
       readonly recipientEmail: string | null;
+      readonly maxAccounts: number;
     }
   | { readonly type: 'Use'; readonly now: string; readonly accountId: string; readonly platform: Platform }
   | { readonly type: 'Revoke'; readonly reason: string | null };
@@ -37,11 +39,11 @@ const decide = (command: InviteCommand, state: InviteState): readonly InviteEven
   switch (command.type) {
     case 'Create': {
       if (state.status !== 'none') return [];
-      const { clientId, platforms, expiresAt, keyVersion, recipientEmail } = command;
+      const { clientId, platforms, expiresAt, keyVersion, recipientEmail, maxAccounts } = command;
       return [
         {
           type: 'ConnectInviteCreated',
-          data: { clientId, platforms: [...new Set(platforms)], expiresAt, keyVersion, recipientEmail },
+          data: { clientId, platforms: [...new Set(platforms)], expiresAt, keyVersion, recipientEmail, maxAccounts },
         },
       ];
     }
@@ -51,6 +53,12 @@ const decide = (command: InviteCommand, state: InviteState): readonly InviteEven
         throw new Rejection('validation_failed', `This invite is not for ${command.platform}.`);
       }
       if (state.accountIds.includes(command.accountId)) return [];
+      if (state.accountIds.length >= state.maxAccounts) {
+        throw new Rejection(
+          'invite_full',
+          `This link connects ${state.maxAccounts} accounts, and has. Ask for a new one.`,
+        );
+      }
       return [{ type: 'ConnectInviteUsed', data: { accountId: command.accountId, platform: command.platform } }];
     case 'Revoke':
       return state.status === 'open' ? [{ type: 'ConnectInviteRevoked', data: { reason: command.reason } }] : [];
@@ -60,8 +68,8 @@ const decide = (command: InviteCommand, state: InviteState): readonly InviteEven
 const evolve = (state: InviteState, event: InviteEvent): InviteState => {
   switch (event.type) {
     case 'ConnectInviteCreated': {
-      const { clientId, platforms, expiresAt, keyVersion } = event.data;
-      return { status: 'open', clientId, platforms, expiresAt, keyVersion, accountIds: [] };
+      const { clientId, platforms, expiresAt, keyVersion, maxAccounts = defaultMaxAccounts } = event.data;
+      return { status: 'open', clientId, platforms, expiresAt, keyVersion, accountIds: [], maxAccounts };
     }
     case 'ConnectInviteUsed':
       return state.status === 'none' ? state : { ...state, accountIds: [...state.accountIds, event.data.accountId] };

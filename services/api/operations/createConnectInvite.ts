@@ -21,7 +21,8 @@ export const createConnectInvite = operation({
   path: '/clients/{id}/connect-invites',
   tag: 'client',
   summary: 'Mint a link by which accounts are connected to a client',
-  description: 'Whoever has the link may connect accounts of its platforms, as often as they like, until it expires.',
+  description:
+    'Whoever has the link may connect accounts of its platforms, as often as they like, until it expires: at most `maxAccounts` different ones.',
   scope: 'accounts.connect',
   idempotent: 'required',
   cost: 1,
@@ -41,6 +42,7 @@ export const createConnectInvite = operation({
         expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
         keyVersion: deps.secrets.current,
         recipientEmail: body.recipientEmail ?? null,
+        maxAccounts: body.maxAccounts,
       };
     };
     const operationId = 'createConnectInvite';
@@ -63,6 +65,7 @@ export const createConnectInvite = operation({
         url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
         token,
         platformsRequested: row.platforms,
+        maxAccounts: born.state.status === 'none' ? body.maxAccounts : born.state.maxAccounts,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
       },

@@ -148,6 +148,32 @@ suite('connect links', (t) => {
     assert.match(await (await page(data.token)).text(), /halfway/);
   });
 
+  t('a link connects as many accounts as it is for, also when more come at once', async () => {
+    const { data } = await mint({ platforms: ['x'], maxAccounts: 3 });
+    assert.equal(data.maxAccounts, 3);
+    assert.equal((await mint()).data.maxAccounts, 50);
+    const names = Array.from({ length: 8 }, (_, n) => `guest_${n}`);
+    const at = await world.head();
+    const answers = await Promise.all(names.map((username) => submit(data.token, { platform: 'x', username })));
+    const statuses = answers.map(({ status }) => status).sort();
+    assert.deepEqual(statuses, [303, 303, 303, 409, 409, 409, 409, 409]);
+    const facts = (await world.eventsAfter(at)).map(({ type }) => type);
+    assert.deepEqual(facts.filter((type) => type === 'ConnectInviteUsed').length, 3);
+    assert.deepEqual(facts.filter((type) => type === 'AccountConnected').length, 3);
+    const connected = names[answers.findIndex(({ status }) => status === 303)] ?? '';
+    assert.equal((await submit(data.token, { platform: 'x', username: connected })).status, 303);
+    const refused = await submit(data.token, { platform: 'x', username: 'one_more' });
+    assert.equal(refused.status, 409);
+    assert.match(await refused.text(), /connects 3 accounts/);
+    const second = await mint({ platforms: ['x'], maxAccounts: 1 });
+    assert.equal((await submit(second.data.token, { platform: 'x', username: 'one_more' })).status, 303);
+    for (const maxAccounts of [0, 1_001, 1.5]) {
+      const body = { platforms: ['x'], maxAccounts };
+      const wrong = await world.tester.post(`/clients/${clientId}/connect-invites`, body);
+      assert.equal(wrong.body.code, 'validation_failed');
+    }
+  });
+
   t('tells the guest what is wrong with the form, and stores nothing', async () => {
     const { data } = await mint({ platforms: ['x'] });
     const before = await world.head();

@@ -8,7 +8,7 @@ const { given, state } = deciding(invite);
 
 const before = '2026-01-01T00:00:00.000Z';
 const expiresAt = '2026-01-03T00:00:00.000Z';
-const fields = { clientId: 'acme', expiresAt, keyVersion: 'v1', recipientEmail: 'ann@example.com' };
+const fields = { clientId: 'acme', expiresAt, keyVersion: 'v1', recipientEmail: 'ann@example.com', maxAccounts: 3 };
 const created: InviteEvent = { type: 'ConnectInviteCreated', data: { ...fields, platforms: ['x', 'tiktok'] } };
 const used = (accountId: string): InviteEvent => ({ type: 'ConnectInviteUsed', data: { accountId, platform: 'x' } });
 const revoked: InviteEvent = { type: 'ConnectInviteRevoked', data: { reason: null } };
@@ -34,6 +34,28 @@ suite('invite', (t) => {
     given([created, used('one')])
       .when(use)
       .then([]);
+  });
+
+  t('connects no more accounts than it is for; those it has connected again as often as they like', () => {
+    const full = [created, used('one'), used('two'), used('three')];
+    given(full.slice(0, 3))
+      .when({ ...use, accountId: 'three' })
+      .then([used('three')]);
+    given(full)
+      .when({ ...use, accountId: 'four' })
+      .refused('invite_full');
+    given(full)
+      .when({ ...use, accountId: 'two' })
+      .then([]);
+    const { maxAccounts: _, ...older } = fields;
+    const before: InviteEvent = { type: 'ConnectInviteCreated', data: { ...older, platforms: ['x'] } };
+    const fifty = Array.from({ length: 50 }, (_one, n) => used(`${n}`));
+    given([before, ...fifty.slice(1)])
+      .when(use)
+      .then([used('one')]);
+    given([before, ...fifty])
+      .when(use)
+      .refused('invite_full');
   });
 
   t('is for its own platforms', () =>
@@ -69,6 +91,7 @@ suite('invite', (t) => {
       expiresAt,
       keyVersion: 'v1',
       accountIds: ['one'],
+      maxAccounts: 3,
     });
     equal(isUsable(now, before), true);
     equal(isUsable(now, expiresAt), false);

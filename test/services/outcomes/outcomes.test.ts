@@ -141,6 +141,7 @@ suite('outcomes', (t) => {
         expiresAt: new Date(later()).toISOString(),
         keyVersion: 'v1',
         recipientEmail: null,
+        maxAccounts: 50,
       },
       world.context(),
     );
