@@ -34,7 +34,8 @@ const paramsOf = (workspaceId: string, { from, to }: Window, filters: Filters) =
 const inWindow = 'workspace_id = {workspace:UUID} and day between {from:Date} and {to:Date}';
 
 /**
- * Sums by day, by platform and of all: cells are kind, day, platform, freshest snapshot, then those of `summed`. FINAL is
+ * Sums by day, by platform and of all: cells are kind, day, platform, freshest snapshot, those of `summed`, and whether a
+ * later look may still change them. FINAL is
  * what costs least here, and only here: a grain has one row for each day and network, found by its key.
  */
 const sumsOf =
@@ -42,19 +43,26 @@ const sumsOf =
   (name: (table: TableName) => string): string =>
     `
   select multiIf(grouping(day) = 0, 'day', grouping(platform) = 0, 'platform', 'all'), day, platform,
-    toUnixTimestamp64Milli(max(observed_at)), ${summed.map((column) => `sum(${column})`).join(', ')}
+    toUnixTimestamp64Milli(max(observed_at)), ${summed.map((column) => `sum(${column})`).join(', ')},
+    max(open_until) > now64(3)
   from ${name(table)} final
   where ${[inWindow, ...where, 'targets > 0'].join(' and ')}
   group by grouping sets ((day), (platform), ())
   having count() > 0
   order by 1, 2, 3`;
 
-/** A day that is not there is null in every member. */
-const seriesOf = <Day>(
-  window: Window,
-  found: ReadonlyMap<string, Day>,
-  none: Day,
-): (Day & { readonly day: string })[] => daysOf(window).map((day) => ({ day, ...(found.get(day) ?? none) }));
+/**
+ * A day that is not there is null in every member. The look that a day waits for tells of the days after it, too: so each
+ * day from the first one that waits is provisional.
+ */
+const seriesOf = (window: Window, found: ReadonlyMap<string, readonly Cell[]>): OfDay[] => {
+  let provisional = false;
+  return daysOf(window).map((day) => {
+    const cells = found.get(day);
+    provisional ||= Number(cells?.[4 + summed.length] ?? 0) === 1;
+    return { day, ...(cells === undefined ? noTotals : totalsOf(cells.slice(4))), provisional };
+  });
+};
 
 export const readRollup = async (
   store: AnalyticsStore,
@@ -65,12 +73,12 @@ export const readRollup = async (
   const rows = await readRows(store, sumsOf(grainOf(filters)), paramsOf(workspaceId, window, filters));
   const ofKind = (kind: string) => rows.filter(([one]) => one === kind);
   const [all = []] = ofKind('all');
-  const days = new Map(ofKind('day').map((cells) => [String(cells[1]), totalsOf(cells.slice(4))]));
+  const days = new Map(ofKind('day').map((cells) => [String(cells[1]), cells]));
   return {
     asOf: isoOf(all[3]),
     totals: totalsOf(all.slice(4)),
     byPlatform: ofKind('platform').map((cells) => ({ platform: cells[2], ...totalsOf(cells.slice(4)) }) as OfPlatform),
-    series: seriesOf(window, days, noTotals) satisfies OfDay[],
+    series: seriesOf(window, days),
   };
 };
 

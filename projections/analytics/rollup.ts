@@ -18,7 +18,8 @@ export interface Filters {
 /** Gains over some days, added up over posts. Null: nobody told it, or nobody looked. */
 export type Totals = Readonly<Record<Counter, number | null>> & { readonly engagementRate: number | null };
 
-export type OfDay = Totals & { readonly day: string };
+/** `provisional`: the next look at a post may still change the day. */
+export type OfDay = Totals & { readonly day: string; readonly provisional: boolean };
 export type OfPlatform = Totals & { readonly platform: Platform };
 
 export interface Rollup {

@@ -23,6 +23,8 @@ const grain = (order: string): string =>
   `engine = ReplacingMergeTree(version) partition by toYYYYMM(day) order by (${order})
   ttl day + interval ${retentionMonths} month ${durable}`;
 
+const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'UTC')`;
+
 /** Sums of the gains of many posts on a day. Null: of none of them the network tells it. */
 const sums = `
   -- Posts observed that day.
@@ -31,7 +33,9 @@ const sums = `
   -- Of posts whose impressions and interactions are both known: what engagementRate is made of.
   rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
   -- The freshest snapshot in it.
-  observed_at DateTime64(3, 'UTC'), version UInt64`;
+  observed_at DateTime64(3, 'UTC'), version UInt64,
+  -- Until then a look at one of its posts may still change the day; 0: none will.
+  ${openUntil}`;
 
 export const tableNames = [
   'observations',
@@ -46,6 +50,15 @@ export const tableNames = [
 export type TableName = (typeof tableNames)[number];
 
 export const tableOf = (name: TableName, version: number): string => `${name}_v${version}`;
+
+/**
+ * Columns that came after the first tables, for tables that an older build made. An older build beside us goes on inserting
+ * without them, so each has a default.
+ */
+const addedColumns = (v: number): readonly string[] =>
+  (['account_days', 'client_days', 'workspace_days'] as const).map(
+    (name) => `alter table ${tableOf(name, v)} add column if not exists ${openUntil}`,
+  );
 
 /** @param v version of the whole set: a rebuild makes the next one beside it */
 export const createStatements = (v: number): readonly string[] => [
@@ -107,4 +120,5 @@ export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('workspace_days', v)} (
   workspace_id UUID, day Date, platform LowCardinality(String), ${sums}
 ) ${grain('workspace_id, day, platform')}`,
+  ...addedColumns(v),
 ];

@@ -35,11 +35,11 @@ export const noRollup = (window: Window): Rollup => ({
   asOf: null,
   totals: noTotals,
   byPlatform: [],
-  series: daysOf(window).map((day) => ({ day, ...noTotals })),
+  series: daysOf(window).map((day) => ({ day, ...noTotals, provisional: false })),
 });
 
 export const noAccountRollup = (window: Window): AccountRollup => {
   const none = { ...noTotals, followerCount: null };
-  const series = daysOf(window).map((day) => ({ day, ...none }));
+  const series = daysOf(window).map((day) => ({ day, ...none, provisional: false }));
   return { asOf: null, totals: none, series, audience: {}, demographics: undefined };
 };

@@ -32,7 +32,10 @@ const gains = {
   ...(Object.fromEntries(counters.map((name) => [name, Gain])) as Record<(typeof counters)[number], typeof Gain>),
   engagementRate: EngagementRate,
 };
-const Day = { day: LocalDate };
+const Day = {
+  day: LocalDate,
+  provisional: Type.Boolean({ description: 'The next look at a post may still change the day.' }),
+};
 const FollowerCount = Nullable(Type.Integer({ minimum: 0, description: 'The last snapshot of the time.' }));
 
 const window = {

@@ -73,7 +73,7 @@ export const expectedRollup = (all: readonly Seen[], isOf: (seen: Seen) => boole
       .filter((platform) => platform !== '')
       .sort()
       .map((platform) => ({ platform: platform as Platform, ...totalsOf(networks.get(platform)) })),
-    series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)) })),
+    series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)), provisional: false })),
   };
 };
 

@@ -23,7 +23,7 @@ const totals = {
   shares: 3,
   engagementRate: 0.0585,
 };
-const none = { day: '2026-01-31', ...noTotals };
+const none = { day: '2026-01-31', provisional: false, ...noTotals };
 
 const rollup = {
   ...window,
@@ -32,7 +32,7 @@ const rollup = {
     { platform: 'instagram', ...instagram },
     { platform: 'x', ...onX },
   ],
-  series: [none, { day: '2026-02-01', ...totals }],
+  series: [none, { day: '2026-02-01', provisional: true, ...totals }],
 };
 
 export const overviewExample = { object: 'workspace_analytics', ...rollup };
@@ -48,7 +48,7 @@ export const accountAnalyticsExample = {
   totals: { ...instagram, ...followers },
   series: [
     { ...none, followerCount: null },
-    { day: '2026-02-01', ...instagram, ...followers },
+    { day: '2026-02-01', provisional: true, ...instagram, ...followers },
   ],
   audience: { profileViews: 312, accountsEngaged: 95, profileLinkTaps: 8 },
   demographics: { country: { DE: 9_310, AT: 2_104 }, age: { '25-34': 6_020 } },

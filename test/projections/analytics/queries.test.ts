@@ -110,13 +110,56 @@ suite('queries of the analytics', (t) => {
   t('a window that nobody observed, and another workspace: nothing at all, on every day', async () => {
     const none = { asOf: null, totals: noTotals, byPlatform: [] };
     const empty = { from: '2020-02-28', to: '2020-03-01' };
-    const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals }));
+    const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals, provisional: false }));
     assert.deepEqual(await reader.overview(workspace, empty, {}), { ...none, series });
     assert.deepEqual(await reader.client(workspace, randomUUID(), empty, {}), { ...none, series });
     const found = await reader.account(randomUUID(), account, empty);
     assert.deepEqual(found.totals, { ...noTotals, followerCount: null });
     assert.equal(found.demographics, undefined);
     assert.deepEqual(found.audience, {});
+  });
+
+  t(
+    'a day is provisional while a look at one of its posts may still change it, and so is each day after it',
+    async () => {
+      const mine = randomUUID();
+      const row = { workspace_id: mine, client_id: client, account_id: account, platform: 'x', targets: 1, version: 1 };
+      const soon = new Date(Date.now() + 3_600_000).toISOString().slice(0, 23).replace('T', ' ');
+      for (const table of ['workspace_days', 'client_days', 'account_days'] as const) {
+        await write(
+          table,
+          { ...row, day: '2026-05-02', observed_at: at('2026-05-02'), open_until: at('2026-05-03', '20:00:00.000') },
+          { ...row, day: '2026-05-04', observed_at: at('2026-05-04'), open_until: soon },
+          { ...row, day: '2026-05-05', observed_at: at('2026-05-05') },
+        );
+      }
+      const wanted = [false, false, false, true, true, true, true];
+      const all = await Promise.all([
+        reader.overview(mine, week, {}),
+        reader.client(mine, client, week, {}),
+        reader.account(mine, account, week),
+      ]);
+      for (const { series } of all)
+        assert.deepEqual(
+          series.map((day) => day.provisional),
+          wanted,
+        );
+      const before = { from: '2026-05-01', to: '2026-05-03' };
+      assert.deepEqual(
+        (await reader.overview(mine, before, {})).series.map((day) => day.provisional),
+        [false, false, false],
+      );
+    },
+  );
+
+  t('tables that an older build made get what was added since, and its rows are read', async () => {
+    const mine = randomUUID();
+    await house.client.command({ query: 'alter table workspace_days_v1 drop column open_until' });
+    const row = { workspace_id: mine, day: '2026-05-02', platform: 'x', targets: 1, observed_at: at('2026-05-02') };
+    await write('workspace_days', { ...row, version: 1, likes: 4 });
+    for (const query of createStatements(1)) await house.client.command({ query });
+    const { totals, series } = await reader.overview(mine, week, {});
+    assert.deepEqual([totals.likes, series[1]?.likes, series[1]?.provisional], [4, 4, false]);
   });
 
   t('a client’s grain, and a filter by account reads the account’s', async () => {

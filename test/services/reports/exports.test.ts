@@ -35,7 +35,7 @@ const contents: Contents = {
     { platform: 'x', ...gains({ impressions: 345 }) },
   ],
   series: days(30).map((day, at) => ({
-    day,
+    ...{ day, provisional: at === 29 },
     ...(at === 4 ? gains({}) : gains({ impressions: 400 + at, likes: 0, comments: at === 7 ? -3 : 0 }, 0.04)),
   })),
 };
@@ -179,7 +179,7 @@ suite('report as PDF', (t) => {
       asOf: null,
       totals: gains({}),
       byPlatform: [],
-      series: days(90).map((day) => ({ day, ...gains({}) })),
+      series: days(90).map((day) => ({ day, provisional: false, ...gains({}) })),
     };
     const { pages } = await read(nothing);
     equal(pages.length, 2);
@@ -191,7 +191,11 @@ suite('report as PDF', (t) => {
 
   t('a quarter of every figure is whole, its head on every page', async () => {
     const full = gains(Object.fromEntries(counters.map((one) => [one, 1_234_567_890])), 0.5);
-    const { pages } = await read({ ...contents, totals: full, series: days(90).map((day) => ({ day, ...full })) });
+    const { pages } = await read({
+      ...contents,
+      totals: full,
+      series: days(90).map((day) => ({ day, provisional: false, ...full })),
+    });
     for (const { text } of pages.filter((page) => page.text.filter((line) => line === '1,234,567,890').length > 40))
       ok(text.includes('Day') || text.includes('Network'));
     const dates = pages.flatMap(({ text }) => text).filter((line) => line === '2026-02-17').length;
