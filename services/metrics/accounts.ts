@@ -68,6 +68,7 @@ export const hearAccount = async (tx: PoolClient, event: DecodedEvent): Promise<
 
 interface Zoned {
   readonly timezone: string | null;
+  readonly workspaceTimezone: string | null;
   readonly closed: boolean;
   readonly now: Date;
 }
@@ -75,17 +76,27 @@ interface Zoned {
 export const zoneOf = async (
   tx: PoolClient,
   accountId: string,
-): Promise<{ readonly timezone: string; readonly closed: boolean; readonly now: number }> => {
+): Promise<{
+  readonly timezone: string;
+  readonly workspaceTimezone: string;
+  readonly closed: boolean;
+  readonly now: number;
+}> => {
   const { rows } = await tx.query<Zoned>(
-    `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, coalesce(c.closed, false) as closed,
-       now() as now
+    `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
+       coalesce(c.closed, false) as closed, now() as now
      from ops.metrics_accounts a
      left join ops.metrics_zones c on c.id = a.client_id left join ops.metrics_zones w on w.id = a.workspace_id
      where a.account_id = $1`,
     [accountId],
   );
   const [row] = rows;
-  return { timezone: row?.timezone ?? 'UTC', closed: row?.closed ?? false, now: row?.now.getTime() ?? Date.now() };
+  return {
+    timezone: row?.timezone ?? 'UTC',
+    workspaceTimezone: row?.workspaceTimezone ?? 'UTC',
+    closed: row?.closed ?? false,
+    now: row?.now.getTime() ?? Date.now(),
+  };
 };
 
 const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: string): Promise<void> => {

@@ -162,7 +162,7 @@ const hearOut = async (
   // Without its id the network cannot be asked for it.
   if (out === undefined || out.externalId === '') return;
   const { accountId, postId, externalId } = out;
-  const { timezone, closed, now } = await zoneOf(tx, accountId);
+  const { workspaceTimezone: timezone, closed, now } = await zoneOf(tx, accountId);
   if (closed) return;
   const publishedAt = Date.parse(out.publishedAt);
   const look = nextLook({ publishedAt, use: null, accountId, timezone }, now, cadence);

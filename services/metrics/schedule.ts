@@ -4,17 +4,18 @@ import { instantOf } from '#domain/zones.ts';
 import type { MediaUse } from '#schemas/media.ts';
 
 /**
- * When networks are asked. Pure: milliseconds since the epoch in and out. Nights are those of the account's own zone,
- * each account at its own minute of them, so that a network is not asked by everybody at once.
+ * When networks are asked. Pure: milliseconds since the epoch in and out. A post is looked at right after each midnight of
+ * its workspace, an account in the night of its own zone, and each account has its own minute, so that a network is not
+ * asked by everybody at once.
  */
 
 export interface Cadence {
-  /** After its publication a post is looked at after each of these, milliseconds, rising; then nightly. */
+  /** After its publication a post is looked at after each of these, milliseconds, rising; after the first nightly too. */
   readonly youngMs: readonly number[];
   /** How long after its publication a post is looked at, milliseconds. */
   readonly lifeMs: number;
-  /** When a story is looked at for the last time: its figures stand still 24 h after it has expired, which it does after 24 h. */
-  readonly storyMs: number;
+  /** When a story is looked at, milliseconds after its publication, rising: its network tells nothing of it after 24 h. */
+  readonly storyMs: readonly number[];
   /** Waits before what did not answer is asked again; after them it waits for its next regular time. Milliseconds. */
   readonly retryMs: readonly number[];
   /** Least time by the network's clock between the two looks that tell that a post is gone, milliseconds. */
@@ -29,7 +30,7 @@ export const storyEndsMs = dayMs - hourMs;
 export const cadence: Cadence = {
   youngMs: [hourMs, 6 * hourMs, 24 * hourMs],
   lifeMs: 90 * dayMs,
-  storyMs: 48 * hourMs,
+  storyMs: [1, 3, 6, 12, 20, 23].map((hours) => hours * hourMs),
   retryMs: [60_000, 5 * 60_000, 30 * 60_000],
   goneMs: hourMs,
 };
@@ -37,10 +38,14 @@ export const cadence: Cadence = {
 /** From 02:00 to 05:00. */
 const nightBegins = 2 * 60;
 const nightMinutes = 3 * 60;
+/** Posts are looked at from midnight to 02:00: a day's gain is told from the value at its midnights. */
+const midnightMinutes = 2 * 60;
+
+const spread = (accountId: string, minutes: number): number =>
+  Number.parseInt(hash('sha256', accountId, 'hex').slice(0, 8), 16) % minutes;
 
 /** The account's minute of the night, counted from midnight. */
-export const minuteOf = (accountId: string): number =>
-  nightBegins + (Number.parseInt(hash('sha256', accountId, 'hex').slice(0, 8), 16) % nightMinutes);
+export const minuteOf = (accountId: string): number => nightBegins + spread(accountId, nightMinutes);
 
 const clock = (part: number): string => String(part).padStart(2, '0');
 
@@ -56,25 +61,37 @@ export const nextNight = (after: number, timezone: string, accountId: string): n
   }
 };
 
+/** The first instant after this one at which the account's posts are looked at for the day that ended. Where DST skips a midnight the day begins at one o'clock. */
+export const nextMidnight = (after: number, timezone: string, accountId: string): number => {
+  const minutes = spread(accountId, midnightMinutes);
+  let day = Temporal.Instant.fromEpochMilliseconds(after).toZonedDateTimeISO(timezone).toPlainDate();
+  for (;;) {
+    const at = day.toZonedDateTime(timezone).add({ minutes }).epochMilliseconds;
+    if (at > after) return at;
+    day = day.add({ days: 1 });
+  }
+};
+
 export interface Observed {
   /** Milliseconds. */
   readonly publishedAt: number;
   /** Null: not known yet. */
   readonly use: MediaUse | null;
   readonly accountId: string;
+  /** Of the workspace, whose days its figures are of. */
   readonly timezone: string;
 }
 
 /** When a post is looked at next after this instant; null: never again. */
 export const nextLook = (post: Observed, after: number, { youngMs, lifeMs, storyMs }: Cadence): number | null => {
   const { publishedAt, use, accountId, timezone } = post;
-  const story = use === 'story';
-  const steps = story ? [...youngMs, storyMs] : youngMs;
-  const young = steps.map((ms) => publishedAt + ms).find((at) => at > after);
-  if (young !== undefined) return young;
-  if (story) return null;
-  const night = nextNight(after, timezone, accountId);
-  return night <= publishedAt + lifeMs ? night : null;
+  const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
+  const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);
+  const others = [...steps(youngMs), ...(midnight <= publishedAt + lifeMs ? [midnight] : [])];
+  // One whose use is not known yet may turn out to be a story, of which its network tells for a day only.
+  const looks = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
+  const ahead = looks.filter((at) => at > after);
+  return ahead.length === 0 ? null : Math.min(...ahead);
 };
 
 /** When something that did not answer is asked again. @param failures in a row, this one included. */

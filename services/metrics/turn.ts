@@ -86,7 +86,7 @@ export const takeTurn = async (
     goneMs: tools.cadence.goneMs,
     mostAheadMs: source?.mostAheadMs ?? null,
   };
-  const ended = new Ended(turn, tools);
+  const ended = new Ended(turn, timezone, tools);
   for (let at = 0; at < jobs.length; at += width) {
     const some = jobs.slice(at, at + width);
     await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));
@@ -193,10 +193,12 @@ class Ended {
   /** Why the token is dead; null: it is not. */
   dead: string | null = null;
   readonly #turn: Turn;
+  readonly #workspaceTimezone: string;
   readonly #tools: TurnTools;
 
-  constructor(turn: Turn, tools: TurnTools) {
+  constructor(turn: Turn, workspaceTimezone: string, tools: TurnTools) {
     this.#turn = turn;
+    this.#workspaceTimezone = workspaceTimezone;
     this.#tools = tools;
   }
 
@@ -258,8 +260,8 @@ class Ended {
 
   #regular(job: Job): number | null {
     const { accountId, now } = this.#turn;
-    const timezone = this.#turn.timezone ?? 'UTC';
-    if (job.kind === 'account') return nextNight(now.getTime(), timezone, accountId);
+    const timezone = this.#workspaceTimezone;
+    if (job.kind === 'account') return nextNight(now.getTime(), this.#turn.timezone ?? timezone, accountId);
     const publishedAt = job.publishedAt?.getTime() ?? 0;
     const { use } = job;
     return nextLook({ publishedAt, use, accountId, timezone }, now.getTime(), this.#tools.cadence);

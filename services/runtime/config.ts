@@ -230,7 +230,7 @@ const variables = {
     'METRICS_YOUNG_DELAYS_MS',
     durations,
     [3_600_000, 21_600_000, 86_400_000] as readonly number[],
-    'when a post is looked at after its publication, rising; then nightly for 90 days',
+    'when a post is looked at after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has looks of its own',
   ),
   webhookRetryDelaysMs: variable(
     'WEBHOOK_RETRY_DELAYS_MS',

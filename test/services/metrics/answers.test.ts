@@ -3,12 +3,17 @@ import { randomUUID } from 'node:crypto';
 import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/execute.ts';
+import { nextMidnight } from '#services/metrics/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
+
+const insights = (values: Readonly<Record<string, number>>) => ({
+  data: Object.entries(values).map(([name, value]) => ({ name, values: [{ value }] })),
+});
 
 type OfPosts = (externalIds: readonly string[]) => readonly MetricsAnswer[] | Promise<readonly MetricsAnswer[]>;
 
@@ -80,6 +85,44 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await eventually('it is over', async () => (await world.job(story)) === null);
     ok((await world.posts.story(`target-${story}`)).includes('TargetRemovedOnPlatform'));
   });
+
+  t(
+    'a story is looked at until its day is nearly over; what is no story after each midnight of its workspace',
+    async () => {
+      const one = await world.account('instagram');
+      const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
+      await world.heard([story, post]);
+      const aged = async (hours: number) => {
+        const sql = `update ops.metrics_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
+        published_at = date_trunc('milliseconds', now()) - $3 * interval '1 hour' where id = any($2::uuid[])
+        returning published_at as at`;
+        const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [story, [story, post], hours]);
+        return rows[0]?.at.getTime() ?? 0;
+      };
+      posts.set(one.id, (all) =>
+        all.map(() => ({ ...told(1), raw: { insights: insights({ views: 1 }) } }) as MetricsAnswer),
+      );
+      // Another zone than that of the workspace, whose days the figures are of.
+      const away = 'update ops.metrics_accounts set timezone = $2 where account_id = $1';
+      await world.posts.pool.query(away, [one.id, 'Asia/Kathmandu']);
+      const publishedAt = await aged(22);
+      const begun = Date.now();
+      await world.due(story, post);
+      await world.tried(story, post);
+      equal((await world.job(story))?.dueAt.getTime(), publishedAt + 23 * hour);
+      const next = [begun, Date.now()].map((now) => nextMidnight(now, 'America/New_York', one.id));
+      const young = publishedAt + 24 * hour;
+      const due = (await world.job(post))?.dueAt.getTime() ?? 0;
+      ok(
+        next.some((at) => Math.min(at, young) === due),
+        `${new Date(due).toISOString()} is the next midnight`,
+      );
+      await aged(23.1);
+      await world.due(story);
+      await eventually('it is over', async () => (await world.job(story)) === null);
+      equal((await world.observed(story)).length, 2);
+    },
+  );
 
   t('one post for which the token does not do leaves its account connected', async () => {
     const one = await world.account('x');

@@ -1,7 +1,16 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Temporal } from 'temporal-polyfill';
-import { cadence, dayOf, minuteOf, nextLook, nextNight, nextTry, type Observed } from '#services/metrics/schedule.ts';
+import {
+  cadence,
+  dayOf,
+  minuteOf,
+  nextLook,
+  nextMidnight,
+  nextNight,
+  nextTry,
+  type Observed,
+} from '#services/metrics/schedule.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hour = 3_600_000;
@@ -75,26 +84,55 @@ suite('when networks are asked', (t) => {
     equal(minuteOf('a'), minuteOf('a'));
   });
 
-  t('a young post after 1, 6 and 24 hours, then nightly until 90 days are over', () => {
-    const [first, second, third, ...nights] = looks(post());
-    deepEqual([first, second, third], [published + hour, published + 6 * hour, published + 24 * hour]);
-    ok(nights.length === 89 || nights.length === 90, `${nights.length} nights`);
-    ok((nights.at(-1) ?? 0) <= published + 90 * day);
-    ok((nights.at(-1) ?? 0) > published + 89 * day - hour);
-    for (const night of nights) ok([2, 3, 4].includes(local(night, 'Europe/Berlin').hour));
+  t(
+    'a young post after 1, 6 and 24 hours, and right after each midnight of its workspace until 90 days are over',
+    () => {
+      for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia', 'Africa/Cairo']) {
+        const one = post({ timezone, accountId: randomUUID() });
+        const all = looks(one);
+        for (const step of [hour, 6 * hour, 24 * hour])
+          ok(all.includes(published + step), `${timezone} ${step / hour} h`);
+        const nights = all.filter((look) => ![hour, 6 * hour, 24 * hour].includes(look - published));
+        ok(nights.length === 90 || nights.length === 89, `${nights.length} nights`);
+        ok((nights.at(-1) ?? 0) <= published + 90 * day);
+        for (const night of nights) {
+          const there = local(night, timezone);
+          const since = night - there.startOfDay().epochMilliseconds;
+          ok(since >= 0 && since < 2 * hour, `${there} is within two hours of midnight`);
+        }
+        equal(new Set(nights.map((night) => local(night, timezone).toPlainDate().toString())).size, nights.length);
+      }
+    },
+  );
+
+  t('midnight looks are spread over their two hours', () => {
+    const tens = new Set<number>();
+    for (let one = 0; one < 600; one += 1) {
+      const look = nextMidnight(published, 'UTC', randomUUID());
+      tens.add(Math.floor((look - at('2026-03-11T00:00:00Z')) / 600_000));
+    }
+    deepEqual(
+      [...tens].sort((a, b) => a - b),
+      Array.from({ length: 12 }, (_, ten) => ten),
+    );
   });
 
-  t('a story is looked at once more a day after it has expired, and never again', () => {
+  t('a story is looked at while its network tells of it, and never after a day', () => {
     deepEqual(
       looks(post({ use: 'story' })).map((one) => (one - published) / hour),
-      [1, 6, 24, 48],
+      [1, 3, 6, 12, 20, 23],
     );
+  });
+
+  t('a post that may be a story has each look of both', () => {
+    const ages = looks(post({ use: null })).map((one) => (one - published) / hour);
+    for (const age of [1, 3, 6, 12, 20, 23, 24]) ok(ages.includes(age), `${age} h of ${ages.slice(0, 9)}`);
   });
 
   t('what was missed is not made up for: the next look is the next time from now', () => {
     equal(nextLook(post(), published + 2 * hour, cadence), published + 6 * hour);
     equal(nextLook(post(), published + 90 * day, cadence), null);
-    equal(nextLook(post({ use: 'story' }), published + 49 * hour, cadence), null);
+    equal(nextLook(post({ use: 'story' }), published + 23 * hour, cadence), null);
   });
 
   t('who does not answer is asked after 1, 5 and 30 minutes, then when it would be anyway', () => {
