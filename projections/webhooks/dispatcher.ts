@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Log } from '#contracts/ports/log.ts';
+import type { Lane, Log } from '#contracts/ports/log.ts';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/codec.ts';
 import type { Applied, ConsumeMetrics, Verdict } from '#runtime/consume/options.ts';
@@ -64,7 +64,8 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const interest = new Interest(pool);
   const subjects = new Subjects(store);
   const marks = new Marks(pool);
-  const jobs = new Jobs({ ...deps, interest, subjects });
+  const onlyLane = onlyLaneOf(log);
+  const jobs = new Jobs({ ...deps, interest, subjects, onlyLane });
   const partitions = log.partitions;
 
   const changing = new WeakMap<readonly StoredBytes[], boolean>();
@@ -83,6 +84,14 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
   };
 
+  /** A batch changed endpoints, or tried to: what follows is judged by what the tables say now, whatever became of it. */
+  let maybeChanged = false;
+  const knowing = async (): Promise<void> => {
+    if (maybeChanged) interest.outdated();
+    maybeChanged = false;
+    await interest.fresh();
+  };
+
   let heardAt = Number.NEGATIVE_INFINITY;
   const hearingOf =
     (known: Interest) =>
@@ -93,6 +102,8 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   /** Nearly every batch: it changes no endpoint, somebody hears it, and one statement does all. */
   const atOnce = async (events: readonly DecodedEvent[], move: Move): Promise<Applied | 'nothing' | null> => {
     if (events.some(({ stream }) => kindOf(stream) === 'webhook')) return null;
+    // A batch that is applied in pieces: one before may have changed them.
+    if (maybeChanged) await knowing();
     const planned = await plan(events, { subjects, partitions, hearing });
     if (planned.length === 0) return 'nothing';
     heardAt = performance.now();
@@ -106,8 +117,10 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
     let tests: readonly AskedTest[] = [];
     let hears = hearing;
+    if (maybeChanged) await knowing();
     if (own.length > 0) {
-      const changes = await applyEndpointEvents(tx, own, (instant) => positionBefore(pool, instant));
+      maybeChanged = true;
+      const changes = await applyEndpointEvents(tx, own, (instant) => positionBefore(pool, instant), onlyLane);
       if (changes.verdict !== null) return changes.verdict;
       tests = changes.tests;
       const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];
@@ -145,7 +158,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     kinds: kindsPublished,
     wants,
     prepare: async () => {
-      await interest.fresh();
+      await knowing();
       await marks.save();
     },
     apply,
@@ -157,6 +170,12 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   });
   const done = together([consumer.done, jobs.run(stop)], failed);
   return { done, consumer };
+};
+
+const onlyLaneOf = (log: Log): Lane | null => {
+  const lanes = new Set(topics.flatMap((topic) => [log.laneOf(topic, 0), log.laneOf(topic, 1)]));
+  const [lane] = lanes;
+  return lanes.size === 1 && lane !== undefined ? lane : null;
 };
 
 /** A test goes to the endpoint that asked, whatever it hears, and says what such an event would. */

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import type { Lane } from '#contracts/ports/log.ts';
 import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume/options.ts';
@@ -45,16 +46,20 @@ export interface EndpointChanges {
   readonly tests: readonly AskedTest[];
 }
 
-/** Applies them in order. Events at or below the revision an endpoint has are passed over; a gap parks the stream. */
+/**
+ * Applies them in order. Events at or below the revision an endpoint has are passed over; a gap parks the stream.
+ * @param onlyLane the lane that all events come on, in the order of the store; null where there are several
+ */
 export const applyEndpointEvents = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
   positionBefore: PositionBefore,
+  onlyLane: Lane | null,
 ): Promise<EndpointChanges> => {
   const { rows } = await tx.query<{ version: string }>(
     'update ops.webhook_version set version = version + 1 returning version::text',
   );
-  const change = new Change(tx, rows[0]?.version ?? '0', positionBefore);
+  const change = new Change(tx, rows[0]?.version ?? '0', positionBefore, onlyLane);
   await change.load([...new Set(events.map(({ stream }) => idOf(stream)))]);
   for (const event of events) {
     const verdict = await change.apply(event);
@@ -69,13 +74,15 @@ class Change {
   readonly #tx: PoolClient;
   readonly #version: string;
   readonly #positionBefore: PositionBefore;
+  readonly #onlyLane: Lane | null;
   readonly #known = new Map<string, Known>();
   readonly #workspaces = new Map<string, string>();
 
-  constructor(tx: PoolClient, version: string, positionBefore: PositionBefore) {
+  constructor(tx: PoolClient, version: string, positionBefore: PositionBefore, onlyLane: Lane | null) {
     this.#tx = tx;
     this.#version = version;
     this.#positionBefore = positionBefore;
+    this.#onlyLane = onlyLane;
   }
 
   async load(ids: readonly string[]): Promise<void> {
@@ -220,13 +227,24 @@ class Change {
 
   /**
    * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before the
-   * start is for processes of the release that knew no inclusive read.
+   * start is for processes of the release that knew no inclusive read. One that begins at this very event notes whose
+   * batch it is: while the lane has that owner nothing is missed, and nothing is read.
    */
   async #catchUp(id: string, { position, isEvent }: Start, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
-      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, from_inclusive)
-       values ($1, 'catch_up', $2, $3, $4::int8 - 1, case when $5 then $4::int8 end) on conflict do nothing`,
-      [event.id, id, event.metadata.workspaceId, position, isEvent],
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, from_inclusive, known_epoch)
+       select $1, 'catch_up', $2, $3, $4::int8 - 1, case when $5 then $4::int8 end,
+         (select p.epoch from ops.consumer_positions p where p.consumer_group = $6 and p.lane = $7)
+       on conflict do nothing`,
+      [
+        event.id,
+        id,
+        event.metadata.workspaceId,
+        position,
+        isEvent,
+        dispatcher.group,
+        position === event.position ? this.#onlyLane : null,
+      ],
     );
   }
 

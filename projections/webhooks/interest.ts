@@ -41,6 +41,8 @@ export class Interest {
   readonly #byType = new Map<string, Map<string, readonly Interval[]>>();
   #version = -1n;
   #asOf = Number.NEGATIVE_INFINITY;
+  /** What was read before says too little. */
+  #outdatedAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
   constructor(pool: Pick<Pool, 'query'>) {
@@ -66,7 +68,7 @@ export class Interest {
 
   /** At most `maxAgeMs` old when it resolves. */
   async fresh(): Promise<void> {
-    while (performance.now() - this.#asOf > maxAgeMs) {
+    while (this.#asOf < Math.max(this.#outdatedAt, performance.now() - maxAgeMs)) {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = null;
       });
@@ -74,9 +76,9 @@ export class Interest {
     }
   }
 
-  /** Something was changed here just now: the next batch looks again. */
+  /** Something was changed here just now: the next batch looks again, and waits for no look that began before. */
   outdated(): void {
-    this.#asOf = Number.NEGATIVE_INFINITY;
+    this.#outdatedAt = performance.now();
   }
 
   knows(workspaceId: string): boolean {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type EventStore, EventStoreError, type ReadStart } from '#contracts/ports/event-store.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
+import { nextJob } from '#projections/webhooks/jobs.ts';
 import { migrate } from '#projections/webhooks/tables.ts';
+import { endTurn, nextTurnMs, takeTurn } from '#projections/webhooks/turns.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { until } from '#test/support/projection-world.ts';
@@ -23,6 +25,8 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
   const memory = new MemoryEventStore();
   /** Reads that begin here meet a store that is away. */
   const away = new Set<bigint>();
+  /** Pages of the total order that were read. */
+  let pages = 0;
   const events: EventStore = {
     append: memory.append.bind(memory),
     read: memory.read.bind(memory),
@@ -31,6 +35,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     ping: memory.ping.bind(memory),
     close: memory.close.bind(memory),
     readAll: async (options: ReadStart & { readonly limit: number }) => {
+      pages += 1;
       const begin = options.from ?? options.after;
       if (begin !== null && (away.has(begin) || away.has(begin + 1n)))
         throw new EventStoreError('unavailable', 'away (asked for)');
@@ -61,6 +66,22 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
           const position = records.at(-1)?.position ?? null;
           await hand.handlers.batch({ lane, records, nextOffset: BigInt(given), position });
         }
+      },
+    };
+  };
+
+  /** A dispatcher on a log of one lane, which it takes when told: then it owns it until another one does. */
+  const onOneLane = () => {
+    const hand = Object.assign(new HandLog(), { laneOf: () => '*' });
+    const running = world.dispatch({ log: hand });
+    return {
+      stop: () => running.stop(),
+      take: () => hand.handlers.assigned(['*']),
+      async give(after: bigint): Promise<bigint> {
+        const records = (await world.records()).filter(({ position }) => position > after);
+        const position = records.at(-1)?.position ?? after;
+        await hand.handlers.batch({ lane: '*', records, nextOffset: position, position });
+        return position;
       },
     };
   };
@@ -185,5 +206,185 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
       );
       await reading.stop();
     }
+  });
+
+  t('a new endpoint has missed nothing and reads nothing, unless its lane changed hands meanwhile', async () => {
+    const workspaceId = randomUUID();
+    const [owner, other] = [onOneLane(), onOneLane()];
+    await owner.take();
+    let given = await owner.give(-1n);
+    // What the tests before have left to be read.
+    await world.world.pool.query("delete from ops.webhook_jobs where status = 'running'");
+    const heard = await world.register(['client.created'], workspaceId);
+    const before = pages;
+    given = await owner.give(given);
+    const [first] = await world.append([clientCreated()], workspaceId);
+    given = await owner.give(given);
+    const completed = (endpointId: string) =>
+      until('the catch-up over', async () => (await jobsOf(endpointId)).every(({ status }) => status === 'completed'));
+    await completed(heard);
+    // The two that gave the dispatcher its records.
+    assert.equal(pages - before, 2);
+    assert.deepEqual(
+      (await world.deliveries(heard)).map(({ position }) => position),
+      [first?.position],
+    );
+    // The next owner has just looked which endpoints there are, and takes what comes without another look.
+    await other.take();
+    await other.give(given);
+    await owner.take();
+    const missing = await world.register(['client.created'], workspaceId);
+    given = await owner.give(given);
+    await other.take();
+    const [missed] = await world.append([clientCreated()], workspaceId);
+    await other.give(given);
+    await completed(missing);
+    assert.deepEqual(
+      (await world.deliveries(missing)).map(({ position }) => position),
+      [missed?.position],
+    );
+    await owner.stop();
+    await other.stop();
+  });
+
+  t('workspaces take turns: one with 10,000 jobs does not keep the replay of another', async () => {
+    const { pool } = world.world;
+    const workspaceId = randomUUID();
+    const created = await world.append(
+      Array.from({ length: 3 }, () => clientCreated(hoursAgo(1))),
+      workspaceId,
+    );
+    const endpointId = await world.register(['client.created'], workspaceId);
+    const first = await dispatching();
+    await first.give();
+    await first.stop();
+    const busy = randomUUID();
+    await pool.query(
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, not_before)
+       select gen_random_uuid(), 'catch_up', gen_random_uuid(), $1, $2, now() - interval '1 minute'
+       from generate_series(1, 10000)`,
+      [busy, created.at(-1)?.position],
+    );
+    const replayId = randomUUID();
+    await pool.query(
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, from_time, to_time, types)
+       values ($1, 'replay', $2, $3, $4, $5, null)`,
+      [replayId, endpointId, workspaceId, hoursAgo(2), hoursAgo(0)],
+    );
+    const running = await dispatching();
+    await until('the replay over', async () => {
+      const { rowCount } = await pool.query("select 1 from ops.webhook_jobs where id = $1 and status = 'completed'", [
+        replayId,
+      ]);
+      return rowCount === 1;
+    });
+    const { rows } = await pool.query(
+      'select count(*)::int as begun from ops.webhook_jobs where workspace_id = $1 and settle_at is not null',
+      [busy],
+    );
+    await running.stop();
+    assert.ok(rows[0].begun < 500, `${rows[0].begun} jobs of the other one went first`);
+    const replayed = (await world.deliveries(endpointId)).filter((one) => one.replayId === replayId);
+    assert.equal(replayed.length, 3);
+    await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [busy]);
+  });
+
+  t('a job that comes while a turn is lent is not forgotten with its end', async () => {
+    const { pool } = world.world;
+    const workspaceId = randomUUID();
+    const make = (notBefore: string) =>
+      pool.query(
+        `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, not_before)
+         values (gen_random_uuid(), 'purge', gen_random_uuid(), $1, now() + $2::interval)`,
+        [workspaceId, notBefore],
+      );
+    const turnOf = async () => {
+      const { rows } = await pool.query<{ due: boolean; late: boolean }>(
+        `select next_at <= now() as due, next_at > now() + interval '30 seconds' as late
+         from ops.webhook_turns where workspace_id = $1`,
+        [workspaceId],
+      );
+      return rows[0] ?? null;
+    };
+    await pool.query("delete from ops.webhook_jobs where status = 'running'");
+    await pool.query('delete from ops.webhook_turns');
+    await make('0');
+    const turn = await takeTurn(pool);
+    assert.equal(turn?.workspaceId, workspaceId);
+    assert.equal(await takeTurn(pool), null);
+    await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [workspaceId]);
+    await make('0');
+    await endTurn(pool, turn, 60_000);
+    assert.deepEqual(await turnOf(), { due: true, late: false });
+    // With nothing that came meanwhile it ends when the next job is due, and goes with the last one.
+    const again = await takeTurn(pool);
+    assert.ok(again !== null);
+    await pool.query("update ops.webhook_jobs set not_before = now() + interval '1 hour' where workspace_id = $1", [
+      workspaceId,
+    ]);
+    await endTurn(pool, again, 0);
+    assert.deepEqual(await turnOf(), { due: false, late: true });
+    await pool.query('update ops.webhook_jobs set not_before = now() where workspace_id = $1', [workspaceId]);
+    assert.deepEqual(await turnOf(), { due: true, late: false });
+    const last = await takeTurn(pool);
+    assert.ok(last !== null);
+    await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
+    await endTurn(pool, last, 0);
+    assert.equal(await turnOf(), null);
+  });
+
+  t('whose turn it is costs the same with 100,000 workspaces, and with 100,000 jobs of one', async () => {
+    const { pool } = world.world;
+    const busy = randomUUID();
+    // Without statistics, as after a burst.
+    await pool.query('alter table ops.webhook_jobs disable trigger user');
+    for (const table of ['jobs', 'turns']) {
+      await pool.query(`alter table ops.webhook_${table} set (autovacuum_enabled = false)`);
+    }
+    await pool.query(
+      `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, not_before)
+       select gen_random_uuid(), 'catch_up', gen_random_uuid(), $1::uuid, now() - i * interval '1 second'
+       from generate_series(1, 100000) i
+       union all
+       select gen_random_uuid(), 'replay', gen_random_uuid(), gen_random_uuid(), now() + i * interval '1 second'
+       from generate_series(1, 100000) i`,
+      [busy],
+    );
+    await pool.query(
+      `insert into ops.webhook_turns (workspace_id, next_at)
+       select workspace_id, min(not_before) from ops.webhook_jobs where status = 'running' group by workspace_id`,
+    );
+    await pool.query('alter table ops.webhook_jobs enable trigger user');
+    const session = await pool.connect();
+    const pagesRead = async (work: (db: Pick<typeof session, 'query'>) => Promise<unknown>): Promise<number> => {
+      let read = 0;
+      const explained = async (text: string, values: readonly unknown[] = []) => {
+        const { rows } = await session.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
+        const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+        read += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+        return { rows: [], rowCount: 0 };
+      };
+      await work({ query: explained } as unknown as typeof session);
+      return read;
+    };
+    try {
+      for (const statistics of [false, true]) {
+        if (statistics) await session.query('analyze ops.webhook_jobs, ops.webhook_turns');
+        const turn = { workspaceId: busy, version: '0' };
+        await session.query('begin; set local enable_seqscan = off');
+        for (const [what, pages] of Object.entries({
+          look: await pagesRead(nextTurnMs),
+          take: await pagesRead(takeTurn),
+          next: await pagesRead((db) => nextJob(db, busy)),
+          end: await pagesRead((db) => endTurn(db, turn, 0)),
+        })) {
+          assert.ok(pages > 0 && pages < 100, `${what} read ${pages} pages`);
+        }
+        await session.query('rollback');
+      }
+    } finally {
+      session.release();
+    }
+    await pool.query('truncate ops.webhook_jobs, ops.webhook_turns');
   });
 });

@@ -1,0 +1,201 @@
+import type { Pool, PoolClient } from 'pg';
+import type { EventStore, ReadStart, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Lane, Log } from '#contracts/ports/log.ts';
+import type { WebhookState } from '#domain/webhook.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { matches } from '#schemas/http/webhook-events.ts';
+import { kindOf } from '#schemas/topics.ts';
+import { dispatcher } from '../positions.ts';
+import type { Handover } from './handover.ts';
+import { type Interest, settleMs } from './interest.ts';
+import { disorderMs, positionBefore } from './marks.ts';
+import { mint } from './mint.ts';
+import { mintReserved, plan, workspaceOf } from './plan.ts';
+import type { Subjects } from './subjects.ts';
+import { typesOfKind } from './types.ts';
+
+/** One step of a job: a bounded page of the store, and what it mints, in the caller's transaction. */
+
+export interface StepDeps {
+  readonly log: Log;
+  readonly eventStore: EventStore;
+  readonly codec: EventCodec;
+  readonly pool: Pool;
+  readonly handover: Handover;
+  readonly interest: Interest;
+  readonly subjects: Subjects;
+  /** The lane that carries all topics; null where there are several. */
+  readonly onlyLane: Lane | null;
+  readonly replayRate?: number;
+}
+
+export interface Job {
+  readonly id: string;
+  readonly kind: 'catch_up' | 'replay' | 'purge';
+  readonly endpoint_id: string;
+  readonly workspace_id: string;
+  readonly cursor: string | null;
+  /** The first event it reads, until its first page is read; null where it reads on behind the cursor. */
+  readonly from_inclusive: string | null;
+  readonly from_time: Date | null;
+  readonly to_time: Date | null;
+  readonly types: string[] | null;
+  /** The head it reads to, taken when every member knows its interval; null before. */
+  readonly last_position: string | null;
+  /** Milliseconds until that head may be taken; null before the first step. */
+  readonly settles_in: number | null;
+  /** See `ops.webhook_jobs`. */
+  readonly known_epoch: string | null;
+  readonly state: WebhookState | null;
+}
+
+/** What a step did: when somebody is to go on with it, milliseconds; null when it is over. */
+export interface Step {
+  readonly next: number | null;
+  readonly committed?: () => void;
+  readonly rolledBack?: () => void;
+}
+
+const pageEvents = 500;
+/** How often a replay looks whether there is room again. */
+const restMs = 500;
+const defaultReplayRate = 200;
+/** Deliveries of replays that may wait for one endpoint: a replay goes on when they are fewer. */
+const mostWaiting = 1_000;
+const purgedAtOnce = 1_000;
+
+export class JobSteps {
+  readonly #deps: StepDeps;
+
+  constructor(deps: StepDeps) {
+    this.#deps = deps;
+  }
+
+  step(tx: PoolClient, job: Job): Promise<Step> {
+    if (job.kind === 'purge') return this.#purge(tx, job);
+    return job.kind === 'replay' ? this.#replay(tx, job) : this.#catchUp(tx, job);
+  }
+
+  /** Reads to the head of now; and once more, when every member knows, to the head of then. It never runs after the head. */
+  async #catchUp(tx: PoolClient, job: Job): Promise<Step> {
+    const { pool, eventStore, interest, handover } = this.#deps;
+    const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
+    if (job.last_position === null && (await this.#hasMissedNothing(tx, job))) {
+      await this.#move(tx, job, undefined, undefined, 0);
+      return { next: isLast ? null : (job.settles_in ?? settleMs) };
+    }
+    const head = job.last_position === null ? ((await eventStore.head()) ?? 0n) : BigInt(job.last_position);
+    const page = await eventStore.readAll({ ...startOf(job), limit: pageEvents });
+    interest.outdated();
+    await interest.fresh();
+    const events = await this.#decoded(page, job);
+    const planned = await plan(events, {
+      subjects: this.#deps.subjects,
+      partitions: this.#deps.log.partitions,
+      hearing: ({ metadata, position }, type) =>
+        interest.at(metadata.workspaceId, type, position).filter((id) => id === job.endpoint_id),
+    });
+    const last = page.at(-1);
+    await this.#move(tx, job, last, events.at(-1), 0);
+    if (isLast) await tx.query('update ops.webhook_jobs set last_position = $2 where id = $1', [job.id, head]);
+    const atHead = last === undefined || last.position >= head;
+    const next = !atHead ? 0 : isLast ? null : Math.max(0, job.settles_in ?? settleMs);
+    if (planned.length === 0) return { next };
+    const { committed, rolledBack } = await mintReserved(handover, planned, async (messages) => {
+      const made = await mint(pool, tx, messages, handover.leaseMs);
+      await this.#count(tx, job, made.size);
+      return made;
+    });
+    return { next, committed, rolledBack };
+  }
+
+  /**
+   * An interval that begins at its own event, committed by the owner of the only lane: that owner has judged every later
+   * event with it, and no other one has judged any while the lane's epoch is the same.
+   */
+  async #hasMissedNothing(tx: PoolClient, { known_epoch }: Job): Promise<boolean> {
+    const { onlyLane } = this.#deps;
+    if (onlyLane === null || known_epoch === null) return false;
+    const { rowCount } = await tx.query(
+      'select 1 from ops.consumer_positions where consumer_group = $1 and lane = $2 and epoch = $3::int8',
+      [dispatcher.group, onlyLane, known_epoch],
+    );
+    return rowCount === 1;
+  }
+
+  async #replay(tx: PoolClient, job: Job): Promise<Step> {
+    const { pool, eventStore, replayRate = defaultReplayRate } = this.#deps;
+    const { from_time: from, to_time: to, state } = job;
+    if (from === null || to === null || state === null || state.status !== 'live') return { next: null };
+    const waiting = await tx.query('select 1 from ops.webhook_queue where endpoint_id = $1 and lane = 2 limit $2', [
+      job.endpoint_id,
+      mostWaiting,
+    ]);
+    if ((waiting.rowCount ?? 0) >= mostWaiting) return { next: restMs };
+    const after = job.cursor === null ? await positionBefore(pool, from.getTime()) : BigInt(job.cursor);
+    const page = await eventStore.readAll({ after, limit: pageEvents });
+    const filter = job.types ?? state.events;
+    const events = (await this.#decoded(page, job)).filter(({ metadata }) => {
+      const at = Date.parse(metadata.occurredAt);
+      return at >= from.getTime() && at < to.getTime();
+    });
+    const planned = await plan(events, {
+      subjects: this.#deps.subjects,
+      partitions: this.#deps.log.partitions,
+      hearing: (_event, type) => (matches(filter, type) ? [job.endpoint_id] : []),
+      replayId: job.id,
+    });
+    const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;
+    const last = page.at(-1);
+    await this.#move(tx, job, last, events.at(-1), minted);
+    // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
+    const over = last === undefined || last.created.getTime() > to.getTime() + disorderMs;
+    return { next: over ? null : (minted * 1_000) / replayRate };
+  }
+
+  /** The deliveries of a deleted endpoint, piece by piece. */
+  async #purge(tx: PoolClient, job: Job): Promise<Step> {
+    const { rowCount } = await tx.query(
+      `delete from ops.webhook_deliveries d using (
+         select event_time, id from ops.webhook_deliveries where endpoint_id = $1 limit $2
+       ) gone where d.event_time = gone.event_time and d.id = gone.id`,
+      [job.endpoint_id, purgedAtOnce],
+    );
+    if (rowCount === purgedAtOnce) return { next: 0 };
+    await tx.query('delete from ops.webhook_intervals where endpoint_id = $1', [job.endpoint_id]);
+    return { next: null };
+  }
+
+  #decoded(page: readonly RecordedEvent[], job: Job): Promise<DecodedEvent[]> {
+    const mine = page.filter(
+      (one) => typesOfKind(kindOf(one.stream)).length > 0 && workspaceOf(one.metadata) === job.workspace_id,
+    );
+    return this.#deps.codec.decodeAll(mine);
+  }
+
+  async #move(
+    tx: PoolClient,
+    job: Job,
+    last: RecordedEvent | undefined,
+    newest: DecodedEvent | undefined,
+    minted: number,
+  ): Promise<void> {
+    await tx.query(
+      `update ops.webhook_jobs set cursor = coalesce($2::int8, cursor), minted = minted + $3,
+         from_inclusive = case when $2::int8 is null then from_inclusive end,
+         read_to = greatest(read_to, $4::timestamptz),
+         settle_at = coalesce(settle_at, clock_timestamp() + $5 * interval '1 millisecond')
+       where id = $1`,
+      [job.id, last?.position ?? null, minted, newest?.metadata.occurredAt ?? last?.created ?? null, settleMs],
+    );
+  }
+
+  async #count(tx: PoolClient, job: Job, minted: number): Promise<void> {
+    if (minted > 0) await tx.query('update ops.webhook_jobs set minted = minted + $2 where id = $1', [job.id, minted]);
+  }
+}
+
+const startOf = ({ cursor, from_inclusive }: Job): ReadStart => {
+  if (from_inclusive !== null) return { from: BigInt(from_inclusive) };
+  return { after: cursor === null ? null : BigInt(cursor) };
+};

@@ -1,0 +1,91 @@
+import type { Pool, PoolClient } from 'pg';
+
+/**
+ * Whose webhook job goes on next: the workspace that has waited longest. There is one row for each workspace that has a
+ * job, whatever number it has, so what is asked all the time costs the same with 100,000 jobs of one tenant. A turn is a
+ * step of one job; then the workspace goes behind the others.
+ *
+ * A trigger keeps the rows, so that also a job which a former release writes gets its turn. A turn is lent for a while and
+ * not held by a lock: the dispatcher, who writes jobs, would wait for whoever carries one out.
+ */
+export const turnsSql = `
+create table ops.webhook_turns (
+  workspace_id uuid primary key,
+  -- When its next step is due, or until when the turn is lent.
+  next_at timestamptz not null,
+  -- Counts the jobs that came: whoever ends a turn finds out that one came meanwhile.
+  version int8 not null default 0
+) with (fillfactor = 70);
+create index webhook_turns_next on ops.webhook_turns (next_at);
+create index webhook_jobs_turn on ops.webhook_jobs (workspace_id, not_before) where status = 'running';
+
+create function ops.webhook_turn() returns trigger language plpgsql as $$
+begin
+  insert into ops.webhook_turns (workspace_id, next_at) values (new.workspace_id, new.not_before)
+  on conflict (workspace_id) do update
+    set next_at = least(webhook_turns.next_at, excluded.next_at), version = webhook_turns.version + 1;
+  return null;
+end $$;
+create trigger webhook_job_made after insert on ops.webhook_jobs
+  for each row when (new.status = 'running') execute function ops.webhook_turn();
+create trigger webhook_job_earlier after update of not_before on ops.webhook_jobs
+  for each row when (new.status = 'running' and new.not_before < old.not_before) execute function ops.webhook_turn();
+
+insert into ops.webhook_turns (workspace_id, next_at)
+select workspace_id, min(not_before) from ops.webhook_jobs where status = 'running' group by workspace_id`;
+
+export const migrateTurns = async (tx: PoolClient): Promise<void> => {
+  const { rowCount } = await tx.query("select 1 where to_regclass('ops.webhook_turns') is not null");
+  if (rowCount === 0) await tx.query(turnsSql);
+};
+
+export interface Turn {
+  readonly workspaceId: string;
+  readonly version: string;
+}
+
+/** For so long a turn is lent: whoever died in it delays its workspace by this, milliseconds. */
+const lentMs = 5_000;
+
+/** NOTE: `now()`, which an index is read by; with `clock_timestamp()` all of it is read while nothing is due. */
+const takeSql = `
+with longest as (
+  select workspace_id from ops.webhook_turns where next_at <= now() order by next_at limit 1 for update skip locked
+)
+update ops.webhook_turns t set next_at = now() + $1 * interval '1 millisecond'
+from longest l where t.workspace_id = l.workspace_id
+returning t.workspace_id as "workspaceId", t.version::text`;
+
+/** Where a job came meanwhile the row says so, and stays as it is. */
+const endSql = `
+with next as materialized (
+  select min(not_before) as at from ops.webhook_jobs where workspace_id = $1 and status = 'running'
+), gone as (
+  delete from ops.webhook_turns t using next n where t.workspace_id = $1 and t.version = $2::int8 and n.at is null
+)
+update ops.webhook_turns t
+set next_at = greatest(n.at, clock_timestamp() + $3 * interval '1 millisecond')
+from next n where t.workspace_id = $1 and t.version = $2::int8 and n.at is not null`;
+
+/** Milliseconds until the next turn is due; null when there is none. */
+export const nextTurnMs = async (pool: Pick<Pool, 'query'>): Promise<number | null> => {
+  const { rows } = await pool.query<{ ms: number | null }>(
+    'select extract(epoch from min(next_at) - clock_timestamp())::float8 * 1000 as ms from ops.webhook_turns',
+  );
+  return rows[0]?.ms ?? null;
+};
+
+/** Null when none is due, or others have them. */
+export const takeTurn = async (pool: Pick<Pool, 'query'>): Promise<Turn | null> => {
+  const { rows } = await pool.query<Turn>(takeSql, [lentMs]);
+  return rows[0] ?? null;
+};
+
+/** Behind the others, or away where nothing is left to do. @param restMs at least so long it is nobody's turn */
+export const endTurn = async (
+  pool: Pick<Pool, 'query'>,
+  { workspaceId, version }: Turn,
+  restMs: number,
+): Promise<void> => {
+  await pool.query(endSql, [workspaceId, version, restMs]);
+};
