@@ -49,8 +49,8 @@ const packaged = async (name: 'ffmpeg' | 'ffprobe'): Promise<string | null> => {
   } catch {
     return null;
   }
-  // The package's own install script does this; where scripts are off nobody has.
-  if (!(await runs(file))) await chmod(file, 0o755).catch(() => {});
+  // The package's own install script does this for its owner; where scripts are off nobody has.
+  await chmod(file, 0o755).catch(() => {});
   return (await runs(file)) ? file : null;
 };
 

@@ -1,6 +1,6 @@
 /**
- * One run of a tool over a file that nobody trusts: its own process group, limits of the system on it, a bounded answer,
- * and an end in any case. It ends when it is aborted, when its time is up, and when this process dies.
+ * One run of a tool over a file that nobody trusts: its own process group, without network or rights where that can be
+ * had (isolation.ts), limits of the system on it, a bounded answer, and an end in any case. It ends when it is aborted, when its time is up, and when this process dies.
  *
  * NOTE: fluent-ffmpeg builds the commands but does not run them: it can neither put a child into a group of its own nor
  * limit it, and it starts ffmpeg again and again to ask what it can do.
@@ -9,8 +9,9 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { interrupted } from './failures.ts';
+import { type Grants, isolated } from './isolation.ts';
 
-export interface Limits {
+export interface Limits extends Grants {
   /** Address space in bytes. */
   readonly memory: number;
   /** Of processor time. */
@@ -34,6 +35,8 @@ export const limits = (given: Partial<Limits>): Limits => ({
   wallMs: 120_000,
   answerBytes: 8 * MiB,
   processors: null,
+  reads: [],
+  writes: [],
   ...given,
 });
 
@@ -82,18 +85,31 @@ const struckBy = (code: number): Ended['struck'] =>
  * @throws Error when its time was up or it was killed from outside
  * @throws TranscodeError `interrupted` when it was aborted or could not be started
  */
-export const runTool = (
+export const runTool = async (
   tool: string,
   args: readonly string[],
   limit: Limits,
   signal: AbortSignal,
   onLine?: (line: string) => void,
+): Promise<Ended> => {
+  const stripped = await isolated(tool, limit);
+  return run([...stripped, 'sh'], tool, args, limit, signal, onLine);
+};
+
+const run = (
+  [program = 'sh', ...before]: readonly string[],
+  tool: string,
+  args: readonly string[],
+  limit: Limits,
+  signal: AbortSignal,
+  onLine: ((line: string) => void) | undefined,
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
     if (signal.aborted) return reject(interrupted(signal.reason));
     const child = spawn(
-      'sh',
+      program,
       [
+        ...before,
         ...['-c', wrapper, 'sh', String(Math.ceil(limit.memory / 1024)), String(Math.ceil(limit.cpuSeconds))],
         ...[String(Math.ceil(limit.fileBytes / 512)), limit.processors?.join(',') ?? ''],
         ...[tool, ...args],

@@ -58,7 +58,9 @@ const cpuSeconds = 120;
 /** @throws TranscodeError */
 export const workOnImage = async (job: Omit<ImageJob, 'maxPixels'>, signal: AbortSignal): Promise<ImageAnswer> => {
   const args = [child, JSON.stringify({ ...job, maxPixels } satisfies ImageJob)];
-  const ended = await runTool(process.execPath, args, limits({ cpuSeconds, wallMs: 2_000 * cpuSeconds }), signal);
+  const grants = { reads: [child, job.path], writes: (job.outputs ?? []).map(({ to }) => to) };
+  const given = limits({ cpuSeconds, wallMs: 2_000 * cpuSeconds, ...grants });
+  const ended = await runTool(process.execPath, args, given, signal);
   if (ended.struck !== null) throw tooMuchWork('The picture takes more work than it is given.');
   if (ended.code !== 0) {
     throw tooMuchWork(

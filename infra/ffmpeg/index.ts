@@ -4,6 +4,7 @@
  */
 import type { Transcoder } from '#contracts/ports/transcoder.ts';
 import { type Binaries, findBinaries, oldestCurrent } from './binaries.ts';
+import { describeIsolation } from './isolation.ts';
 
 export interface TranscoderOptions {
   /** Null: the one on PATH, else the npm package's. */
@@ -43,8 +44,8 @@ export const openTranscoder = (options: TranscoderOptions): Transcoder => {
     probe: async (path, sniffed, { signal }) => (await import('./probe.ts')).probe(tools, path, sniffed, signal),
     render: async (source, wanted, render) => (await import('./render.ts')).render(tools, source, wanted, render),
     describe: async () => {
-      const { version } = await binaries();
-      return `ffmpeg ${version}`;
+      const { ffmpeg, version } = await binaries();
+      return `ffmpeg ${version} ${await describeIsolation(options.workDir, ffmpeg)}`;
     },
   };
 };

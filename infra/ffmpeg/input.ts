@@ -1,5 +1,6 @@
 /**
- * How ffmpeg and ffprobe open a file: with the one reader that its bytes call for, which sees files and nothing else. A
+ * How ffmpeg and ffprobe open a file: with the one reader that its bytes call for, which sees files and nothing else, and
+ * with the decoders of what is taken. A build has some 500 decoders, of which the rare ones are the least looked after. A
  * name that begins with a dash or holds a colon is still a file.
  */
 
@@ -12,15 +13,49 @@ const readers: Readonly<Record<string, string>> = {
   'video/x-msvideo': 'avi',
   'video/mp2t': 'mpegts',
   'image/gif': 'gif',
+  'image/jpeg': 'jpeg_pipe',
+  'image/png': 'png_pipe',
+  'image/webp': 'webp_pipe',
 };
 
 const MiB = 1024 ** 2;
+
+/** By their names in any build: what one codec is decoded by differs. */
+const decoders = {
+  pictures: [
+    ...['h264', 'hevc', 'vp8', 'libvpx', 'vp9', 'libvpx-vp9', 'av1', 'libdav1d', 'libaom-av1', 'prores', 'mpeg4'],
+    ...['mpeg2video', 'mpeg1video', 'mjpeg', 'dnxhd', 'dvvideo', 'h263', 'msmpeg4', 'msmpeg4v2', 'wmv2', 'theora'],
+    ...['cinepak', 'ffv1', 'rawvideo', 'huffyuv', 'qtrle', 'png'],
+  ],
+  sounds: [
+    ...['aac', 'libfdk_aac', 'mp3float', 'mp3', 'mp2float', 'mp2', 'ac3', 'eac3', 'opus', 'libopus', 'vorbis'],
+    ...['libvorbis', 'flac', 'alac', 'amrnb', 'amrwb', 'libopencore_amrnb', 'libopencore_amrwb', 'pcm_u8', 'pcm_s8'],
+    ...['pcm_s16le', 'pcm_s16be', 'pcm_s24le', 'pcm_s24be', 'pcm_s32le', 'pcm_s32be', 'pcm_f32le', 'pcm_f32be'],
+    ...['pcm_f64le', 'pcm_f64be', 'pcm_alaw', 'pcm_mulaw', 'pcm_bluray', 'pcm_dvd'],
+  ],
+  // ffprobe opens one for each stream or gives the file up; no packet of these is ever decoded.
+  words: ['mov_text', 'srt', 'subrip', 'ass', 'ssa', 'webvtt', 'text', 'cc_dec', 'dvdsub', 'dvbsub', 'pgssub'],
+};
+const decodersOfVideos = [...decoders.pictures, ...decoders.sounds, ...decoders.words].join(',');
+const decoderOfPicture: Readonly<Record<string, string>> = {
+  'image/gif': 'gif',
+  'image/jpeg': 'mjpeg',
+  'image/png': 'png',
+  'image/webp': 'webp',
+};
+
+/** What ffmpeg complains of a stream that the list leaves out; the stream's decoder in the first place. */
+export const notOnList = /Codec \((\w[\w-]*)\) not on whitelist/;
 
 /** Options of an input and the input. One block of memory and one picture are bounded as well. */
 export const inputOptions = (contentType: string): readonly string[] => {
   const reader = readers[contentType];
   if (reader === undefined) throw new Error(`no reader for ${contentType}`);
-  return ['-f', reader, '-protocol_whitelist', 'file', '-max_pixels', String(8_192 * 8_192), '-max_streams', '64'];
+  return [
+    ...['-f', reader, '-format_whitelist', reader, '-protocol_whitelist', 'file'],
+    ...['-codec_whitelist', decoderOfPicture[contentType] ?? decodersOfVideos],
+    ...['-max_pixels', String(8_192 * 8_192), '-max_streams', '64'],
+  ];
 };
 
 export const inputUrl = (path: string): string => `file:${path}`;

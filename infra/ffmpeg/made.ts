@@ -32,7 +32,7 @@ export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortS
   const entries =
     'stream=codec_name,width,height,sample_aspect_ratio:stream_side_data=rotation:stream_tags=rotate:format=duration';
   const args = ['-v', 'error', '-of', 'json', '-select_streams', 'v:0', '-show_entries', entries];
-  const ended = await runTool(ffprobe, [...args, ...input(path, 'video/mp4')], limits({}), signal);
+  const ended = await runTool(ffprobe, [...args, ...input(path, 'video/mp4')], limits({ reads: [path] }), signal);
   if (ended.code !== 0 || ended.struck !== null) return null;
   const { streams, format } = JSON.parse(ended.stdout);
   const stream = streams?.[0];

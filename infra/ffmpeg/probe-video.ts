@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { SniffedType } from '#contracts/ports/transcoder.ts';
@@ -9,7 +9,8 @@ import { type Ended, limits, runTool } from './child.ts';
 import { type Layout, layoutOf } from './containers.ts';
 import { bomb, tooMuchWork, unreadable, unsupported } from './failures.ts';
 import type { Tools } from './index.ts';
-import { input, picturesOf } from './input.ts';
+import { input, notOnList, picturesOf } from './input.ts';
+import { folderIn } from './isolation.ts';
 import { heaviest, sourceTypesIn } from './marks.ts';
 import { isPictures } from './streams.ts';
 
@@ -72,7 +73,7 @@ const containers: Readonly<Record<string, string>> = {
 
 type Ask = (args: readonly string[]) => Promise<Shown>;
 
-const crashed = 128 + constants.signals.SIGSEGV;
+export const crashed = 128 + constants.signals.SIGSEGV;
 
 /**
  * NOTE: the npm package's ffprobe dies on every MPEG transport stream (its static C library cannot convert the names of
@@ -87,17 +88,18 @@ const asking = async (
 ): Promise<MediaProbe> => {
   const { ffmpeg, ffprobe } = await tools.binaries();
   const run = (file: string, type: string, args: readonly string[]) =>
-    runTool(ffprobe, [...args, ...input(file, type)], limits({ cpuSeconds: 60 }), signal);
+    runTool(ffprobe, [...args, ...input(file, type)], limits({ cpuSeconds: 60, reads: [file] }), signal);
   const first = contentType === 'video/mp2t' ? await run(path, contentType, ['-v', 'error']) : null;
   if (first?.code !== crashed) return ask(async (args) => answer(await run(path, contentType, args)));
-  const folder = await mkdtemp(join(tools.workDir, 'probe-'));
+  const folder = await folderIn(tools.workDir, 'probe-');
   try {
     const copy = join(folder, 'copy.mkv');
     const { size } = await stat(path);
     const args = ['-v', 'error', '-nostdin', ...input(path, contentType)];
     // Such a stream holds no covers.
     const to = ['-map', '0:v:0', '-map', '0:a:0?', '-c', 'copy', '-f', 'matroska', copy];
-    answer({ ...(await runTool(ffmpeg, [...args, ...to], limits({ fileBytes: 2 * size }), signal)), stdout: '{}' });
+    const copying = limits({ fileBytes: 2 * size, reads: [path], writes: [copy] });
+    answer({ ...(await runTool(ffmpeg, [...args, '-y', ...to], copying, signal)), stdout: '{}' });
     return await ask(async (asked) => answer(await run(copy, 'video/x-matroska', asked)));
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -106,8 +108,10 @@ const asking = async (
 
 const answer = (ended: Ended): Shown => {
   if (ended.struck !== null) throw tooMuchWork('Looking into the video takes more work than it is given.');
-  if (ended.code !== 0) throw unreadable('The video is damaged, or is none.', new Error(ended.stderr));
-  return JSON.parse(ended.stdout) as Shown;
+  if (ended.code === 0) return JSON.parse(ended.stdout) as Shown;
+  const codec = notOnList.exec(ended.stderr)?.[1];
+  if (codec !== undefined) throw unsupported(`The file holds a stream in ${codec}, which is not taken.`);
+  throw unreadable('The video is damaged, or is none.', new Error(ended.stderr));
 };
 
 const number = (text: string | undefined): number | null => {
@@ -183,7 +187,7 @@ const decodes = async ({ ffmpeg }: Binaries, path: string, type: string, seconds
   const graph = places.map((place) => `[${picturesOf(place)}]null[p${place}]`).join(';');
   const maps = places.flatMap((place) => ['-map', `[p${place}]`]);
   const out = ['-filter_complex_threads', '1', '-filter_complex', graph, ...maps, '-frames:v', '1', '-f', 'null', '-'];
-  const ended = await runTool(ffmpeg, [...args, ...out], limits({ cpuSeconds: 60 }), signal);
+  const ended = await runTool(ffmpeg, [...args, ...out], limits({ cpuSeconds: 60, reads: [path] }), signal);
   if (ended.struck !== null) throw tooMuchWork('Decoding the video takes more work than it is given.');
   if (ended.code !== 0) throw unreadable('The video cannot be decoded.', new Error(ended.stderr));
 };

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MadeRendition } from '#contracts/ports/transcoder.ts';
 import { limits, runTool } from './child.ts';
@@ -53,7 +53,7 @@ export const renderImages = async (
   );
 };
 
-const frameLimits = limits({ cpuSeconds: 300, wallMs: 600_000, fileBytes: 256 * 2 ** 20 });
+const frameLimits = { cpuSeconds: 300, wallMs: 600_000, fileBytes: 256 * 2 ** 20 };
 
 /** Stills out of a video. One that is asked for beyond the end is the last one there is. */
 export const renderFrames = async (
@@ -77,10 +77,11 @@ export const renderFrames = async (
     let result: MadeRendition | undefined;
     for (const at of places) {
       const args = frameCommand(source, each.spec, at, still, colours);
-      const ended = await runTool(binaries.ffmpeg, args, frameLimits, options.signal);
+      const given = limits({ ...frameLimits, reads: [source.path], writes: [still] });
+      const ended = await runTool(binaries.ffmpeg, args, given, options.signal);
       if (ended.code !== 0 || ended.struck !== null) continue;
-      // ffmpeg is content when the place it was sent to holds no picture; then there is no file.
-      if (!existsSync(still)) continue;
+      // ffmpeg is content when the place it was sent to holds no picture; then there is no file, or nothing in it.
+      if (((await stat(still).catch(() => null))?.size ?? 0) === 0) continue;
       [result] = await made(run, still, [each]);
       break;
     }

@@ -14,7 +14,7 @@ const GiB = 1024 ** 3;
 const mostCpuSeconds = 48 * 3_600;
 
 /** What an honest file of this length and size may cost, with plenty to spare; a slow machine is no fault of the file. */
-const limitsFor = ({ source: { probe }, options }: Render, outputs: readonly VideoOutput[]) => {
+const limitsFor = ({ source: { path, probe }, options }: Render, outputs: readonly VideoOutput[]) => {
   const seconds = (probe.durationMs ?? 0) / 1_000;
   const area = ((probe.width ?? 0) * (probe.height ?? 0)) / (1_920 * 1_080);
   const perSecond = 30 * outputs.length + 20 * Math.max(1, area);
@@ -28,6 +28,8 @@ const limitsFor = ({ source: { probe }, options }: Render, outputs: readonly Vid
     wallMs: Math.min(2 ** 31 - 1, 4_000 * cpuSeconds),
     fileBytes: 1.2 * copies + 2 * kbps * 125 * (seconds + 10) + 2 ** 24,
     processors: processorsFor(options.threads),
+    reads: [path],
+    writes: outputs.map(({ to }) => to),
   });
 };
 

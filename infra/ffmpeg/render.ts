@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { MadeRendition, RenderOptions, SourceFile, WantedRendition } from '#contracts/ports/transcoder.ts';
 import type { RenditionSpec } from '#schemas/media.ts';
 import type { Tools } from './index.ts';
+import { folderIn } from './isolation.ts';
 import { renderFrames, renderImages } from './render-images.ts';
 import { renderVideos } from './render-videos.ts';
 
@@ -50,7 +50,7 @@ export const render = async (
   wanted: readonly WantedRendition[],
   options: RenderOptions,
 ): Promise<readonly MadeRendition[]> => {
-  const folder = await mkdtemp(join(tools.workDir, 'render-'));
+  const folder = await folderIn(tools.workDir, 'render-');
   const onProgress = throttled(options.onProgress);
   const run: Render = { tools, source, folder, options: { ...options, onProgress: (done) => onProgress(done * 0.95) } };
   const made: MadeRendition[] = [];

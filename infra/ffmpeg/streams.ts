@@ -23,7 +23,7 @@ const ask = async (
 ): Promise<readonly Stream[]> => {
   const shown = `stream=index,codec_type,${entries}:stream_disposition=attached_pic`;
   const args = ['-v', 'error', '-of', 'json', '-show_entries', shown, ...input(path, probe.contentType)];
-  const { stdout } = await runTool(ffprobe, args, limits({}), signal);
+  const { stdout } = await runTool(ffprobe, args, limits({ reads: [path] }), signal);
   return JSON.parse(stdout || '{}').streams ?? [];
 };
 

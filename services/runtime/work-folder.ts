@@ -3,7 +3,10 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 
-/** Where files lie while they are worked on: a folder of each process, and in it one of each piece of work. */
+/**
+ * Where files lie while they are worked on: a folder of each process, and in it one of each piece of work. Tools that run
+ * as another user may pass through to the files that they were told of, and list nothing: another's file is beside it.
+ */
 export class WorkFolder {
   readonly #own: string;
 
@@ -20,13 +23,13 @@ export class WorkFolder {
       if (pid !== null && !isAlive(pid)) await rm(path.join(root, name), { recursive: true, force: true });
     }
     const own = path.join(root, `${host}_${process.pid}_${randomUUID().slice(0, 8)}`);
-    await mkdir(own);
+    await mkdir(own, { mode: passable });
     return new WorkFolder(own);
   }
 
   async of(name: string): Promise<string> {
     const folder = path.join(this.#own, name);
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: passable });
     return folder;
   }
 
@@ -38,6 +41,8 @@ export class WorkFolder {
     await rm(this.#own, { recursive: true, force: true });
   }
 }
+
+const passable = 0o711;
 
 const pidOf = (name: string, host: string): number | null => {
   const [, its, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(name) ?? [];

@@ -2,16 +2,17 @@
  * What the network sees of the files it is given: it looks into them itself and believes nothing that it is told.
  * Nothing here is shared with who made them but the table of what each network takes.
  */
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf, useRules } from '#domain/platforms/index.ts';
 import type { Range, SizeRules, UseRules } from '#domain/platforms/media/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { findBinaries } from '../../ffmpeg/binaries.ts';
+import { limits, runTool } from '../../ffmpeg/child.ts';
+import { input } from '../../ffmpeg/input.ts';
+import { crashed } from '../../ffmpeg/probe-video.ts';
 import { mediaRefused } from './answers.ts';
 
 /** One file that a post was made of, as the network found it. */
@@ -50,7 +51,6 @@ interface Found {
   readonly probed: boolean;
 }
 
-const probeLimitMs = 20_000;
 /** Looks that are remembered, by the file's hash. */
 const mostKept = 500;
 
@@ -122,19 +122,13 @@ export class Looker {
     const bare = { format, contentType: contentTypes[format] ?? 'application/octet-stream', ...nothing, audio: null };
     if (format === 'pdf') return { ...bare, probed: true };
     const { ffprobe } = await findBinaries(this.#ffmpegPath);
-    const args = ['-v', 'error', '-protocol_whitelist', 'file', '-show_streams', '-show_format', '-of', 'json', file];
-    const options = { timeout: probeLimitMs, maxBuffer: 4 << 20, signal };
-    const said = await promisify(execFile)(ffprobe, args, options).catch((error: unknown) => {
-      signal.throwIfAborted();
-      // NOTE: the npm package's ffprobe dies on every MPEG transport stream.
-      if (format === 'mpegts' && error instanceof Error && 'signal' in error && error.signal === 'SIGSEGV')
-        return 'died';
-      // What cannot be read is refused; a probe that cannot be started is no fault of the file.
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw error;
-      return null;
-    });
-    if (said === 'died') return { ...bare, probed: false };
-    return said === null ? null : readProbe(format, JSON.parse(said.stdout) as Probed);
+    const args = ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', ...input(file, bare.contentType)];
+    const limit = limits({ cpuSeconds: 20, wallMs: 60_000, answerBytes: 4 << 20, reads: [file] });
+    const { code, struck, stdout } = await runTool(ffprobe, args, limit, signal);
+    // NOTE: the npm package's ffprobe dies on every MPEG transport stream.
+    if (format === 'mpegts' && code === crashed) return { ...bare, probed: false };
+    // What cannot be read is refused; a probe that cannot be started, or never ends, is no fault of the file.
+    return code === 0 && struck === null ? readProbe(format, JSON.parse(stdout) as Probed) : null;
   }
 }
 

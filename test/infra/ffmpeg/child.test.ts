@@ -1,10 +1,13 @@
-import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { limits, runTool } from '#infra/ffmpeg/child.ts';
+import { isolation } from '#infra/ffmpeg/isolation.ts';
 import { makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { aliveIn, toolsOf } from '#test/support/media/groups.ts';
@@ -14,6 +17,8 @@ import { suite } from '#test/support/suite.ts';
 const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 };
+
+const { network, user } = await isolation();
 
 suite('a tool that is run within limits', (t) => {
   const folder = mediaFolder();
@@ -66,6 +71,64 @@ suite('a tool that is run within limits', (t) => {
     };
     await rejects(sh('exec sleep 600', limits({ wallMs: 200 })), isPlain('a tool ran out of time'));
     await rejects(sh('kill -s KILL $$'), isPlain('a tool was killed from outside'));
+  });
+
+  const declare = network ? t : (name: string) => t.skip(name, 'this system lets us not take the network from a tool');
+
+  declare('reaches no address, not even of this machine', async () => {
+    let calls = 0;
+    const server = createServer((socket) => {
+      calls += 1;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const dial = `require('net').connect(${port}, '127.0.0.1')
+      .on('connect', () => console.log('connected')).on('error', ({ code }) => console.log(code));`;
+    const { stdout } = await runTool(process.execPath, ['-e', dial], limits({}), never());
+    server.close();
+    await once(server, 'close');
+    match(stdout, /^E[A-Z]+\n$/);
+    equal(calls, 0);
+  });
+
+  const asRoot = user ? t : () => {};
+  if (!user) {
+    t('runs as our user, where we are not root and may not choose another', async () => {
+      equal((await sh('id -u')).stdout, `${process.geteuid?.()}\n`);
+      ok(process.geteuid?.() !== 0);
+    });
+  }
+
+  asRoot('is nobody: sees neither our environment nor our files, and writes what it is to write alone', async () => {
+    const secret = join(folder, 'secret');
+    const [granted, other] = [join(folder, 'granted'), join(folder, 'other')];
+    await writeFile(secret, 'ours', { mode: 0o600 });
+    const tries = [
+      'id -u',
+      `cat /proc/${process.pid}/environ ${secret} || echo refused`,
+      `echo a > ${granted}; echo b > ${other} || echo refused`,
+    ];
+    const { stdout, stderr } = await sh(tries.join('; '), limits({ writes: [granted] }));
+    const [uid = '0', ...answers] = stdout.trim().split('\n');
+    ok(Number(uid) > 65_535, `${stdout}${stderr}`);
+    deepEqual(answers, ['refused', 'refused']);
+    equal(readFileSync(granted, 'utf8'), 'a\n');
+    equal(existsSync(other), false);
+    // Two at once cannot signal each other, nor is there a way back to who we are.
+    const second = await sh('id -u; grep NoNewPrivs /proc/self/status');
+    ok(!second.stdout.startsWith(uid));
+    match(second.stdout, /NoNewPrivs:\s+1/);
+  });
+
+  asRoot('runs as our user over what is closed to others, and is no worse off for it', async () => {
+    const closed = join(folder, 'closed');
+    await mkdir(closed, { mode: 0o700 });
+    const file = join(closed, 'file');
+    await writeFile(file, 'film');
+    equal((await sh(`cat ${file}`, limits({ reads: [file] }))).stdout, 'film');
+    await chmod(closed, 0o711);
+    equal((await sh(`cat ${file}; id -u`, limits({ reads: [file] }))).stdout.startsWith('film0'), false);
   });
 
   t('is ended as a whole when it is aborted', async () => {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
@@ -199,6 +199,28 @@ suite('files that mean harm', (t) => {
       ok(Array.isArray(made) || made instanceof TranscodeError, String(made));
     }
     deepEqual(leftovers(), []);
+  });
+
+  t('a decoder that is not on the list is never opened', async () => {
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const odd = async (name: string, ...options: readonly string[]): Promise<string> => {
+      const path = join(folder, name);
+      const inputs = ['-f', 'lavfi', '-i', 'testsrc2=s=64x64:r=10', '-f', 'lavfi', '-i', 'sine', '-t', '0.5'];
+      await run(ffmpeg, ['-v', 'error', '-nostdin', '-y', ...inputs, ...options, path]);
+      return path;
+    };
+    const h264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a:0', 'aac'];
+    // A second sound that no network would be sent: to look at the file is to open its decoder all the same.
+    const hidden = await odd('hidden.mkv', ...['-map', '0:v', '-map', '1:a', '-map', '1:a'], ...h264, '-c:a:1', 'tta');
+    await rejects(sourceOf(hidden), (error: TranscodeError) => {
+      deepEqual([error.kind, error.failure?.code], ['unsupported', 'media_unsupported']);
+      match(error.failure?.message ?? '', /\btta\b/);
+      return true;
+    });
+    // Where the look was skipped, rendering opens none either.
+    const { probe } = await sourceOf(await odd('honest.mkv', ...h264));
+    const strange = await odd('strange.mkv', '-c:v', 'flv', '-c:a', 'aac');
+    await rejects(render({ path: strange, probe }, [videoSpec({ width: 64, height: 64 })]), { kind: 'unreadable' });
   });
 
   t('a name is never an option, a pattern or an address', async () => {

@@ -1,0 +1,145 @@
+/**
+ * What a tool is stripped of before it opens a file that nobody trusts: the network, and the rights of our user, who may
+ * read our environment in /proc and every file of ours. Linux lets a process give these up; which of them, depends on how
+ * we are run (root, a container without CAP_SYS_ADMIN, no user namespaces), so it is tried once. Elsewhere nothing is.
+ */
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { chmod, chown, mkdtemp, open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export interface Isolation {
+  /** Tools run where no address is, this machine's own included. */
+  readonly network: boolean;
+  /** Tools run as a user who owns nothing but what he is to write; each run as another one. Takes that we are root. */
+  readonly user: boolean;
+}
+
+interface Way extends Isolation {
+  /** Programs that give all of that up and then become the one that follows. @param uid null: our own */
+  before(uid: number | null): readonly string[];
+}
+
+/** No account has one of these: two tools that run at once cannot signal or trace each other. */
+const uids = { first: 0x4000_0000, count: 65_536 };
+let nextUid = randomInt(uids.count);
+const takeUid = (): number => {
+  nextUid = (nextUid + 1) % uids.count;
+  return uids.first + nextUid;
+};
+
+const drop = (uid: number | null): readonly string[] => [
+  'setpriv',
+  ...(uid === null ? [] : [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']),
+  ...['--no-new-privs', '--'],
+];
+const own = ['unshare', '--net', '--'];
+/** For who may not: in a namespace of users he may. */
+const unprivileged = ['unshare', '--user', '--net', '--'];
+
+const before: Readonly<Record<'own' | 'unprivileged' | 'shared', Way['before']>> = {
+  own: (uid) => [...own, ...drop(uid)],
+  unprivileged: (uid) => [...drop(uid), ...unprivileged],
+  shared: drop,
+};
+
+const nothing: Way = { network: false, user: false, before: () => [] };
+
+/** The best first. */
+const ways: readonly Way[] = [
+  { network: true, user: true, before: before.own },
+  { network: true, user: true, before: before.unprivileged },
+  { network: true, user: false, before: before.own },
+  { network: true, user: false, before: before.unprivileged },
+  { network: false, user: true, before: before.shared },
+  { network: false, user: false, before: before.shared },
+];
+
+const tryMs = 10_000;
+
+const works = async ({ user, before: programs }: Way): Promise<boolean> => {
+  const [program = '', ...args] = [...programs(user ? takeUid() : null), 'true'];
+  return run(program, args, { timeout: tryMs }).then(
+    () => true,
+    () => false,
+  );
+};
+
+const find = async (): Promise<Way> => {
+  if (process.platform !== 'linux') return nothing;
+  const root = process.geteuid?.() === 0;
+  for (const way of ways) if ((root || !way.user) && (await works(way))) return way;
+  return nothing;
+};
+
+let found: Promise<Way> | null = null;
+const way = (): Promise<Way> => {
+  found ??= find();
+  return found;
+};
+
+/** What this system lets us take from tools. */
+export const isolation = (): Promise<Isolation> => way();
+
+/** Of all others. */
+const right = { read: 0o4, run: 0o1, pass: 0o1 };
+
+const lets = async (path: string, wanted: number): Promise<boolean> => ((await stat(path)).mode & wanted) !== 0;
+
+const leadsTo = async (path: string): Promise<boolean> => {
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (!(await lets(at, right.pass))) return false;
+    if (at === dirname(at)) return true;
+  }
+};
+
+export interface Grants {
+  /** Files that a tool reads. */
+  readonly reads: readonly string[];
+  /** Files that it writes. */
+  readonly writes: readonly string[];
+}
+
+/** Whether a user who is nobody can get at all of it: a folder of another's home may be closed to him. */
+const isOpen = async (tool: string, { reads, writes }: Grants): Promise<boolean> => {
+  try {
+    if (!((await lets(tool, right.run)) && (await leadsTo(tool)))) return false;
+    for (const path of reads) if (!((await lets(path, right.read)) && (await leadsTo(path)))) return false;
+    for (const path of writes) if (!(await leadsTo(path))) return false;
+    return true;
+  } catch {
+    // What is not there is the tool's to say.
+    return false;
+  }
+};
+
+/** What is put before a tool's command. Files that it writes are made now, for it to own: it may make none itself. */
+export const isolated = async (tool: string, grants: Grants): Promise<readonly string[]> => {
+  const { user, before: programs } = await way();
+  if (!user || !(await isOpen(tool, grants))) return programs(null);
+  const uid = takeUid();
+  for (const path of grants.writes) {
+    const file = await open(path, 'w', 0o644);
+    await file.close();
+    await chown(path, uid, uid);
+  }
+  return programs(uid);
+};
+
+/** A new folder that tools can get at files in whose names they were told, and cannot list. */
+export const folderIn = async (parent: string, beginning: string): Promise<string> => {
+  const folder = await mkdtemp(join(parent, beginning));
+  await chmod(folder, 0o711);
+  return folder;
+};
+
+/** For logs and readiness. @param folder where the files lie that tools work on */
+export const describeIsolation = async (folder: string, tool: string): Promise<string> => {
+  const { network, user } = await way();
+  const alone = user && (await isOpen(tool, { reads: [], writes: [join(folder, 'file')] }));
+  const words = [network ? 'without a network' : 'on our network', alone ? 'as a user of its own' : 'as our user'];
+  return `runs ${words.join(', ')}`;
+};
