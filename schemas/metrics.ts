@@ -76,6 +76,12 @@ export type AccountFigures = Static<typeof AccountFigures>;
 export const Demographics = Type.Record(Label, Counts);
 export type Demographics = Static<typeof Demographics>;
 
+/** All that a network tells of an account at once. */
+export const AccountTold = Type.Object({
+  ...AccountFigures.properties,
+  demographics: Type.Optional(Nullable(Demographics)),
+});
+
 /** `YYYY-MM-DD`. */
 export const LocalDate = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$' });
 

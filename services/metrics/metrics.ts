@@ -6,6 +6,8 @@ export interface WorkMetrics {
   /** One answer; `failure`: the network did not tell, or said that it will not. */
   fetched(platform: Platform): void;
   parked(platform: Platform): void;
+  /** A figure of an answer whose others were kept. */
+  odd(platform: Platform, field: string): void;
   failed(platform: Platform, failure: 'rate_limited' | 'reauth_required' | 'unavailable'): void;
 }
 
@@ -25,6 +27,12 @@ export const workMetrics = (
     name: 'metrics_parked_total',
     help: 'answers of networks that could not be parsed and were parked',
     labelNames,
+    registers,
+  });
+  const odd = new Counter({
+    name: 'metrics_odd_figures_total',
+    help: 'figures left out of an observation because no count can be what the network told; the observation keeps its raw answer',
+    labelNames: ['platform', 'field'],
     registers,
   });
   const failures = new Counter({
@@ -53,6 +61,7 @@ export const workMetrics = (
   return {
     fetched: (platform) => fetched.inc({ platform }),
     parked: (platform) => parked.inc({ platform }),
+    odd: (platform, field) => odd.inc({ platform, field }),
     failed: (platform, failure) => failures.inc({ platform, failure }),
   };
 };

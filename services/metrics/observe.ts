@@ -3,7 +3,7 @@ import type { AccountMetricsAnswer, MetricsAnswer } from '#contracts/ports/platf
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
-import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
+import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
 import { type CommandContext, type DomainStore, foldEvents, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
@@ -20,8 +20,8 @@ import { dayOf, storyEndsMs } from './schedule.ts';
  */
 
 export type Seen =
-  /** `revision`: of its stream, now. */
-  | { readonly kind: 'told'; readonly revision: number }
+  /** `revision`: of its stream, now. `odd`: figures that were left out of it. */
+  | { readonly kind: 'told'; readonly revision: number; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
   /** It seems to be gone since then, by the network's clock: that is said when it is so on a later look. */
   | { readonly kind: 'perhaps gone'; readonly goneAt: Date }
@@ -167,12 +167,13 @@ const observePost = async (
     ...(fields === undefined ? {} : { fields }),
   });
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
-  const { figures } = mapped;
+  const { figures, odd } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...aboutPost(job), figures, platformRemovedAt: null };
   const loaded = await newest(observing.store, targetmetrics, job);
   return {
     kind: 'told',
     revision: await append(observing, job, targetmetrics, { type: 'Observe', observation }, loaded),
+    odd,
   };
 };
 
@@ -195,12 +196,13 @@ const observeAccount = async (
   }
   const mapped = accountFiguresOf(observing.turn.platform, raw, fields === undefined ? {} : { fields });
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
-  const { kind: _kind, ...told } = mapped;
+  const { kind: _kind, odd, ...told } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
   const loaded = await newest(observing.store, accountmetrics, job);
   return {
     kind: 'told',
     revision: await append(observing, job, accountmetrics, { type: 'Observe', observation }, loaded),
+    odd,
   };
 };
 

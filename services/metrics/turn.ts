@@ -239,8 +239,13 @@ class Ended {
         return;
       }
       metrics?.fetched(platform);
-      if (seen.kind === 'told') this.#next(job, { told: true, seenRevision: seen.revision });
-      else if (seen.kind === 'gone' || seen.kind === 'expired')
+      if (seen.kind === 'told') {
+        for (const { field, reason } of seen.odd) {
+          metrics?.odd(platform, field);
+          logger.debug({ platform, field, reason, id: job.id }, 'a figure that no network can tell was left out');
+        }
+        this.#next(job, { told: true, seenRevision: seen.revision });
+      } else if (seen.kind === 'gone' || seen.kind === 'expired')
         this.tried.push({ ...this.#standing(job), dueAt: null, told: true });
       else {
         const dueAt = new Date(now.getTime() + cadence.goneMs);

@@ -6,7 +6,7 @@ import { execute } from '#runtime/execute.ts';
 import { nextMidnight } from '#services/metrics/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
-import { MetricsWorld } from './world.ts';
+import { counted, MetricsWorld, type Started } from './world.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -20,6 +20,7 @@ type OfPosts = (externalIds: readonly string[]) => readonly MetricsAnswer[] | Pr
 /** Networks that answer otherwise than the sandbox does, an account each. */
 suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   let world: MetricsWorld;
+  let observer: Started;
   const posts = new Map<string, OfPosts>();
   const accounts = new Map<string, () => AccountMetricsAnswer>();
   const asked = new Map<string, number>();
@@ -39,7 +40,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       fetchAccountMetrics: async (platform, account, signal) =>
         accounts.get(account.id)?.() ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
     };
-    world.start({ sourceOf: () => source });
+    observer = world.start({ sourceOf: () => source });
   });
   t.after(() => world.close());
 
@@ -250,6 +251,24 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       deepEqual({ likes, clicks, totalInteractions }, { likes: 5, clicks: null, totalInteractions: 13 });
     },
   );
+
+  t('one odd figure is left out and counted, and what is told beside it is kept', async () => {
+    const one = await world.account('x');
+    const [id = ''] = await world.published([one]);
+    await world.heard([id, one.id]);
+    const raw = { data: { public_metrics: { like_count: Number.NaN, reply_count: 4, retweet_count: '1' } } };
+    posts.set(one.id, (all) => all.map(() => ({ ...told(1), raw, fields: ['likes', 'comments'] }) as MetricsAnswer));
+    await world.due(id);
+    await world.tried(id);
+    const [{ figures } = { figures: {} }] = await world.observed(id);
+    deepEqual(
+      ['likes', 'comments', 'reposts'].map((name) => (figures as Record<string, unknown>)[name]),
+      [undefined, 4, undefined],
+    );
+    equal((await world.parked(one.id)).length, 0);
+    const odd = (field: string) => counted(observer.registry, 'metrics_odd_figures_total', { platform: 'x', field });
+    deepEqual([await odd('likes'), await odd('reposts'), await odd('comments')], [1, 1, 0]);
+  });
 
   t('a look reads of the stream no more than it has not seen', async () => {
     const one = await world.account('x');

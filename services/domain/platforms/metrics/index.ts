@@ -1,7 +1,7 @@
 /** What networks tell of posts and accounts, as figures of ours: tables, and the pure functions that read them. */
 import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
-import { AccountFigures, Demographics, PostFigures } from '#schemas/metrics.ts';
+import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/metrics.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { bluesky } from './bluesky.ts';
 import { facebook } from './facebook.ts';
@@ -41,9 +41,15 @@ export interface Asked<Field extends string> {
   readonly fields?: readonly Field[];
 }
 
-/** `reason` names the member that is at fault, never what it was. */
+/** A figure that cannot be what the network told. `reason` names the member that is at fault, never what it was. */
+export interface OddFigure {
+  readonly field: string;
+  readonly reason: string;
+}
+
+/** `odd`: figures that are left out, as if nobody had asked for them. Where no other told anything the answer is nonsense. */
 export type MappedPost =
-  | { readonly kind: 'figures'; readonly figures: PostFigures }
+  | { readonly kind: 'figures'; readonly figures: PostFigures; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string };
 export type MappedAccount =
   | {
@@ -51,19 +57,52 @@ export type MappedAccount =
       readonly figures: AccountFigures;
       /** Absent: not asked for; null: the network does not tell. */
       readonly demographics?: Demographics | null;
+      readonly odd: readonly OddFigure[];
     }
   | { readonly kind: 'nonsense'; readonly reason: string };
 
-/** Null stays null, what is not there stays away: neither becomes a 0. */
-const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<string>): Record<string, unknown> => {
+interface Read {
+  readonly figures: Readonly<Record<string, unknown>>;
+  readonly odd: readonly OddFigure[];
+}
+
+const mostReason = 500;
+
+/** Null stays null, what is not there stays away: neither becomes a 0. One odd figure keeps no other from being read. */
+const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<string>): Read => {
   const figures: Record<string, unknown> = {};
+  const odd: OddFigure[] = [];
   for (const [field, source] of Object.entries(table) as [string, Source<unknown> | null][]) {
-    const told = source === null || (source.ofVideo && hasVideo === false) ? null : source.read(raw);
-    if (told !== undefined) figures[field] = told;
-    else if (fields.includes(field)) figures[field] = null;
+    try {
+      const told = source === null || (source.ofVideo && hasVideo === false) ? null : source.read(raw);
+      if (told !== undefined) figures[field] = told;
+      else if (fields.includes(field)) figures[field] = null;
+    } catch (error) {
+      if (!(error instanceof Nonsense)) throw error;
+      odd.push({ field, reason: error.message.slice(0, mostReason) });
+    }
   }
-  return figures;
+  return { figures, odd };
 };
+
+/** Without the figures that the schema refuses. */
+const fitting = (schema: Parameters<typeof issuesOf>[0], { figures, odd }: Read): Read => {
+  const issues = issuesOf(schema, figures);
+  if (issues.length === 0) return { figures, odd };
+  const refused = new Map(issues.map(({ path, message }) => [path.split('/')[1] ?? '', `${path.slice(1)} ${message}`]));
+  const kept = Object.fromEntries(Object.entries(figures).filter(([field]) => !refused.has(field)));
+  const found = [...refused].map(([field, reason]) => ({ field, reason: reason.slice(0, mostReason) }));
+  // An answer with many faults names only some of them at once.
+  return fitting(schema, { figures: kept, odd: [...odd, ...found] });
+};
+
+/** A figure with a number in it: an address that can be read beside numbers that cannot does not make an answer. */
+const tells = (told: unknown): boolean =>
+  typeof told === 'number' || (typeof told === 'object' && told !== null && Object.keys(told).length > 0);
+
+/** Why an answer is nonsense as a whole; null: it is not. */
+const wholly = ({ figures, odd }: Read): string | null =>
+  odd[0] === undefined || Object.values(figures).some(tells) ? null : odd[0].reason;
 
 /** It is kept as it came beside its figures, in an event: an append takes no more than about a mebibyte. */
 const mostCharacters = 256 * 1024;
@@ -71,16 +110,6 @@ const mostCharacters = 256 * 1024;
 const unfit = (raw: unknown): string | null => {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return 'the answer is not an object';
   return JSON.stringify(raw).length > mostCharacters ? `the answer has more than ${mostCharacters} characters` : null;
-};
-
-const nonsense = (error: unknown): { readonly kind: 'nonsense'; readonly reason: string } => {
-  if (error instanceof Nonsense) return { kind: 'nonsense', reason: error.message.slice(0, 500) };
-  throw error;
-};
-
-const refuted = (schema: Parameters<typeof issuesOf>[0], figures: unknown): string | null => {
-  const [issue] = issuesOf(schema, figures);
-  return issue === undefined ? null : `${issue.path.slice(1)} ${issue.message}`.slice(0, 500);
 };
 
 /** @param raw what the network told, in the shape its table describes; unknown members are ignored */
@@ -92,13 +121,10 @@ export function postFiguresOf(
 ): MappedPost {
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
-  try {
-    const figures = read(postTable(platform, use), raw, asked);
-    const reason = refuted(PostFigures, figures);
-    return reason === null ? { kind: 'figures', figures: figures as PostFigures } : { kind: 'nonsense', reason };
-  } catch (error) {
-    return nonsense(error);
-  }
+  const told = fitting(PostFigures, read(postTable(platform, use), raw, asked));
+  const reason = wholly(told);
+  if (reason !== null) return { kind: 'nonsense', reason };
+  return { kind: 'figures', figures: told.figures as PostFigures, odd: told.odd };
 }
 
 /** @param raw what the network told of an account, in the shape its table describes */
@@ -110,15 +136,11 @@ export function accountFiguresOf(
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
   const { account, demographics: source } = tables[platform];
-  try {
-    const { demographics, ...figures } = read({ ...account, demographics: source }, raw, asked);
-    const reason = refuted(AccountFigures, figures) ?? (demographics ? refuted(Demographics, demographics) : null);
-    if (reason !== null) return { kind: 'nonsense', reason };
-    const told = demographics === undefined ? {} : { demographics: demographics as Demographics | null };
-    return { kind: 'figures', figures: figures as AccountFigures, ...told };
-  } catch (error) {
-    return nonsense(error);
-  }
+  const all = fitting(AccountTold, read({ ...account, demographics: source }, raw, asked));
+  const reason = wholly(all);
+  if (reason !== null) return { kind: 'nonsense', reason };
+  const { demographics, ...figures } = all.figures as AccountFigures & { readonly demographics?: Demographics | null };
+  return { kind: 'figures', figures, ...(demographics === undefined ? {} : { demographics }), odd: all.odd };
 }
 
 type Names<Table> = { readonly [F in keyof Table]: string | null };

@@ -57,10 +57,12 @@ const asUrl = (value: unknown, name: string): string =>
 
 const mostItems = 1000;
 
-const asObject = (value: unknown, name: string): { readonly [member: string]: unknown } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as { readonly [member: string]: unknown })
-    : refuse(name, 'an object');
+type Members = { readonly [member: string]: unknown };
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const asObject = (value: unknown, name: string): Members => (isObject(value) ? value : refuse(name, 'an object'));
 
 const asList = (value: unknown, name: string): readonly unknown[] =>
   Array.isArray(value) && value.length <= mostItems ? value : refuse(name, `a list of at most ${mostItems}`);
@@ -113,16 +115,18 @@ export const url = at(asUrl);
 export const counts = at(asCounts);
 
 /** Items of a list inside; undefined where there is no list. */
-export const items = (raw: unknown, path: string): Told<readonly { readonly [member: string]: unknown }[]> => {
+export const items = (raw: unknown, path: string): Told<readonly Members[]> => {
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
   return asList(list, path).map((one, place) => asObject(one, `${path}.${place}`));
 };
 
-/** The item whose `member` is `value`, in a list that has one for each of its metrics. */
+/** The item whose `member` is `value`, in a list that has one for each of its metrics. What else is in the list is no concern of its. */
 const itemOf = (raw: unknown, path: string, member: string, value: string) => {
-  const list = items(raw, path);
-  return list?.find((one) => one[member] === value) ?? (list === null ? null : undefined);
+  const list = dig(raw, path);
+  if (list === null || list === undefined) return list;
+  const found = asList(list, path).find((one) => isObject(one) && one[member] === value);
+  return found as Members | undefined;
 };
 
 /**

@@ -160,6 +160,73 @@ suite('nonsense', (t) => {
   });
 });
 
+suite('one odd figure', (t) => {
+  const odd: readonly (readonly [string, unknown])[] = [
+    ['negative', -1],
+    ['fractional', 1.5],
+    ['a word', 'many'],
+    ['digits where the network writes numbers', '12'],
+    ['not a number', Number.NaN],
+    ['without an end', Number.POSITIVE_INFINITY],
+    ['above what is exact', 2 ** 53],
+    ['a list', [1]],
+    ['an object', { count: 1 }],
+    ['yes', true],
+  ];
+  for (const [what, value] of odd) {
+    t(`${what}: it is left out and named, the others are kept`, () => {
+      const raw = { data: { public_metrics: { like_count: value, reply_count: 3, retweet_count: 0 } } };
+      const mapped = postFiguresOf('x', 'feed', raw, { hasVideo: false, fields: ['likes', 'comments', 'saves'] });
+      ok(mapped.kind === 'figures');
+      const { comments, reposts, saves } = mapped.figures;
+      deepEqual({ comments, reposts, saves }, { comments: 3, reposts: 0, saves: null });
+      ok(!('likes' in mapped.figures), 'neither null nor 0: nobody knows it');
+      deepEqual(mapped.odd, [{ field: 'likes', reason: 'data.public_metrics.like_count is not a count' }]);
+    });
+  }
+
+  t('a part of a split, a rate beyond its range and an item that is none', () => {
+    const insights = {
+      data: [
+        null,
+        'canary',
+        { name: 'reach', values: [{ value: 7 }] },
+        { name: 'reels_skip_rate', values: [{ value: 101 }] },
+        { name: 'likes', values: [{ value: 2 }] },
+      ],
+    };
+    const reel = postFiguresOf('instagram', 'reel', { insights });
+    ok(reel.kind === 'figures');
+    deepEqual([reel.figures.reach, reel.figures.likes, reel.odd.map(({ field }) => field)], [7, 2, ['skipRate']]);
+    const clicks = { name: 'post_clicks_by_type', values: [{ value: { 'link clicks': 4, other: -1 } }] };
+    const media = { name: 'post_media_view', values: [{ value: 9 }] };
+    const facebook = postFiguresOf('facebook', 'feed', { insights: { data: [clicks, media] } });
+    ok(facebook.kind === 'figures');
+    equal(facebook.figures.impressions, 9);
+    ok(facebook.odd.some(({ field }) => field === 'clicksByType') && !('clicksByType' in facebook.figures));
+  });
+
+  t('odd demographics take no figure of the account with them, nor an odd figure the demographics', () => {
+    const of = (followers: unknown, value: unknown) =>
+      accountFiguresOf('facebook', {
+        page: { followers_count: followers },
+        insights: { data: [{ name: 'page_follows_country', values: [{ value }] }] },
+      });
+    const kept = of(10, { DE: 'most' });
+    ok(kept.kind === 'figures');
+    equal(kept.figures.followerCount, 10);
+    ok(!('demographics' in kept));
+    deepEqual(
+      kept.odd.map(({ field }) => field),
+      ['demographics'],
+    );
+    const other = of(-10, { DE: 3 });
+    ok(other.kind === 'figures');
+    deepEqual([other.figures.followerCount, other.demographics], [undefined, { country: { DE: 3 } }]);
+    equal(of(-10, { DE: -3 }).kind, 'nonsense', 'nothing is left of it');
+  });
+});
+
 suite('whatever a network says', (t) => {
   const fits = (schema: Parameters<typeof issuesOf>[0], value: unknown) => deepEqual(issuesOf(schema, value), []);
   const check = (platform: (typeof platforms)[number], raw: unknown) => {
