@@ -5,6 +5,7 @@ import {
   type EventToAppend,
   type ExpectedRevision,
   maxAppendBytes,
+  workspaceOf,
 } from '#contracts/ports/event-store.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -47,6 +48,9 @@ export const checkAppend = (stream: string, expected: ExpectedRevision, events: 
     checkName('partition key', event.partitionKey);
     if (!(event.data instanceof Uint8Array) || !(event.metadata instanceof Uint8Array)) {
       refuse('invalid_event', `event ${event.id}: data and metadata are bytes`);
+    }
+    if (event.workspaceId !== undefined && workspaceOf(event.metadata) !== event.workspaceId) {
+      refuse('invalid_event', `event ${event.id}: its metadata do not name workspace ${event.workspaceId}`);
     }
     bytes += event.data.byteLength + event.metadata.byteLength + Buffer.byteLength(event.type, 'utf8');
   }

@@ -27,12 +27,14 @@ export interface Harness {
   restart?(): Promise<void>;
   /** Writes one event into a `$` stream, as the server itself does. */
   systemEvent?(): Promise<void>;
+  /** Resolves when the adapter's index of workspaces holds all that has been appended. It need not follow by itself. */
+  index?(): Promise<void>;
   /** Events a subscription holds that its consumer has not taken yet, over all handles. */
   buffered?(): number;
 }
 
 /** What a harness offers beyond handles; a case that makes no sense without one is not registered. */
-export type Offer = 'dropReplyAfterCommit' | 'killConnections' | 'restart' | 'systemEvent' | 'buffered';
+export type Offer = 'dropReplyAfterCommit' | 'killConnections' | 'restart' | 'systemEvent' | 'index' | 'buffered';
 
 /** The part of the runner's `t` that the suite uses. */
 export interface Cases {
@@ -92,6 +94,34 @@ const readAllOf = async (store: EventStore, streams: ReadonlySet<string>, after:
     from = last.position;
   }
 };
+
+/** Events of one workspace, page by page. The next page begins where the last one says, and every page moves on. */
+const workspaceEvents = async (
+  store: EventStore,
+  workspaceId: string,
+  options: { after: bigint | null; limit?: number; until?: bigint },
+) => {
+  const { limit = 500 } = options;
+  const found: RecordedEvent[] = [];
+  let pages = 0;
+  for (let after = options.after; ; ) {
+    const { events, next, isEnd } = await store.readWorkspace(workspaceId, { ...options, limit, after });
+    pages += 1;
+    assert.ok(events.length <= limit);
+    found.push(...events);
+    if (isEnd) break;
+    assert.ok(next !== null && (after === null || next > after), 'a page that is not the last moves on');
+    assert.ok(events.every(({ position }) => position <= next));
+    after = next;
+  }
+  assert.ok(isAscending([options.after ?? -1n, ...found.map((e) => e.position)]));
+  return { found, pages };
+};
+
+const ofWorkspace = (workspaceId: string): Partial<EventToAppend> => ({
+  workspaceId,
+  metadata: text.encode(JSON.stringify({ workspaceId, partitionKey: 'key' })),
+});
 
 interface Tail {
   readonly items: readonly SubscriptionItem[];
@@ -192,7 +222,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
   let store: EventStore;
   let other: EventStore;
   const offered = (offer: Offer): boolean => offers.includes(offer);
-  const hook = async (name: 'dropReplyAfterCommit' | 'killConnections' | 'restart' | 'systemEvent') => {
+  const hook = async (name: Exclude<Offer, 'buffered'>) => {
     const call = harness[name];
     assert.ok(call !== undefined, `the harness offers ${name} and has none`);
     await call.call(harness);
@@ -766,6 +796,108 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     );
   }
 
+  t('of a workspace: its events alone, in order, with pages of any size, however far the index has come', async () => {
+    const from = await store.head();
+    const mine = randomUUID();
+    const streams = Array.from({ length: 4 }, newStream);
+    const round = async (expected: ExpectedRevision) => {
+      for (const stream of streams) {
+        await store.append(stream, expected, events(3, ofWorkspace(mine)));
+        await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
+      }
+      await store.append(newStream(), 'none', events(2));
+    };
+    const isWhole = async () => {
+      const all = await readAllOf(store, new Set(streams), from);
+      for (const limit of [1, 2, 7, 500]) {
+        for (const after of [from, all[4]?.position ?? null, all.at(-2)?.position ?? null]) {
+          const { found } = await workspaceEvents(other, mine, { after, limit });
+          const wanted = all.filter(({ position }) => after === null || position > after);
+          assert.deepEqual(found, wanted, `pages of ${limit}`);
+        }
+      }
+    };
+    await round('none');
+    await isWhole();
+    if (offered('index')) await hook('index');
+    await isWhole();
+    await round(2n);
+    await isWhole();
+    if (offered('index')) await hook('index');
+    await isWhole();
+  });
+
+  t('of a workspace: from a position, up to a position, both inclusive', async () => {
+    const mine = randomUUID();
+    const stream = newStream();
+    await store.append(stream, 'none', events(6, ofWorkspace(mine)));
+    const foreign = await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
+    await store.append(stream, 5n, events(3, ofWorkspace(mine)));
+    const stored = await store.read(stream);
+    const at = (revision: number): bigint => stored[revision]?.position ?? 0n;
+    const bounds = async () => {
+      const inclusive = await other.readWorkspace(mine, { from: at(2), limit: 500 });
+      const { found: behind } = await workspaceEvents(other, mine, { after: inclusive.next });
+      assert.deepEqual(ids([...inclusive.events, ...(inclusive.isEnd ? [] : behind)]), ids(stored.slice(2)));
+      const upTo = async (until: bigint, limit = 500) =>
+        ids((await workspaceEvents(other, mine, { after: at(1), until, limit })).found);
+      assert.deepEqual(await upTo(at(4)), ids(stored.slice(2, 5)));
+      assert.deepEqual(await upTo(at(4), 1), ids(stored.slice(2, 5)));
+      assert.deepEqual(await upTo(foreign.position ?? 0n), ids(stored.slice(2, 6)));
+      assert.deepEqual(await upTo(at(0)), []);
+      assert.deepEqual(await upTo(at(8) + 1_000_000n), ids(stored.slice(2)));
+      const beyond = await other.readWorkspace(mine, { after: at(8), limit: 500 });
+      assert.deepEqual({ events: beyond.events, isEnd: beyond.isEnd }, { events: [], isEnd: true });
+    };
+    await bounds();
+    if (offered('index')) await hook('index');
+    await bounds();
+  });
+
+  t('of a workspace: what all others have is passed over in bounded pages, and an index reads none of it', async () => {
+    const mine = randomUUID();
+    const list = events(3, ofWorkspace(mine));
+    await store.append(newStream(), 'none', list);
+    // The cases before this one have left tens of thousands of events that are not its own.
+    assert.deepEqual(ids((await workspaceEvents(store, mine, { after: null })).found), ids(list));
+    assert.deepEqual((await workspaceEvents(store, randomUUID(), { after: null })).found, []);
+    if (!offered('index')) return;
+    await hook('index');
+    const { found, pages } = await workspaceEvents(store, mine, { after: null });
+    assert.deepEqual(ids(found), ids(list));
+    assert.ok(pages <= 2, `${pages} pages for three events`);
+  });
+
+  t('of a workspace: metadata name it, or nobody; an event that says otherwise is refused', async () => {
+    const from = await store.head();
+    const [mine, theirs] = [randomUUID(), randomUUID()];
+    for (const metadata of ['{}', `{"workspaceId":"${theirs}"}`, `{"workspaceId": "${mine}"}`]) {
+      const wrong = event({ workspaceId: mine, metadata: text.encode(metadata) });
+      await refused(store.append(newStream(), 'none', [wrong]), 'invalid_event');
+    }
+    const named = [
+      text.encode(`{"workspaceId":"${mine}"}`),
+      text.encode(`{"partitionKey":"k","workspaceId":"${mine}","schemaVersion":1}`),
+    ];
+    const unnamed = [
+      new Uint8Array(0),
+      new Uint8Array([0, 255, 0, 128]),
+      text.encode('{"workspaceId":"'),
+      text.encode(`{"workspaceId":"${mine.slice(1)}"}`),
+      text.encode(`{"workspaceId":"${mine.toUpperCase().replace(/^./, 'A')}"}`),
+      text.encode(`{"workspaceId":"${mine}x"}`),
+      text.encode(`{"note":"\\"workspaceId\\":\\"${mine}"}`),
+    ];
+    const stream = newStream();
+    const list = [...named, ...unnamed].map((metadata) => event({ metadata }));
+    await store.append(stream, 'none', list);
+    for (const state of ['before', 'behind'] as const) {
+      if (state === 'behind' && offered('index')) await hook('index');
+      const { found } = await workspaceEvents(store, mine, { after: from });
+      assert.deepEqual(ids(found), ids(list.slice(0, named.length)), `${state} the index`);
+    }
+  });
+
   t('a closed handle refuses; the others go on', async () => {
     const closing = await harness.open();
     const subscribed = tail(closing, { after: await store.head() });
@@ -775,6 +907,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     await closing.close();
     await refused(closing.append(newStream(), 'none', [event()]), 'unavailable');
     await refused(closing.ping(), 'unavailable');
+    await refused(closing.readWorkspace(randomUUID(), { after: null, limit: 1 }), 'unavailable');
     await store.append(newStream(), 'none', [event()]);
   });
 };

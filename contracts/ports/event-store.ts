@@ -15,6 +15,11 @@ export interface EventToAppend {
   readonly metadata: Uint8Array;
   /** Key of the record in the log; decides its partition. Equals `partitionKey` in the metadata. */
   readonly partitionKey: string;
+  /**
+   * Lower-case UUID of the workspace whose event it is. Every adapter finds a workspace's events by `workspaceOf` their
+   * metadata, and refuses an event whose metadata names another one: no replay would ever find it.
+   */
+  readonly workspaceId?: string;
 }
 
 export interface RecordedEvent {
@@ -53,6 +58,19 @@ export type ReadStart =
   /** Inclusive. */
   | { readonly from: bigint; readonly after?: undefined };
 
+export interface WorkspacePage {
+  /** Events of the workspace alone, in total order. May be none though more follow. */
+  readonly events: readonly RecordedEvent[];
+  /**
+   * Every event of the workspace up to here has been read: `after` it the next page begins, here and in `readAll`. It
+   * moves on with every page that is not the last, also with an empty one. It may be the position of another workspace's
+   * event, so no caller of HTTP may see it. Null where nothing was found and no `after` given: begin there again.
+   */
+  readonly next: bigint | null;
+  /** Whether nothing of the workspace follows: up to `until`, or without it up to the end at the time of the call. */
+  readonly isEnd: boolean;
+}
+
 export interface EventStore {
   /**
    * Appends all events or none. The same ids with the same expectation succeed again and change nothing.
@@ -71,6 +89,16 @@ export interface EventStore {
    *   takes any `after`; the others refuse it in the same way.
    */
   readAll(options: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]>;
+  /**
+   * One page of a workspace's events, of every kind of stream, in total order: of those that `readAll` gives, the ones whose
+   * metadata name the workspace. What it reads of other workspaces is bounded, however many events they have.
+   * @param options `limit`: most events of the page, at least 1. `until`: no event behind this position (inclusive).
+   * @throws EventStoreError `invalid_position` as `readAll`, but no adapter need notice
+   */
+  readWorkspace(
+    workspaceId: string,
+    options: ReadStart & { readonly limit: number; readonly until?: bigint },
+  ): Promise<WorkspacePage>;
   /** Commit position of the newest event, null when the store is empty. */
   head(): Promise<bigint | null>;
   /**
@@ -107,6 +135,22 @@ export class EventStoreError extends Error {
     this.actual = options?.actual;
   }
 }
+
+const workspaceMember = '"workspaceId":"';
+const quotedUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"$/;
+
+/**
+ * The workspace that an event's metadata name; null where they name none. They are JSON as `JSON.stringify` writes it, so
+ * the first member of that name is found without parsing the rest. The Postgres adapter asks the same in SQL.
+ */
+export const workspaceOf = (metadata: Uint8Array): string | null => {
+  const bytes = Buffer.from(metadata.buffer, metadata.byteOffset, metadata.byteLength);
+  const at = bytes.indexOf(workspaceMember);
+  if (at < 0) return null;
+  const start = at + workspaceMember.length;
+  const value = bytes.toString('latin1', start, start + 37);
+  return quotedUuid.test(value) ? value.slice(0, 36) : null;
+};
 
 /** Largest append: data, metadata and type names of all its events, in bytes as serialised. */
 export const maxAppendBytes = 512 * 1024;

@@ -15,6 +15,7 @@ import {
   type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
+  type WorkspacePage,
 } from '#contracts/ports/event-store.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { disposeClient, guardedClient, openRead, ready } from '#infra/eventstoredb/client.ts';
@@ -27,6 +28,7 @@ import {
   streamRequest,
   subscribeRequest,
 } from '#infra/eventstoredb/wire.ts';
+import { scanWorkspace } from '#infra/eventstoredb/workspace-scan.ts';
 
 export interface EventStoreDbOptions {
   /** `esdb://[user:password@]host:port?tls=false`, several hosts, or `esdb+discover://`. */
@@ -158,6 +160,13 @@ export class EventStoreDbStore implements EventStore {
       inclusive = false;
     }
     return found;
+  }
+
+  readWorkspace(
+    workspaceId: string,
+    options: ReadStart & { readonly limit: number; readonly until?: bigint },
+  ): Promise<WorkspacePage> {
+    return scanWorkspace(this, workspaceId, options);
   }
 
   async head(): Promise<bigint | null> {

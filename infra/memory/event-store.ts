@@ -11,6 +11,8 @@ import {
   type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
+  type WorkspacePage,
+  workspaceOf,
 } from '#contracts/ports/event-store.ts';
 import { checkAppend, conflict } from '#infra/append-rules.ts';
 
@@ -149,6 +151,23 @@ export class MemoryEventStore implements EventStore {
       if (!systemEvent(event)) events.push(event);
     }
     return events;
+  }
+
+  async readWorkspace(
+    workspaceId: string,
+    options: ReadStart & { readonly limit: number; readonly until?: bigint },
+  ): Promise<WorkspacePage> {
+    this.#checkOpen();
+    const { limit, until } = options;
+    const events: RecordedEvent[] = [];
+    let next = options.after ?? null;
+    for (let i = startOf(this.log, options); events.length < limit; i++) {
+      const event = this.log.all[i];
+      if (event === undefined || (until !== undefined && event.position > until)) return { events, next, isEnd: true };
+      next = event.position;
+      if (!systemEvent(event) && workspaceOf(event.metadata) === workspaceId) events.push(event);
+    }
+    return { events, next, isEnd: false };
   }
 
   async head() {

@@ -90,7 +90,9 @@ export const appendGroup = (s: string): string => `
   end
   $body$;`;
 
-const columns = 'position, stream, revision, id, type, data, metadata, created, topic, partition, partition_key';
+/** In the order of `EventRow`. */
+export const eventColumns =
+  'position, stream, revision, id, type, data, metadata, created, topic, partition, partition_key';
 
 export const statements = (s: string) => ({
   /** $1 streams, $2 first and $3 last revisions: what stands there now. */
@@ -103,14 +105,14 @@ export const statements = (s: string) => ({
   append: `select base, heads from ${s}.append_group(${parameters.map((_, i) => `$${i + 1}`).join(', ')})`,
 
   /** $1 stream, $2 first revision, $3 most rows or null. */
-  read: `select ${columns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
+  read: `select ${eventColumns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
 
   /**
    * $1 streams, $2 bytes: their events, each stream's in order, up to and with the one that passes so many bytes. The last
    * column is the sum of the bytes up to and with the row.
    */
   readWhole: `
-    select ${columns}, bytes from (
+    select ${eventColumns}, bytes from (
       select *, octet_length(data) + octet_length(metadata) as own,
         sum(octet_length(data) + octet_length(metadata)) over (order by stream, revision) as bytes
       from ${s}.events where stream = any($1::text[])) as sized
@@ -118,7 +120,7 @@ export const statements = (s: string) => ({
 
   /** $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. */
   tail: `
-    select ${columns} from (
+    select ${eventColumns} from (
       select *, sum(octet_length(data) + octet_length(metadata)) over (order by position) as bytes,
         row_number() over (order by position) as n
       from (

@@ -9,6 +9,7 @@ import {
   type ReadStart,
   type RecordedEvent,
   type SubscriptionItem,
+  type WorkspacePage,
 } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { withTableLock } from '#contracts/ports/migration.ts';
@@ -21,6 +22,9 @@ import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } fro
 import { answeredWithin } from './session.ts';
 import { StreamReader } from './stream-reader.ts';
 import { pause } from './tail-signal.ts';
+import { workspaceTables } from './workspace-index.sql.ts';
+import { type KeepIndexOptions, keepWorkspaceIndex } from './workspace-index.ts';
+import { WorkspaceReader } from './workspace-reader.ts';
 
 export interface PostgresEventStoreOptions {
   readonly url: string;
@@ -52,8 +56,12 @@ export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: n
       await tx.query(tables(schema));
       await tx.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
     }
-    const { rows } = await tx.query(`select partitions, ${findAppendGroup(schema)} as append from ${schema}.layout`);
+    const { rows } = await tx.query(
+      `select partitions, ${findAppendGroup(schema)} as append, to_regclass('${schema}.workspace_index') as workspaces
+       from ${schema}.layout`,
+    );
     if (rows[0]?.append === null) await tx.query(appendGroup(schema));
+    if (rows[0]?.workspaces === null) await tx.query(workspaceTables(schema));
     const stored = rows[0]?.partitions;
     if (stored === partitions) return;
     throw new LogError(
@@ -72,6 +80,8 @@ export class PostgresEventStore implements EventStore {
   readonly #writer: EventWriter;
   readonly #readMs: number;
   readonly #reader: StreamReader;
+  readonly #workspaces: WorkspaceReader;
+  readonly #url: string;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
@@ -90,11 +100,13 @@ export class PostgresEventStore implements EventStore {
   private constructor(options: PostgresEventStoreOptions) {
     const { url, deadlineMs = 10_000, partitions = defaultPartitions } = options;
     const schema = checkSchemaName(options.schema ?? 'es');
+    this.#url = url;
     this.#schema = schema;
     this.#sql = statements(schema);
     this.pool = openPool({ url, max: options.readers ?? 4, name: 'events-read' });
     this.#readMs = options.readMs ?? 10_000;
     this.#reader = new StreamReader(this.pool, schema, this.#readMs);
+    this.#workspaces = new WorkspaceReader(this.pool, schema, this.#readMs);
     this.tail = new EventTail({ pool: this.pool, url, schema, pollMs: options.pollMs ?? 1_000 });
     this.#writer = new EventWriter({ url, schema, partitions, deadlineMs });
   }
@@ -133,6 +145,25 @@ export class PostgresEventStore implements EventStore {
       throw new EventStoreError('invalid_position', `no event has position ${from}`);
     }
     return page.slice(0, limit);
+  }
+
+  async readWorkspace(
+    workspaceId: string,
+    { after, from, limit, until }: ReadStart & { readonly limit: number; readonly until?: bigint },
+  ): Promise<WorkspacePage> {
+    const begin = from === undefined ? after : from - 1n;
+    const page = await this.#answer(
+      this.#workspaces.read({ workspaceId, after: begin ?? 0n, limit: Math.max(1, limit), until }),
+    );
+    // Of the start that was given a caller makes its next one; a position that was counted back is none.
+    return page.next === (begin ?? 0n) ? { ...page, next: after ?? null } : page;
+  }
+
+  /** Fills the index of workspaces, until the signal: one process of the system does, the others stand by. */
+  keepWorkspaceIndex(options: KeepIndexOptions): Promise<void> {
+    const signal = AbortSignal.any([options.signal, this.#closed.signal]);
+    const { pool, tail } = this;
+    return keepWorkspaceIndex({ url: this.#url, schema: this.#schema, pool, tail }, { ...options, signal });
   }
 
   async head(): Promise<bigint | null> {

@@ -47,7 +47,7 @@ export const toEvent = (row: EventRow): TailEvent => ({
 });
 
 /** Most bytes of one page: what bounds the memory of a reader whose events are large. */
-const pageBytes = 8 * 1024 * 1024;
+export const pageBytes = 8 * 1024 * 1024;
 
 const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
 

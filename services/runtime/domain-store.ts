@@ -196,7 +196,7 @@ export class DomainStore {
       const id =
         caused === null || context.causeEventId === undefined ? uuidv7() : causedIdOf(context.causeEventId, caused);
       const bytes = await this.#codec.encode(stream, event, metadata);
-      toAppend.push({ id, type: event.type, ...bytes, partitionKey });
+      toAppend.push({ id, type: event.type, ...bytes, partitionKey, workspaceId: context.workspaceId });
     }
     const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);
     const giveUpAt = Math.max(context.giveUpAt ?? Number.POSITIVE_INFINITY, performance.now() + minAppendMs);

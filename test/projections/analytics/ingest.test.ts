@@ -164,6 +164,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       append: (...args) => store.append(...args),
       read: (...args) => store.read(...args),
       readAll: async () => [],
+      readWorkspace: (...args) => store.readWorkspace(...args),
       head: () => store.head(),
       subscribe: (...args) => store.subscribe(...args),
       ping: () => store.ping(),

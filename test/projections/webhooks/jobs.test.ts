@@ -34,6 +34,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     subscribe: memory.subscribe.bind(memory),
     ping: memory.ping.bind(memory),
     close: memory.close.bind(memory),
+    readWorkspace: memory.readWorkspace.bind(memory),
     readAll: async (options: ReadStart & { readonly limit: number }) => {
       pages += 1;
       const begin = options.from ?? options.after;

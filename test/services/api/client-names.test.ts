@@ -30,6 +30,7 @@ const mortal = (inner: EventStore, livesFor: number, pause: () => Promise<void>)
       return inner.read(stream, options);
     },
     readAll: (options) => inner.readAll(options),
+    readWorkspace: (workspaceId, options) => inner.readWorkspace(workspaceId, options),
     head: () => inner.head(),
     subscribe: (options) => inner.subscribe(options),
     ping: () => inner.ping(),

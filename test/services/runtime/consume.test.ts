@@ -140,6 +140,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       append: store.append.bind(store),
       read: store.read.bind(store),
       subscribe: store.subscribe.bind(store),
+      readWorkspace: store.readWorkspace.bind(store),
       ping: store.ping.bind(store),
       close: async () => undefined,
       head: async () => change.head ?? (await store.head()),

@@ -2,10 +2,20 @@
 import pg from 'pg';
 import type { Harness, Offer } from '#contracts/ports/event-store.suite.ts';
 import { PostgresEventStore, type PostgresEventStoreOptions } from '#infra/postgres/event-store.ts';
+import { workspaceStatements } from '#infra/postgres/workspace-index.sql.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { tcpProxy } from '#test/support/tcp-proxy.ts';
 
-export const postgresOffers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'buffered'];
+export const postgresOffers: readonly Offer[] = [
+  'dropReplyAfterCommit',
+  'killConnections',
+  'restart',
+  'index',
+  'buffered',
+];
+
+const mute = { info: () => {}, warn: () => {} };
+const nextLook = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 /** Runs one statement on a connection of its own. */
 export const runSql = async (url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
@@ -44,6 +54,11 @@ export const postgresHarness = async (): Promise<PostgresHarness> => {
   proxied.hostname = '127.0.0.1';
   proxied.port = String(proxy.port);
   const handles: PostgresEventStore[] = [];
+  const proxiedStore = (): PostgresEventStore => {
+    const [first] = handles;
+    if (first === undefined) throw new Error('no handle is open');
+    return first;
+  };
   return {
     url: database.url,
     async open(options = {}) {
@@ -66,6 +81,16 @@ export const postgresHarness = async (): Promise<PostgresHarness> => {
       await killSessions(database.url);
       await new Promise((resolve) => setTimeout(resolve, 300));
       proxy.heal();
+    },
+    async index() {
+      const stop = new AbortController();
+      const keeping = proxiedStore().keepWorkspaceIndex({ signal: stop.signal, logger: mute, pieceEvents: 700 });
+      try {
+        while ((await runSql(database.url, workspaceStatements('es').behind)).length > 0) await nextLook();
+      } finally {
+        stop.abort();
+        await keeping;
+      }
     },
     buffered: () => handles.reduce((sum, handle) => sum + handle.tail.held, 0),
     cut: () => proxy.cut(),

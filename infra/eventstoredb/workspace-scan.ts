@@ -1,0 +1,34 @@
+import { type EventStore, type ReadStart, type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
+
+/** Events of all workspaces that one call looks at. */
+const stretchEvents = 5_000;
+const pageEvents = 500;
+/** A page ends with the event that passes this: events may be half a megabyte each. */
+export const workspacePageBytes = 8 * 1_024 * 1_024;
+
+/** One page of a workspace's events, found among those of all. An end is believed only where a read finds nothing more. */
+export const scanWorkspace = async (
+  store: Pick<EventStore, 'readAll'>,
+  workspaceId: string,
+  options: ReadStart & { readonly limit: number; readonly until?: bigint },
+): Promise<WorkspacePage> => {
+  const { limit, until } = options;
+  const events: WorkspacePage['events'][number][] = [];
+  let begin: ReadStart = options;
+  let next = options.after ?? null;
+  let bytes = 0;
+  for (let looked = 0; looked < stretchEvents; looked += pageEvents) {
+    const page = await store.readAll({ ...begin, limit: pageEvents });
+    for (const event of page) {
+      if (until !== undefined && event.position > until) return { events, next, isEnd: true };
+      next = event.position;
+      if (workspaceOf(event.metadata) !== workspaceId) continue;
+      events.push(event);
+      bytes += event.data.byteLength + event.metadata.byteLength;
+      if (events.length >= limit || bytes > workspacePageBytes) return { events, next, isEnd: false };
+    }
+    if (page.length === 0) return { events, next, isEnd: true };
+    begin = { after: next };
+  }
+  return { events, next, isEnd: false };
+};

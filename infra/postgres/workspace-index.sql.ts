@@ -1,0 +1,99 @@
+/**
+ * Tables and statements of the index of workspaces: which positions of the event table are whose. `s` is a schema name
+ * that passed `checkSchemaName`. It is a table of its own, filled behind the appends, because a third index on the events
+ * costs every append a tenth of its speed, and because it then knows old rows and those of every release alike.
+ */
+import { eventColumns } from './event-store.sql.ts';
+
+/** The index holds every event up to and with `position`, whose id is `event_id`; nothing where that is null. */
+export const workspaceTables = (s: string): string => `
+  create table if not exists ${s}.workspace_events (
+    workspace uuid not null,
+    position bigint not null,
+    primary key (workspace, position)
+  );
+  create table if not exists ${s}.workspace_index (
+    one boolean primary key default true check (one),
+    position bigint,
+    event_id uuid
+  );
+  insert into ${s}.workspace_index default values on conflict do nothing;`;
+
+/** What stands behind the member's name, and the quote that ends it; as `workspaceOf` of the port reads it. */
+const member = `'"workspaceId":"'::bytea`;
+const named = `encode(substr(metadata, position(${member} in metadata) + 15, 37), 'escape')`;
+const hasWorkspace = `position(${member} in metadata) > 0 and ${named} ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"$'`;
+
+/**
+ * The events at the positions that `positions` finds, in order, up to and with the one that passes $5 bytes. The last
+ * column is how many positions were found. They are found first, as an array: a planner without statistics would else
+ * join the event table from its beginning.
+ */
+const eventsAt = (s: string, positions: string): string => `
+  with found as materialized (select array(${positions}) as positions)
+  select ${eventColumns}, cardinality((select positions from found)) from (
+    select *, sum(octet_length(data) + octet_length(metadata)) over (order by position) as bytes,
+      row_number() over (order by position) as n
+    from ${s}.events where position = any((select positions from found)::int8[])
+  ) as sized where bytes <= $5::int8 or n = 1 order by position`;
+
+export const workspaceStatements = (s: string) => ({
+  /** Up to where the index holds everything; no row where it holds nothing, or was filled from another history. */
+  indexed: `
+    select i.position from ${s}.workspace_index i join ${s}.events e on e.position = i.position and e.id = i.event_id`,
+
+  /** $1 workspace, $2 position before the first, $3 last position, $4 most rows, $5 most bytes (the first row always comes). */
+  fromIndex: eventsAt(
+    s,
+    `select position from ${s}.workspace_events
+     where workspace = $1::uuid and position > $2::int8 and position <= $3::int8 order by position limit $4::int8`,
+  ),
+  /** The same, of events that the index does not hold. */
+  fromEvents: eventsAt(
+    s,
+    `select position from ${s}.events where position > $2::int8 and position <= $3::int8
+       and ${hasWorkspace} and left(${named}, 36) = $1::text order by position limit $4::int8`,
+  ),
+
+  /** $1 position before the first, $2 last position or null, $3 most rows: where they end, and how many there are. */
+  stretch: `
+    select max(position), count(*) from (
+      select position from ${s}.events
+      where position > $1::int8 and ($2::int8 is null or position <= $2::int8) order by position limit $3::int8) as stretch`,
+
+  /** Whether the index lacks events. It writes nothing, as `fill` does even where it finds none. */
+  behind: `
+    select from ${s}.workspace_index i
+    where exists (select from ${s}.events where position > coalesce(i.position, 0))`,
+
+  /**
+   * $1 most events: the next ones go into the index, and its position behind them, or neither. Two that run at once
+   * take turns. One row: how many there were; none at the end of the table. Sorted, so that a page of the index is
+   * written once for all its rows.
+   */
+  fill: `
+    with known as (
+      select position from ${s}.workspace_index for update
+    ), page as materialized (
+      select position, id, metadata from ${s}.events
+      where position > coalesce((select position from known), 0) order by position limit $1::int8
+    ), written as (
+      insert into ${s}.workspace_events (workspace, position)
+      select left(${named}, 36)::uuid, position from page where ${hasWorkspace} order by 1, 2 on conflict do nothing
+    ), last as (
+      select position, id from page order by position desc limit 1
+    )
+    update ${s}.workspace_index set position = last.position, event_id = last.id
+    from last returning workspace_index.position, (select count(*) from page)`,
+
+  /** Empties an index that was filled from another history: the event table was restored without it. */
+  forget: `
+    do $$ begin
+      perform from ${s}.workspace_index for update;
+      if exists (select from ${s}.workspace_index i where i.position is not null and not exists (
+          select from ${s}.events e where e.position = i.position and e.id = i.event_id)) then
+        truncate ${s}.workspace_events;
+        update ${s}.workspace_index set position = null, event_id = null;
+      end if;
+    end $$`,
+});

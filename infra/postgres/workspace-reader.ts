@@ -1,0 +1,76 @@
+/**
+ * Reads one workspace's events: where the index says as far as it reaches, and behind it a stretch of the event table at a
+ * time. While the index is being filled over an old table such a stretch often has nothing of the workspace.
+ */
+import type pg from 'pg';
+import type { WorkspacePage } from '#contracts/ports/event-store.ts';
+import { type EventRow, pageBytes, toEvent } from './event-tail.ts';
+import { bigintTypes } from './pool.ts';
+import { answeredWithin } from './session.ts';
+import { workspaceStatements } from './workspace-index.sql.ts';
+
+/** Events of all workspaces that one call looks at where the index does not reach: some tens of milliseconds. */
+const stretchEvents = 5_000;
+
+interface Asked {
+  readonly workspaceId: string;
+  readonly after: bigint;
+  readonly limit: number;
+  readonly until: bigint | undefined;
+}
+
+type FoundRow = [...EventRow, found: number];
+const foundAt = 11;
+
+export class WorkspaceReader {
+  readonly #pool: pg.Pool;
+  readonly #sql: ReturnType<typeof workspaceStatements>;
+  readonly #readMs: number;
+
+  constructor(pool: pg.Pool, schema: string, readMs: number) {
+    this.#pool = pool;
+    this.#sql = workspaceStatements(schema);
+    this.#readMs = readMs;
+  }
+
+  async read(asked: Asked): Promise<WorkspacePage> {
+    const { after, until } = asked;
+    const [row] = await this.#ask<[bigint]>('workspace-indexed', this.#sql.indexed, []);
+    const indexed = row?.[0] ?? 0n;
+    if (indexed <= after) return this.#fromEvents(asked);
+    const isBehind = until === undefined || until > indexed;
+    const upTo = isBehind ? indexed : until;
+    const { events, isCut } = await this.#page('workspace-from-index', this.#sql.fromIndex, asked, upTo);
+    const last = events.at(-1)?.position;
+    if (isCut && last !== undefined) return { events, next: last, isEnd: false };
+    if (events.length > 0 || !isBehind) return { events, next: upTo > after ? upTo : after, isEnd: !isBehind };
+    return this.#fromEvents({ ...asked, after: indexed });
+  }
+
+  async #fromEvents(asked: Asked): Promise<WorkspacePage> {
+    const { after, until = null } = asked;
+    const values = [after, until, stretchEvents];
+    const [row] = await this.#ask<[bigint | null, bigint]>('workspace-stretch', this.#sql.stretch, values);
+    const end = row?.[0] ?? null;
+    if (end === null) return { events: [], next: after, isEnd: true };
+    const { events, isCut } = await this.#page('workspace-from-events', this.#sql.fromEvents, asked, end);
+    const last = events.at(-1)?.position;
+    if (isCut && last !== undefined) return { events, next: last, isEnd: false };
+    return { events, next: end, isEnd: row?.[1] !== BigInt(stretchEvents) };
+  }
+
+  /** `isCut`: more may follow up to the same position. */
+  async #page(name: string, text: string, { workspaceId, after, limit }: Asked, upTo: bigint) {
+    const rows = await this.#ask<FoundRow>(name, text, [workspaceId, after, upTo, limit, pageBytes]);
+    const isCut = rows.length === limit || rows.length < (rows[0]?.[foundAt] ?? 0);
+    return { events: rows.map((one) => toEvent(one as unknown as EventRow)), isCut };
+  }
+
+  async #ask<Row extends unknown[]>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+    const { rows } = await this.#pool.query<Row>({
+      ...{ name, text, values, rowMode: 'array', types: bigintTypes },
+      ...answeredWithin(this.#readMs),
+    });
+    return rows;
+  }
+}
