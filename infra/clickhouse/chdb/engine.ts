@@ -36,22 +36,64 @@ const named = (text: string): string => {
   return text;
 };
 const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const setting = (all: readonly (readonly [string, string])[]): string =>
+  `set ${all.map(([key, value]) => `${named(key)} = ${literal(value)}`).join(', ')}`;
+
+/** Our statements have none of these; one that had would change the session under the next. */
+const changesSession = /(^|;)\s*(use|set)\s/i;
 
 class Lane {
-  readonly session: Session;
-  readonly #set = new Set<string>();
+  readonly #session: Session;
+  /** As the session has them. */
+  #database: string | null = null;
+  #settings: ReadonlyMap<string, string> = new Map();
 
   constructor(session: Session) {
-    this.session = session;
+    this.#session = session;
   }
 
-  /** What makes the session the one that this statement asks for. What the last one had set is taken back. */
-  preamble({ database, settings }: Pick<Statement, 'database' | 'settings'>): string {
-    const told = [...settings].map(([key, value]) => `set ${named(key)} = ${literal(value)}`);
-    const back = [...this.#set].filter((key) => !settings.has(key)).map((key) => `set ${key} = default`);
-    this.#set.clear();
-    for (const key of settings.keys()) this.#set.add(key);
-    return [`use ${named(database)}`, ...back, ...told].join('; ');
+  /** Runs the work in a session that has this database, these settings and no other. */
+  async with<T>(
+    { database, settings }: Pick<Statement, 'database' | 'settings'>,
+    work: (session: Session) => Promise<T>,
+  ) {
+    // Most statements ask for what the last one did: each `set` costs the engine as much as a small statement.
+    const wanted = [...settings].filter(([key, value]) => this.#settings.get(key) !== value);
+    const back = [...this.#settings.keys()].filter((key) => !settings.has(key));
+    const steps = [
+      ...(this.#database === database ? [] : [`use ${named(database)}`]),
+      ...back.map((key) => `set ${key} = default`),
+      ...(wanted.length === 0 ? [] : [setting(wanted)]),
+    ];
+    try {
+      if (steps.length > 0) await this.#session.queryAsync(steps.join('; '));
+    } catch (error) {
+      await this.#forget([...back, ...wanted.map(([key]) => key)]);
+      throw error;
+    }
+    [this.#database, this.#settings] = [database, new Map(settings)];
+    return work(this.#session);
+  }
+
+  async query({ params, format, sql, ...about }: Statement): Promise<Uint8Array> {
+    if (changesSession.test(sql))
+      throw new Error('Code: 344. DB::Exception: use and set are of no use here. (SUPPORT_IS_DISABLED)');
+    return this.with(about, async (session) => {
+      const bound = [...params].map(([key, value]) => [`param_${key}`, value] as const);
+      if (bound.length > 0) await session.queryAsync(setting(bound));
+      return (await session.queryAsync(sql, { format })).bytes();
+    });
+  }
+
+  /** Some of these were told to the session, and one of them it refused. */
+  async #forget(keys: readonly string[]): Promise<void> {
+    const all = new Set([...this.#settings.keys(), ...keys].filter((key) => name.test(key)));
+    [this.#database, this.#settings] = [null, new Map()];
+    for (const key of all) await this.#session.queryAsync(`set ${key} = default`).catch(() => undefined);
+  }
+
+  close(): void {
+    this.#session.close();
   }
 }
 
@@ -75,30 +117,27 @@ export class Engine {
     return engine;
   }
 
-  query({ params, format, sql, ...about }: Statement): Promise<Uint8Array> {
-    return this.#with(about.isWanted, async (lane) => {
-      const bound = [...params].map(([key, value]) => `set param_${named(key)} = ${literal(value)}`);
-      await lane.session.queryAsync([lane.preamble(about), ...bound].join('; '));
-      return (await lane.session.queryAsync(sql, { format })).bytes();
-    });
+  query(statement: Statement): Promise<Uint8Array> {
+    return this.#with(statement.isWanted, (lane) => lane.query(statement));
   }
 
   /** Resolves to the number of rows. */
   insert({ table, columns, format, rows, ...about }: Insert): Promise<number> {
-    return this.#with(about.isWanted, async (lane) => {
-      await lane.session.queryAsync(lane.preamble(about));
-      const made = await lane.session.insert({
-        table: `${about.database}.${table}`,
-        values: rows,
-        format: format as 'JSONEachRow',
-        ...(columns === null ? {} : { columns }),
-      });
-      return made.rowsWritten;
-    });
+    return this.#with(about.isWanted, (lane) =>
+      lane.with(about, async (session) => {
+        const made = await session.insert({
+          table: `${about.database}.${table}`,
+          values: rows,
+          format: format as 'JSONEachRow',
+          ...(columns === null ? {} : { columns }),
+        });
+        return made.rowsWritten;
+      }),
+    );
   }
 
   close(): void {
-    for (const { session } of this.#all) session.close();
+    for (const lane of this.#all) lane.close();
   }
 
   async #with<T>(isWanted: () => boolean, work: (lane: Lane) => Promise<T>): Promise<T> {
