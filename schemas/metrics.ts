@@ -147,3 +147,10 @@ export const counters = [
   'subscribersLost',
 ] as const satisfies readonly (keyof PostFigures)[];
 export type Counter = (typeof counters)[number];
+
+/**
+ * Counters of people, each counted once: of a post for the whole of its life, of an account for one day. They do not add
+ * up, since somebody may be in both, and no network tells us one of a window of several days.
+ */
+export const peopleCounters = ['reach'] as const satisfies readonly Counter[];
+export const dailyPeople = ['accountsEngaged'] as const satisfies readonly (keyof AccountFigures)[];

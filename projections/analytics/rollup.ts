@@ -20,7 +20,11 @@ export type Totals = Readonly<Record<Counter, number | null>> & { readonly engag
 
 /** `provisional`: the next look at a post may still change the day. */
 export type OfDay = Totals & { readonly day: string; readonly provisional: boolean };
-export type OfPlatform = Totals & { readonly platform: Platform };
+export type OfPlatform = Totals & {
+  readonly platform: Platform;
+  /** Where the network's days were asked for. */
+  readonly series?: readonly OfDay[];
+};
 
 export interface Rollup {
   /** ISO 8601: the freshest snapshot in the window; null: there is none. */
@@ -30,6 +34,17 @@ export interface Rollup {
   /** One entry for each day of the window; a day without observation is null in every member. */
   readonly series: readonly OfDay[];
 }
+
+/** What is asked for beside the sums of a window. */
+export interface Beside {
+  /** Days before the window, told in the same way. They may lie apart from it. */
+  readonly previous?: Window | null;
+  /** The days of each network. */
+  readonly networks?: boolean;
+}
+
+/** Of one statement. `previous` is null where none was asked for. */
+export type Compared<R> = R & { readonly previous: R | null };
 
 /** Of the account itself, not of its posts. */
 export interface Followers {
@@ -68,9 +83,20 @@ export interface PostFiguresRow {
 
 /** Of one workspace; others' ids find nothing. */
 export interface AnalyticsReader {
-  overview(workspaceId: string, window: Window, filters: Filters): Promise<Rollup>;
-  client(workspaceId: string, clientId: string, window: Window, filters: Filters): Promise<Rollup>;
-  account(workspaceId: string, accountId: string, window: Window): Promise<AccountRollup>;
+  overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Rollup>>;
+  client(
+    workspaceId: string,
+    clientId: string,
+    window: Window,
+    filters: Filters,
+    beside?: Beside,
+  ): Promise<Compared<Rollup>>;
+  account(
+    workspaceId: string,
+    accountId: string,
+    window: Window,
+    beside?: Pick<Beside, 'previous'>,
+  ): Promise<Compared<AccountRollup>>;
   /**
    * In no order; targets nobody has observed are left out.
    * @param to the newest observation not after this day

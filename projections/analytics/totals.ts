@@ -1,22 +1,29 @@
-import { counters } from '#schemas/metrics.ts';
+import { type Counter, counters, peopleCounters } from '#schemas/metrics.ts';
 import type { AccountRollup, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
 import { columnOf } from './tables.ts';
 
 /** Sums of gains, from their columns to what is shown. */
 
-/** In this order: the counters, then what the rate is made of. */
-export const summed = [...counters.map(columnOf), 'rated_interactions', 'rated_impressions'] as const;
+const isOfPeople = (counter: Counter): boolean => peopleCounters.some((one) => one === counter);
+const added = counters.filter((counter) => !isOfPeople(counter));
+
+/** In this order: the counters that add up, then what the rate is made of. */
+export const summed = [...added.map(columnOf), 'rated_interactions', 'rated_impressions'] as const;
 
 /** A ratio of sums; null where a part is not known, or nothing was shown. */
 export const rateOf = (interactions: number | null, impressions: number | null): number | null =>
   interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
 
+/** Null in all that has no sum: what is of people, too. */
+const unknown = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<Counter, null>;
+
 /** @param cells those of `summed` */
 export const totalsOf = (cells: readonly Cell[]): Totals => {
-  const known = Object.fromEntries(counters.map((counter, at) => [counter, numberOf(cells[at])]));
-  const rated = cells.slice(counters.length);
-  return { ...known, engagementRate: rateOf(numberOf(rated[0]), numberOf(rated[1])) } as Totals;
+  const totals: Record<Counter, number | null> = { ...unknown };
+  for (const [at, counter] of added.entries()) totals[counter] = numberOf(cells[at]);
+  const rated = cells.slice(added.length);
+  return { ...totals, engagementRate: rateOf(numberOf(rated[0]), numberOf(rated[1])) };
 };
 
 /** Nothing was observed. */

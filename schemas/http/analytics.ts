@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { AccountFigures, counters, Demographics, LocalDate, PostFigures } from '#schemas/metrics.ts';
+import { AccountFigures, type Counter, counters, Demographics, LocalDate, PostFigures } from '#schemas/metrics.ts';
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**
@@ -27,9 +27,37 @@ export const PostAnalyticsQuery = Type.Object({ ...paging, ...filters });
 const EngagementRate = Nullable(
   Type.Number({ description: 'Interactions divided by impressions, of what tells both: 0 to 1 as a rule.' }),
 );
-const Gain = Nullable(Type.Integer());
+/** What a counter counts, and in what. */
+const counted = {
+  impressions: 'Times shown, repeated views included.',
+  reach: 'Different people who saw a post.',
+  likes: 'Reactions of every kind.',
+  comments: 'Comments; on threads and x, replies.',
+  shares: 'Times shared onward.',
+  saves: 'Times saved.',
+  clicks: 'Clicks that made no story of their own.',
+  follows: 'Follows that the posts caused.',
+  profileVisits: 'Times the profile was opened after a post was seen.',
+  linkClicks: 'Taps on a link.',
+  totalInteractions: 'Interactions, as the network adds them up.',
+  reposts: 'Reposts without words of their own.',
+  quotes: 'Reposts with words of their own.',
+  videoViews: 'Plays of at least three seconds, or what the network calls a view of a video.',
+  videoCompletions: 'Plays to the end, or of 30 seconds.',
+  watchTimeMinutes: 'Minutes watched.',
+  subscribersGained: 'Subscribers gained.',
+  subscribersLost: 'Subscribers lost.',
+} as const satisfies Record<Counter, string>;
+
+const Gain = (description: string) => Nullable(Type.Integer({ description }));
 const gains = {
-  ...(Object.fromEntries(counters.map((name) => [name, Gain])) as Record<(typeof counters)[number], typeof Gain>),
+  ...(Object.fromEntries(counters.map((name) => [name, Gain(counted[name])])) as Record<
+    Counter,
+    ReturnType<typeof Gain>
+  >),
+  reach: Gain(
+    `${counted.reach} Null: who saw two posts is one of them, and no network tells how many different people saw any post of a window. Posts have theirs.`,
+  ),
   engagementRate: EngagementRate,
 };
 const Day = {
@@ -57,7 +85,19 @@ export const WorkspaceAnalytics = Type.Object({ object: Type.Literal('workspace_
 
 export const ClientAnalytics = Type.Object({ object: Type.Literal('client_analytics'), clientId: Uuid, ...rollup });
 
-const { followerCount: _snapshot, ...audience } = AccountFigures.properties;
+const { followerCount: _snapshot, ...daily } = AccountFigures.properties;
+const audience = {
+  ...daily,
+  accountsEngaged: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 0,
+        description:
+          'Different accounts that engaged. Networks tell them of one day: of a window of several days null.',
+      }),
+    ),
+  ),
+};
 
 export const AccountAnalytics = Type.Object({
   object: Type.Literal('account_analytics'),
@@ -72,6 +112,14 @@ export const AccountAnalytics = Type.Object({
 
 const Metrics = Type.Object({
   ...PostFigures.properties,
+  reach: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 0,
+        description: `${counted.reach} Of a post on several networks or accounts the sum: people are counted once on each.`,
+      }),
+    ),
+  ),
   engagementRate: Type.Optional(EngagementRate),
   platformRemovedAt: Type.Optional(Nullable(Instant)),
 });

@@ -44,14 +44,20 @@ const figuresOf = async (
 ): Promise<Figures> => {
   const { clientId, socialAccountId, platform } = filters;
   if (kind === 'account') {
-    const { demographics, ...rest } = await analytics.account(workspaceId, socialAccountId ?? '', window);
-    return { ...rest, byPlatform: [], ...(demographics === undefined ? {} : { demographics }) };
+    const { asOf, totals, series, audience, demographics } = await analytics.account(
+      workspaceId,
+      socialAccountId ?? '',
+      window,
+    );
+    const known = demographics === undefined ? {} : { demographics };
+    return { asOf, totals, byPlatform: [], series, audience, ...known };
   }
   const narrowed: Filters = {
     ...(platform === null ? {} : { platforms: [platform] }),
     ...(socialAccountId === null ? {} : { socialAccountId }),
   };
-  return kind === 'client'
+  const { asOf, totals, byPlatform, series } = await (kind === 'client'
     ? analytics.client(workspaceId, clientId ?? '', window, narrowed)
-    : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) });
+    : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) }));
+  return { asOf, totals, byPlatform, series };
 };

@@ -1,6 +1,7 @@
 /** What reads of the analytics must tell, counted from observations alone, in the plainest way there is. */
 import type {
   AccountRollup,
+  Compared,
   Followers,
   PostFiguresRow,
   Rollup,
@@ -49,7 +50,10 @@ const latestOf = (all: readonly { readonly observedAt: string }[]): string | nul
 const totalsOf = (sums: Sums = {}): Totals => {
   const { rated_interactions: interactions = null, rated_impressions: impressions = null } = sums;
   const rate = interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
-  const known = Object.fromEntries(counters.map((one) => [one, sums[columnOf(one)] ?? null]));
+  // People do not add up.
+  const known = Object.fromEntries(
+    counters.map((one) => [one, one === 'reach' ? null : (sums[columnOf(one)] ?? null)]),
+  );
   return { ...known, engagementRate: rate } as Totals;
 };
 
@@ -61,7 +65,11 @@ const daysOf = ({ from, to }: Window): readonly string[] => {
 };
 
 /** @param isOf whether the last observation of a day is of what is asked about */
-export const expectedRollup = (all: readonly Seen[], isOf: (seen: Seen) => boolean, window: Window): Rollup => {
+export const expectedRollup = (
+  all: readonly Seen[],
+  isOf: (seen: Seen) => boolean,
+  window: Window,
+): Compared<Rollup> => {
   const shown = (seen: Seen): boolean => seen.day >= window.from && seen.day <= window.to && isOf(seen);
   const sumsBy = (keyOf: (seen: Seen) => string) => bruteForce(all, (seen) => (shown(seen) ? keyOf(seen) : ''));
   const days = sumsBy(({ day }) => day);
@@ -74,6 +82,7 @@ export const expectedRollup = (all: readonly Seen[], isOf: (seen: Seen) => boole
       .sort()
       .map((platform) => ({ platform: platform as Platform, ...totalsOf(networks.get(platform)) })),
     series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)), provisional: false })),
+    previous: null,
   };
 };
 
@@ -82,7 +91,7 @@ export const expectedAccount = (
   own: readonly SeenAccount[],
   accountId: string,
   window: Window,
-): AccountRollup => {
+): Compared<AccountRollup> => {
   const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window);
   const days = lastOfDays(
     own.filter((one) => one.accountId === accountId && one.day <= window.to),
@@ -100,7 +109,8 @@ export const expectedAccount = (
   for (const { figures } of daily) {
     for (const [name, value] of Object.entries(figures)) {
       if (name === 'followerCount') continue;
-      if (value !== null) audience[name] = (audience[name] ?? 0) + value;
+      const isKnown = value !== null && (name !== 'accountsEngaged' || window.from === window.to);
+      if (isKnown) audience[name] = (audience[name] ?? 0) + value;
       else audience[name] ??= null;
     }
   }
@@ -111,6 +121,7 @@ export const expectedAccount = (
     series: posts.series.map((day) => ({ ...day, followerCount: followersOf(day.day) })),
     audience,
     demographics: days.findLast(({ demographics }) => demographics !== undefined)?.demographics,
+    previous: null,
   };
 };
 

@@ -12,12 +12,11 @@ const ids = {
 const seenAt = '2026-02-01T02:14:09.000Z';
 const window = { from: '2026-01-31', to: '2026-02-01', asOf: seenAt };
 
-const instagram = { ...noTotals, impressions: 1180, reach: 900, likes: 61, comments: 7, engagementRate: 0.0576 };
+const instagram = { ...noTotals, impressions: 1180, likes: 61, comments: 7, engagementRate: 0.0576 };
 const onX = { ...noTotals, impressions: 240, likes: 12, comments: 0, shares: 3, engagementRate: 0.0625 };
 const totals = {
   ...noTotals,
   impressions: 1420,
-  reach: 900,
   likes: 73,
   comments: 7,
   shares: 3,
@@ -50,7 +49,7 @@ export const accountAnalyticsExample = {
     { ...none, followerCount: null },
     { day: '2026-02-01', provisional: true, ...instagram, ...followers },
   ],
-  audience: { profileViews: 312, accountsEngaged: 95, profileLinkTaps: 8 },
+  audience: { profileViews: 312, accountsEngaged: null, profileLinkTaps: 8 },
   demographics: { country: { DE: 9_310, AT: 2_104 }, age: { '25-34': 6_020 } },
 };
 

@@ -35,6 +35,7 @@ export const getClientAnalytics = operation({
       (filters.clientId ?? clientId) === clientId
         ? await reader.client(workspaceId, clientId, window, filters)
         : noRollup(window);
-    return { data: { object: 'client_analytics', clientId, ...window, ...found } };
+    const { asOf, totals, byPlatform, series } = found;
+    return { data: { object: 'client_analytics', clientId, ...window, asOf, totals, byPlatform, series } };
   },
 });

@@ -42,7 +42,7 @@ export const csvOf = (contents: Contents): string => {
   ];
   const rows = [
     row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience }),
-    ...contents.byPlatform.map(({ platform, ...figures }) => row('platform', { platform, figures })),
+    ...contents.byPlatform.map(({ platform, series: _days, ...figures }) => row('platform', { platform, figures })),
     ...contents.series.map(({ day, provisional: _provisional, ...figures }) => row('day', { day, figures })),
     ...Object.entries(demographics ?? {}).flatMap(([dimension, counts]) =>
       Object.entries(counts).map(([label, count]) => row('demographics', { label: [dimension, label, count] })),

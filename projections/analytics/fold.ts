@@ -1,0 +1,67 @@
+import type { Platform } from '#schemas/common.ts';
+import type { OfDay, OfPlatform, Rollup, Window } from './rollup.ts';
+import { type Cell, numberOf } from './store.ts';
+import { daysOf, noTotals, summed, totalsOf } from './totals.ts';
+
+/**
+ * From the rows of a grain, one for each day and network, to what is shown of a window. Added up here and not by
+ * ClickHouse: they are few, and it takes longer to plan sums by day, by network and of all than to read the rows.
+ */
+
+export interface GrainRow {
+  readonly day: string;
+  readonly platform: Platform;
+  /** Milliseconds since the epoch. */
+  readonly observedAt: number;
+  /** A later look may still change the day. */
+  readonly isOpen: boolean;
+  /** Those of `summed`. */
+  readonly cells: readonly Cell[];
+}
+
+type Sums = readonly (number | null)[];
+
+/** Null: none of the rows tells it. */
+const sumsOf = (rows: readonly GrainRow[]): Sums => {
+  const sums: (number | null)[] = summed.map(() => null);
+  for (const { cells } of rows) {
+    for (let at = 0; at < sums.length; at += 1) {
+      const cell = numberOf(cells[at]);
+      if (cell !== null) sums[at] = (sums[at] ?? 0) + cell;
+    }
+  }
+  return sums;
+};
+
+/**
+ * A day that is not there is null in every member. The look that a day waits for tells of the days after it, too: so each
+ * day from the first one that waits is provisional.
+ */
+const seriesOf = (rows: readonly GrainRow[], window: Window): readonly OfDay[] => {
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  let provisional = false;
+  return daysOf(window).map((day) => {
+    const found = byDay.get(day);
+    provisional ||= found?.some(({ isOpen }) => isOpen) ?? false;
+    return { day, ...(found === undefined ? noTotals : totalsOf(sumsOf(found))), provisional };
+  });
+};
+
+const inOrder = ([one]: readonly [Platform, unknown], [other]: readonly [Platform, unknown]): number =>
+  one < other ? -1 : 1;
+
+/** @param all rows of days in and out of the window */
+export const rollupOf = (all: readonly GrainRow[], window: Window, networks: boolean): Rollup => {
+  const rows = all.filter(({ day }) => day >= window.from && day <= window.to);
+  const byPlatform = [...Map.groupBy(rows, ({ platform }) => platform)].sort(inOrder);
+  const newest = rows.reduce((last, { observedAt }) => Math.max(last, observedAt), -Infinity);
+  return {
+    asOf: rows.length === 0 ? null : new Date(newest).toISOString(),
+    totals: totalsOf(sumsOf(rows)),
+    byPlatform: byPlatform.map(([platform, its]): OfPlatform => {
+      const series = networks ? { series: seriesOf(its, window) } : {};
+      return { platform, ...totalsOf(sumsOf(its)), ...series };
+    }),
+    series: seriesOf(rows, window),
+  };
+};
