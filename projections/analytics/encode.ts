@@ -1,5 +1,5 @@
 import type { DecodedEvent } from '#runtime/codec.ts';
-import { type AccountMetricsEvent, type Counter, counters, type TargetMetricsEvent } from '#schemas/metrics.ts';
+import { type AccountMetricsEvent, counters, type TargetMetricsEvent } from '#schemas/metrics.ts';
 import { columnOf } from './tables.ts';
 
 /** Events as rows of the raw tables. */
@@ -29,8 +29,6 @@ export const accountObservationColumns: readonly string[] = [
   ...['figures_day', 'figures', 'demographics', 'raw', 'source'],
 ];
 
-type Cell = string | number | null;
-
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '\t': '\\t',
@@ -39,14 +37,10 @@ const escapes: Readonly<Record<string, string>> = {
   '\0': '\\0',
 };
 
-const cellText = (cell: Cell): string => {
-  if (cell === null) return '\\N';
-  if (typeof cell === 'number') return String(cell);
-  return cell.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one);
-};
+/** Only what others have written needs it: ids, instants, days and numbers have none of these characters. */
+const escaped = (text: string): string => text.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one);
 
-/** Joined: a line that was added up would be held as a tree of its pieces until somebody reads it. */
-const lineOf = (cells: readonly Cell[]): string => cells.map(cellText).join('\t');
+const none = '\\N';
 
 /** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
 const at = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
@@ -56,27 +50,30 @@ const places: Readonly<Record<string, number>> = Object.fromEntries(counters.map
 type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
+/** Joined, as are all lines: one that was added up would be held as a tree of its pieces until somebody reads it. */
 const targetLine = ({ id, position, metadata, data }: DecodedEvent): string => {
   const seen = data as Target;
-  const values: (number | null)[] = counters.map(() => null);
+  const { figures, platformRemovedAt } = seen;
+  const values: string[] = counters.map(() => none);
   const more: Record<string, unknown> = {};
   let fetched = 0;
-  for (const [name, value] of Object.entries(seen.figures)) {
-    const place = places[name as Counter];
+  for (const name of Object.keys(figures) as (keyof typeof figures)[]) {
+    const place = places[name];
+    const value = figures[name];
     if (place === undefined) more[name] = value;
     else {
       fetched |= 1 << place;
-      values[place] = value as number | null;
+      if (value !== null) values[place] = String(value);
     }
   }
-  return lineOf([
+  return [
     ...[metadata.workspaceId, seen.day, seen.targetId, at(seen.observedAt), id, String(position)],
-    ...[seen.postId, seen.clientId, seen.accountId, seen.platform, at(seen.publishedAt)],
-    seen.platformRemovedAt === null ? null : at(seen.platformRemovedAt),
-    fetched,
+    ...[seen.postId, seen.clientId, seen.accountId, escaped(seen.platform), at(seen.publishedAt)],
+    platformRemovedAt === null ? none : at(platformRemovedAt),
+    String(fetched),
     ...values,
-    ...[JSON.stringify(more), JSON.stringify(seen.raw), seen.source],
-  ]);
+    ...[escaped(JSON.stringify(more)), escaped(JSON.stringify(seen.raw)), escaped(seen.source)],
+  ].join('\t');
 };
 
 /** What the columns can hold; a day beyond them would be stored as another one. */
@@ -87,12 +84,13 @@ const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | nul
 
 const accountLine = ({ id, position, metadata, data }: DecodedEvent): string => {
   const seen = data as Account;
-  return lineOf([
+  const { demographics } = seen;
+  return [
     ...[metadata.workspaceId, seen.day, seen.accountId, at(seen.observedAt), id, String(position)],
-    ...[seen.clientId, seen.platform, figuresDayOf(seen), JSON.stringify(seen.figures)],
-    seen.demographics === undefined ? '' : JSON.stringify(seen.demographics),
-    ...[JSON.stringify(seen.raw), seen.source],
-  ]);
+    ...[seen.clientId, escaped(seen.platform), figuresDayOf(seen) ?? none, escaped(JSON.stringify(seen.figures))],
+    demographics === undefined ? '' : escaped(JSON.stringify(demographics)),
+    ...[escaped(JSON.stringify(seen.raw)), escaped(seen.source)],
+  ].join('\t');
 };
 
 export const observationOf = (event: DecodedEvent): Observation => {
