@@ -1,4 +1,5 @@
 import type { Session } from 'chdb';
+import { Inserting } from './inserting.ts';
 
 /**
  * The engine in this process, with as many sessions as it has queries at once: what a session was told by `use` and
@@ -29,6 +30,8 @@ export interface EngineOptions {
 }
 
 const sessionsAtMost = 4;
+/** From here on a file costs less than the text of a statement, which the engine reads as SQL first, token by token. */
+const manyBytes = 64 * 1024;
 
 const name = /^[A-Za-z_]\w*$/;
 const named = (text: string): string => {
@@ -97,10 +100,24 @@ class Lane {
   }
 }
 
+const inText = async (
+  session: Session,
+  { database, table, columns, format, rows }: Omit<Insert, 'isWanted'>,
+): Promise<number> => {
+  const made = await session.insert({
+    table: `${database}.${table}`,
+    values: rows,
+    format: format as 'JSONEachRow',
+    ...(columns === null ? {} : { columns }),
+  });
+  return made.rowsWritten;
+};
+
 export class Engine {
-  readonly #free: Lane[] = [];
+  readonly #free: Lane[];
   readonly #waiting: ((lane: Lane) => void)[] = [];
-  readonly #all: Lane[] = [];
+  readonly #all: readonly Lane[];
+  readonly #inserting: Inserting;
 
   static async open({ dir, memoryBytes }: EngineOptions): Promise<Engine> {
     const { Session } = await import('chdb');
@@ -111,10 +128,14 @@ export class Engine {
       `--mark_cache_size=${Math.floor(memoryBytes / 16)}`,
       `--primary_index_cache_size=${Math.floor(memoryBytes / 16)}`,
     ];
-    const engine = new Engine();
-    for (let n = 0; n < sessionsAtMost; n += 1) engine.#all.push(new Lane(new Session(dir, { connectionArgs })));
-    engine.#free.push(...engine.#all);
-    return engine;
+    const lanes = Array.from({ length: sessionsAtMost }, () => new Lane(new Session(dir, { connectionArgs })));
+    return new Engine(lanes, new Inserting(dir));
+  }
+
+  private constructor(lanes: readonly Lane[], inserting: Inserting) {
+    this.#all = lanes;
+    this.#free = [...lanes];
+    this.#inserting = inserting;
   }
 
   query(statement: Statement): Promise<Uint8Array> {
@@ -122,18 +143,20 @@ export class Engine {
   }
 
   /** Resolves to the number of rows. */
-  insert({ table, columns, format, rows, ...about }: Insert): Promise<number> {
-    return this.#with(about.isWanted, (lane) =>
-      lane.with(about, async (session) => {
-        const made = await session.insert({
-          table: `${about.database}.${table}`,
-          values: rows,
-          format: format as 'JSONEachRow',
-          ...(columns === null ? {} : { columns }),
-        });
-        return made.rowsWritten;
-      }),
+  insert({ isWanted, ...insert }: Insert): Promise<number> {
+    return this.#with(isWanted, (lane) =>
+      lane.with(insert, (session) =>
+        insert.rows.length < manyBytes ? inText(session, insert) : this.#inFile(session, insert),
+      ),
     );
+  }
+
+  #inFile(session: Session, { database, table, columns, format, rows }: Omit<Insert, 'isWanted'>): Promise<number> {
+    const names = columns === null ? '' : `(${columns.map(named).join(', ')})`;
+    // The structure is the insertion's own: nothing is guessed from the rows.
+    const from = (file: string): string => `insert into ${named(database)}.${named(table)} ${names}
+      select * from file(${literal(file)}, ${named(format)}) settings use_structure_from_insertion_table_in_table_functions = 1`;
+    return this.#inserting.with(rows, async (file) => (await session.queryAsync(from(file))).rowsRead);
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { type EmbeddedAnalyticsOptions, noteOf, startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
@@ -71,6 +72,30 @@ suite('the analytics store as its client sees it', (t) => {
         day: '2026-02-03',
       },
     ]);
+  });
+
+  t('inserts many rows as it inserts few', async () => {
+    const { client } = await testClickHouse();
+    const columns = `k UInt32, text String, n Nullable(Int64), day Date, named String default 'unnamed'`;
+    await client.command({ query: `create table few (${columns}) engine = MergeTree order by k` });
+    await client.command({ query: `create table many (${columns}) engine = MergeTree order by k` });
+    const odd = ['', "it's; -- /* \\\\ */", 'a\\tb\\nc', 'ünïcode ✓', '{"a":"b"}', '`"'];
+    const rows = Array.from({ length: 4_000 }, (_, k) => `${k}\t${odd[k % 6]}\t${k % 2 ? k : '\\N'}\t2026-02-03`);
+    const add = (table: string, lines: readonly string[]) =>
+      client.insert({
+        table,
+        columns: ['k', 'text', 'n', 'day'],
+        values: Readable.from([`${lines.join('\n')}\n`], { objectMode: false }),
+        format: 'TabSeparated',
+      });
+    for (let at = 0; at < rows.length; at += 500) await add('few', rows.slice(at, at + 500));
+    await add('many', rows);
+    assert.ok(rows.join('\n').length > 100_000);
+    const told = async (table: string) =>
+      (await client.query({ query: `select * from ${table} order by k`, format: 'JSONEachRow' })).text();
+    assert.equal(await told('many'), await told('few'));
+    await assert.rejects(add('many', [...rows, 'no row']), ClickHouseError);
+    assert.equal(await told('many'), await told('few'));
   });
 
   t('keeps null, 0 and the largest integers apart through an insert', async () => {

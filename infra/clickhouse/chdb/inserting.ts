@@ -1,0 +1,30 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { unlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Files of rows on their way into the engine. They are never flushed: an insert that was not answered is repeated. */
+export class Inserting {
+  readonly #folder: string;
+  #last = 0;
+
+  /** What a process that died left there is of no use to anybody. @param dir the engine's, of which this process has the lock */
+  constructor(dir: string) {
+    this.#folder = path.join(path.resolve(dir), 'inserting');
+    rmSync(this.#folder, { recursive: true, force: true });
+    mkdirSync(this.#folder, { mode: 0o700 });
+  }
+
+  /** @param work takes the file's path; the file is gone when it ends */
+  async with<T>(rows: Uint8Array, work: (file: string) => Promise<T>): Promise<T> {
+    this.#last += 1;
+    const file = path.join(this.#folder, String(this.#last));
+    try {
+      await writeFile(file, rows, { mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+        throw new Error(`Code: 243. DB::Exception: no room for rows: ${error.code}. (NOT_ENOUGH_SPACE)`);
+      });
+      return await work(file);
+    } finally {
+      await unlink(file).catch(() => undefined);
+    }
+  }
+}
