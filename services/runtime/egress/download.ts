@@ -7,6 +7,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DialError, type DialOptions } from './dial.ts';
 import { type EgressGuard, NotAllowed } from './guard.ts';
+import { Pace, type PaceLimits } from './pace.ts';
 import { type Head, Transfer } from './transfer.ts';
 
 export type DownloadCode =
@@ -31,7 +32,7 @@ export class DownloadError extends Error {
   }
 }
 
-export interface DownloadOptions extends Partial<DialOptions> {
+export interface DownloadOptions extends Partial<DialOptions>, Partial<PaceLimits> {
   /** Path of the file; what is there is overwritten. Nothing is there when it failed. */
   readonly to: string;
   readonly maxBytes: number;
@@ -40,10 +41,6 @@ export interface DownloadOptions extends Partial<DialOptions> {
   readonly totalMs?: number;
   /** Milliseconds without a byte of an answer; default 30,000. */
   readonly idleMs?: number;
-  /** Bytes a second, over all that has come since the start: slower than this is the end; default 64 KiB. */
-  readonly minRate?: number;
-  /** Milliseconds from which on it is held to that; default 60,000. */
-  readonly minRateAfterMs?: number;
   /** The clock of these limits, milliseconds. Default `performance.now`. */
   readonly now?: () => number;
   /** Default 5. */
@@ -70,8 +67,10 @@ export const DOWNLOAD_DEFAULTS = {
   connectMs: 10_000,
   totalMs: 1_800_000,
   idleMs: 30_000,
-  minRate: 65_536,
-  minRateAfterMs: 60_000,
+  headStartMs: 120_000,
+  minRate: 262_144,
+  windowMs: 30_000,
+  minWindowRate: 65_536,
   maxRedirects: 5,
   maxResumes: 5,
   resumeDelayMs: 500,
@@ -109,9 +108,12 @@ class Download {
   readonly #settings: Settings;
   readonly #now: () => number;
   readonly #startedAt: number;
+  readonly #pace: Pace;
   #transfer: Transfer | null = null;
   /** Since when nothing came though we would take it; null while we are busy ourselves. */
   #waitingSince: number | null = null;
+  /** Milliseconds that we waited before. */
+  #waitedMs = 0;
   /** Why the transfer was ended from here. */
   #verdict: unknown = null;
 
@@ -131,6 +133,7 @@ class Download {
     this.#settings = settings;
     this.#now = now;
     this.#startedAt = now();
+    this.#pace = new Pace(settings);
   }
 
   async run(): Promise<Downloaded> {
@@ -171,6 +174,7 @@ class Download {
       await this.#beginAnew();
       this.#validator = validatorOf(head.headers);
     }
+    this.#pace.begin(this.#received, this.#waited());
     this.#total = totalOf(head) ?? this.#total;
     if ((this.#total ?? 0) > this.#settings.maxBytes) throw new DownloadError('import_too_large', false);
     await this.#write(transfer);
@@ -225,7 +229,7 @@ class Download {
     } catch (error) {
       throw this.#verdict ?? this.#failed(error);
     } finally {
-      this.#waitingSince = null;
+      this.#waitNoMore();
     }
   }
 
@@ -292,7 +296,7 @@ class Download {
     } catch (error) {
       throw this.#verdict ?? new Broken('the connection broke', { cause: error });
     } finally {
-      this.#waitingSince = null;
+      this.#waitNoMore();
     }
   }
 
@@ -305,14 +309,24 @@ class Download {
   }
 
   #tick(): void {
-    const { totalMs, idleMs, minRate, minRateAfterMs } = this.#settings;
+    const { totalMs, idleMs } = this.#settings;
     const now = this.#now();
-    const elapsed = now - this.#startedAt;
-    const slow = elapsed >= minRateAfterMs && this.#received < (minRate * elapsed) / 1_000;
     const silent = this.#waitingSince !== null && now - this.#waitingSince >= idleMs;
-    // A server that is slow on purpose would hold a place of ours at each try.
-    if (slow || elapsed >= totalMs) this.#end(new DownloadError('import_timeout', false));
+    const slow = this.#pace.isTooSlow(this.#received, this.#waited());
+    // A server that is slow on purpose would hold a place of ours at each try. One that fell silent may be back later.
+    if (now - this.#startedAt >= totalMs) this.#end(new DownloadError('import_timeout', false));
     else if (silent) this.#end(new DownloadError('import_timeout', true));
+    else if (slow) this.#end(new DownloadError('import_timeout', false));
+  }
+
+  /** Milliseconds for which we have waited for the server: it does not answer for our disk, nor for our rest after a break. */
+  #waited(): number {
+    return this.#waitedMs + (this.#waitingSince === null ? 0 : this.#now() - this.#waitingSince);
+  }
+
+  #waitNoMore(): void {
+    this.#waitedMs = this.#waited();
+    this.#waitingSince = null;
   }
 
   #end(verdict: unknown): void {

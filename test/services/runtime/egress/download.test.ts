@@ -153,11 +153,11 @@ suite('download', (t) => {
   });
 
   t('has the stated limits', () => {
-    const { maxRedirects, maxResumes, totalMs, idleMs, minRate, minRateAfterMs } = DOWNLOAD_DEFAULTS;
-    deepEqual(
-      { maxRedirects, maxResumes, totalMs, idleMs, minRate, minRateAfterMs },
-      { maxRedirects: 5, maxResumes: 5, totalMs: 1_800_000, idleMs: 30_000, minRate: 65_536, minRateAfterMs: 60_000 },
-    );
+    deepEqual(DOWNLOAD_DEFAULTS, {
+      ...{ maxRedirects: 5, maxResumes: 5, resumeDelayMs: 500 },
+      ...{ connectMs: 10_000, totalMs: 1_800_000, idleMs: 30_000 },
+      ...{ headStartMs: 120_000, minRate: 262_144, windowMs: 30_000, minWindowRate: 65_536 },
+    });
   });
 
   t('follows five redirects, and no sixth', async () => {
@@ -270,29 +270,40 @@ suite('download', (t) => {
   const written = (bytes: number): Promise<void> =>
     until(`${bytes} bytes are there`, async () => existsSync(to()) && (await stat(to())).size === bytes);
 
-  t('a body that comes too slowly is given up for good once a minute is over', async () => {
-    const least = 64 * 1_024 * 60;
-    const file = randomBytes(least + 1_000_000);
+  /** Sends what it is told to, when it is told to. */
+  const served = (length: number) => {
+    const open: ServerResponse[] = [];
+    const file = randomBytes(length);
+    routes = {
+      '/': (_request, response) => {
+        open.push(response);
+        response.writeHead(200, { 'content-length': String(length) }).flushHeaders();
+      },
+    };
+    return { file, open };
+  };
+
+  t('what comes too slowly is given up for good, to the byte', async () => {
+    const limits = { headStartMs: 60_000, minRate: 10_000, windowMs: 30_000, minWindowRate: 1_000 };
     const arriving = async (first: number, clockMs: number): Promise<Downloaded> => {
       const clock = clockByHand();
-      let rest = (): void => {};
-      routes = {
-        '/': (_request, response) => {
-          response.writeHead(200, { 'content-length': String(file.length) }).write(file.subarray(0, first));
-          rest = () => void response.end(file.subarray(first));
-        },
-      };
-      const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000 });
+      const { file, open } = served(1_000_000);
+      const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000, ...limits });
       done.catch(() => undefined);
+      await until('it is asked', async () => open.length === 1);
+      open[0]?.write(file.subarray(0, first));
       await written(first);
       await clock.put(clockMs);
-      rest();
+      open[0]?.end(file.subarray(first));
       return done;
     };
-    await fails('import_timeout', false, arriving(least - 1, 60_000));
-    equal((await arriving(least, 60_000)).bytes, file.length);
-    equal((await arriving(1, 59_999)).bytes, file.length);
-    await fails('import_timeout', false, arriving(least, 60_001));
+    // Over the window, here all that there was.
+    await fails('import_timeout', false, arriving(29_999, 30_000));
+    equal((await arriving(30_000, 30_000)).bytes, 1_000_000);
+    equal((await arriving(1, 29_999)).bytes, 1_000_000);
+    // Since the start: a minute, and a second more for each 10,000 bytes.
+    await fails('import_timeout', false, arriving(100_000, 70_000));
+    equal((await arriving(100_000, 69_999)).bytes, 1_000_000);
   });
 
   t('what came before it was begun anew counts for its pace', async () => {
@@ -305,13 +316,14 @@ suite('download', (t) => {
         response.writeHead(200, { 'content-length': String(content.length) }).write(content.subarray(0, part));
       },
     };
-    const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000 });
+    const limits = { headStartMs: 1_000, minRate: 1_000_000 };
+    const done = get(`${origin}/`, { now: clock.now, idleMs: 3_600_000, ...limits });
     done.catch(() => undefined);
     await written(part);
     open[0]?.destroy();
     await until('it is asked for again', () => Promise.resolve(asked.length === 2));
     await written(part);
-    await clock.put(60_000);
+    await clock.put(4_999);
     open[1]?.end(content.subarray(part));
     await arrived(await done);
   });

@@ -1,0 +1,47 @@
+export interface PaceLimits {
+  /**
+   * Milliseconds that a server may keep us waiting before a byte of the body; each `minRate` bytes earn a second more. So
+   * a server that drips has its place for little longer than this, and a large file as long as it comes. Default 120,000.
+   */
+  readonly headStartMs: number;
+  /** Bytes a second; default 256 KiB. */
+  readonly minRate: number;
+  /** Milliseconds of waiting for the body over which it may not fall below `minWindowRate`; default 30,000. */
+  readonly windowMs: number;
+  /** Bytes a second; default 64 KiB. */
+  readonly minWindowRate: number;
+}
+
+/** Marks that a window is held against: its beginning is known to within a thirtieth of it. */
+const WINDOW_MARKS = 30;
+
+/** Whether a file comes fast enough for the place that it takes. Times are of waiting for the server, milliseconds. */
+export class Pace {
+  readonly #limits: PaceLimits;
+  /** What had come by when, the oldest first: the first is as old as the window, or as the body. Empty: no body has begun. */
+  #marks: { readonly at: number; readonly bytes: number }[] = [];
+
+  constructor(limits: PaceLimits) {
+    this.#limits = limits;
+  }
+
+  /** A body begins, or goes on after a break. */
+  begin(bytes: number, at: number): void {
+    this.#marks = [{ at, bytes }];
+  }
+
+  isTooSlow(bytes: number, at: number): boolean {
+    const { headStartMs, minRate } = this.#limits;
+    return at >= headStartMs + (bytes * 1_000) / minRate || this.#hasSlowWindow(bytes, at);
+  }
+
+  #hasSlowWindow(bytes: number, at: number): boolean {
+    const { windowMs, minWindowRate } = this.#limits;
+    const last = this.#marks.at(-1);
+    if (last === undefined) return false;
+    if (at - last.at >= windowMs / WINDOW_MARKS) this.#marks.push({ at, bytes });
+    while ((this.#marks[1]?.at ?? Number.POSITIVE_INFINITY) <= at - windowMs) this.#marks.shift();
+    const [first = last] = this.#marks;
+    return at - first.at >= windowMs && (bytes - first.bytes) * 1_000 < minWindowRate * (at - first.at);
+  }
+}
