@@ -11,9 +11,9 @@ import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { WorkFolder } from '#runtime/work-folder.ts';
 import type { Cores } from './cores.ts';
-import type { Jobs } from './jobs.ts';
+import type { JobLane, Jobs } from './jobs.ts';
 import type { MediaMetrics } from './metrics.ts';
-import type { Videos } from './videos.ts';
+import type { VideoSlot } from './videos.ts';
 
 export interface MediaDeps {
   readonly log: Log;
@@ -27,7 +27,7 @@ export interface MediaDeps {
   readonly transcoder: Transcoder;
   /** Brings what lies at a caller's address into a file. @throws DownloadError */
   readonly fetchFile: FetchFile;
-  readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency'>;
+  readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
   /** Of files being worked on. */
   readonly folder: WorkFolder;
   readonly logger: Logger;
@@ -55,10 +55,14 @@ export type FetchFile = (
 
 /** What one asset's work needs. */
 export interface Tools {
+  /** Whose slot it has. */
+  readonly lane: JobLane;
+  /** Counts what is done from here on against the file: until then it was a download. */
+  readonly counted: () => Promise<void>;
   readonly transcoder: Transcoder;
   readonly fetchFile: FetchFile;
   readonly cores: Cores;
-  readonly videos: Videos;
+  readonly videos: VideoSlot;
   readonly jobs: Jobs;
   readonly folder: WorkFolder;
   readonly metrics: MediaMetrics | null;

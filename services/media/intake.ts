@@ -32,7 +32,8 @@ export const hear = async (
       continue;
     }
     const { workspaceId } = event.metadata;
-    asked.push({ assetId, workspaceId, revision: event.revision, urgent: type === 'MediaRenditionsRequested' });
+    const [urgent, download] = [type === 'MediaRenditionsRequested', type === 'MediaImportRequested'];
+    asked.push({ assetId, workspaceId, revision: event.revision, urgent, download });
   }
   await enqueue(tx, asked);
   return asked.length === 0 ? null : { committed: ring, rolledBack: () => undefined };

@@ -10,6 +10,12 @@ export interface DueJob {
   readonly workspaceId: string;
 }
 
+/**
+ * What a job waits for: a download, which takes as long as a foreign server likes; room among the videos, which take hours;
+ * or its turn among all other files, which take seconds. Each has slots of its own, so none holds up the others.
+ */
+export type JobLane = 'downloads' | 'videos' | 'files';
+
 export interface Suspect extends DueJob {
   /** Milliseconds since it was due, or since somebody began it last. */
   readonly waitedMs: number;
@@ -30,8 +36,8 @@ export interface PutOff {
   readonly innocent: boolean;
   readonly failed: boolean;
   readonly fetch: boolean;
-  /** It waits for room among the videos. */
-  readonly video: boolean;
+  /** Where it waits now. */
+  readonly lane: JobLane;
 }
 
 export interface Asked {
@@ -40,20 +46,31 @@ export interface Asked {
   readonly revision: number;
   /** A post waits for it: it goes before the other files of its workspace. */
   readonly urgent: boolean;
+  /** Its file is to be brought here first. */
+  readonly download: boolean;
 }
 
 const enqueueSql = `
-insert into ops.media_jobs (asset_id, workspace_id, revision, due_at)
-select id, workspace, revision, case when urgent then now() - interval '1 day' else now() end
-from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::bool[]) as asked (id, workspace, revision, urgent)
+insert into ops.media_jobs (asset_id, workspace_id, revision, due_at, fetch_at)
+select id, workspace, revision, case when download then 'infinity' else due end, case when download then due end
+from (
+  select *, case when urgent then now() - interval '1 day' else now() end as due
+  from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::bool[], $5::bool[])
+    as asked (id, workspace, revision, urgent, download)
+) asked
 on conflict (asset_id) do update
-  set revision = greatest(media_jobs.revision, excluded.revision), due_at = least(media_jobs.due_at, excluded.due_at)`;
+  set revision = greatest(media_jobs.revision, excluded.revision),
+    due_at = case when media_jobs.fetch_at is null then least(media_jobs.due_at, excluded.due_at) else 'infinity' end,
+    fetch_at = case when media_jobs.fetch_at is not null
+      then least(media_jobs.fetch_at, excluded.fetch_at, excluded.due_at) end`;
 
 /** On the transaction that moves the consumer's position: an event heard of is a row, or neither is. */
 export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<void> => {
   const newest = new Map<string, Asked>();
   for (const one of asked) {
-    newest.set(one.assetId, { ...one, urgent: one.urgent || newest.get(one.assetId)?.urgent === true });
+    const before = newest.get(one.assetId);
+    const [urgent, download] = [one.urgent || before?.urgent === true, one.download || before?.download === true];
+    newest.set(one.assetId, { ...one, urgent, download });
   }
   // In the order of their ids, so that two lanes never wait for each other.
   const rows = [...newest.values()].sort((a, b) => (a.assetId < b.assetId ? -1 : 1));
@@ -63,6 +80,7 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
     rows.map(({ workspaceId }) => workspaceId),
     rows.map(({ revision }) => revision),
     rows.map(({ urgent }) => urgent),
+    rows.map(({ download }) => download),
   ]);
 };
 
@@ -72,35 +90,55 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
  */
 export const suspectAfter = 2;
 
+/** A job in the lane of downloads is due for nobody else: its `due_at` is infinite. */
+const lanes: Readonly<Record<JobLane, { readonly at: string; readonly where: string }>> = {
+  downloads: { at: 'fetch_at', where: 'fetch_at is not null' },
+  videos: { at: 'due_at', where: `video and attempts < ${suspectAfter}` },
+  files: { at: 'due_at', where: `not video and attempts < ${suspectAfter}` },
+};
+
 /**
  * Some of each workspace, the longest due first: `$1` of each, those left out that somebody holds (`$2`: kind of lease).
- * Workspaces are stepped through by the index, so one with a million files costs no more than any other.
+ * The first of each come before the second of any. Workspaces are stepped through by the index, so one with a million
+ * files costs no more than any other.
  */
-const dueSql = (videos: boolean): string => `
+const dueSql = ({ at, where }: (typeof lanes)[JobLane]): string => `
 with recursive workspaces as (
-  (select workspace_id from ops.media_jobs order by workspace_id limit 1)
+  (select workspace_id from ops.media_jobs where ${where} order by workspace_id limit 1)
   union all
-  select (select j.workspace_id from ops.media_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
+  select (select j.workspace_id from ops.media_jobs j where ${where} and j.workspace_id > w.workspace_id
+    order by j.workspace_id limit 1)
   from workspaces w where w.workspace_id is not null
 )
 select j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId"
 from workspaces w, lateral (
-  select * from ops.media_jobs one
-  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.attempts < ${suspectAfter}
-    ${videos ? '' : 'and not one.video'} and one.asset_id::text not in (
-    select l.id from ops.work_leases l where l.kind = $2 and l.until > now())
-  order by one.due_at limit $1
+  select one.*, row_number() over (order by one.${at}) as turn from (
+    select asset_id, workspace_id, ${at} from ops.media_jobs
+    where workspace_id = w.workspace_id and ${at} <= now() and ${where} and asset_id::text not in (
+      select l.id from ops.work_leases l where l.kind = $2 and l.until > now())
+    order by ${at} limit $1
+  ) one
 ) j
-order by j.due_at limit 1000`;
+order by j.turn, j.${at} limit 500`;
 
 /** The one that waits longest, unless somebody holds it. */
 const suspectSql = `
 select asset_id::text as "assetId", workspace_id::text as "workspaceId",
   extract(epoch from now() - greatest(due_at, tried_at))::float8 * 1000 as "waitedMs"
 from ops.media_jobs
-where attempts >= ${suspectAfter} and due_at <= now() and asset_id::text not in (
+where attempts >= ${suspectAfter} and fetch_at is null and due_at <= now() and asset_id::text not in (
   select l.id from ops.work_leases l where l.kind = $1 and l.until > now())
 order by greatest(due_at, tried_at) limit 1`;
+
+const putOffSql = `
+update ops.media_jobs j set due_at = case when $6::text = 'downloads' then 'infinity' else next.at end,
+  fetch_at = case when $6 = 'downloads' then next.at end, video = $6 = 'videos',
+  attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5
+from (
+  select asset_id, case when $2::float8 = 0 then coalesce(fetch_at, due_at) else now() + $2 * interval '1 millisecond' end as at
+  from ops.media_jobs where asset_id = $1
+) next
+where j.asset_id = next.asset_id`;
 
 export class Jobs {
   readonly #pool: Pool;
@@ -109,10 +147,10 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Suspects are left out. @param videos whether those that wait for room among the videos are wanted */
-  async due(leaseKind: string, ofEach: number, videos: boolean): Promise<readonly DueJob[]> {
-    const name = videos ? 'media-due' : 'media-due-no-videos';
-    return (await this.#pool.query<DueJob>({ name, text: dueSql(videos), values: [ofEach, leaseKind] })).rows;
+  /** Suspects are left out. */
+  async due(leaseKind: string, ofEach: number, lane: JobLane): Promise<readonly DueJob[]> {
+    const text = dueSql(lanes[lane]);
+    return (await this.#pool.query<DueJob>({ name: `media-due-${lane}`, text, values: [ofEach, leaseKind] })).rows;
   }
 
   async suspect(leaseKind: string): Promise<Suspect | null> {
@@ -123,16 +161,22 @@ export class Jobs {
   /**
    * Counted before anything is done, so that a file that kills its worker is not begun for ever. What went wrong before
    * the stream came to this revision does not count any more. Null: there is no row.
+   * @param counted false: a download that dies with its worker, maybe of another's file, is not held against its own
    */
-  async begin(assetId: string, revision: number): Promise<Begun | null> {
+  async begin(assetId: string, revision: number, counted = true): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
       `update ops.media_jobs set begun_at = $2, tried_at = now(), video = false,
-         attempts = case when begun_at = $2 then attempts else 0 end + 1,
+         attempts = case when begun_at = $2 then attempts else 0 end + $3,
          failures = case when begun_at = $2 then failures else 0 end
        where asset_id = $1 returning attempts, failures, fetches, written`,
-      [assetId, revision],
+      [assetId, revision, counted ? 1 : 0],
     );
     return rows[0] ?? null;
+  }
+
+  /** The file is here, and about to be looked at: from now on a death counts. */
+  async count(assetId: string): Promise<void> {
+    await this.#pool.query('update ops.media_jobs set attempts = attempts + 1 where asset_id = $1', [assetId]);
   }
 
   /** False: the row is gone, and with it the promise that a stray blob is found. Then nothing may be written. */
@@ -159,12 +203,14 @@ export class Jobs {
   }
 
   async putOff(assetId: string, how: PutOff): Promise<void> {
-    await this.#pool.query(
-      `update ops.media_jobs set due_at = case when $2::float8 = 0 then due_at else now() + $2 * interval '1 millisecond' end,
-         attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5, video = $6
-       where asset_id = $1`,
-      [assetId, how.waitMs, how.innocent ? 1 : 0, how.failed ? 1 : 0, how.fetch ? 1 : 0, how.video],
-    );
+    await this.#pool.query(putOffSql, [
+      assetId,
+      how.waitMs,
+      how.innocent ? 1 : 0,
+      how.failed ? 1 : 0,
+      how.fetch ? 1 : 0,
+      how.lane,
+    ]);
   }
 
   /** Who lost the lease did not die; when somebody has come further since, there is nothing to take back. */

@@ -64,6 +64,7 @@ const copied = async (held: Held, offer: Offer): Promise<BlobInfo> => {
 const imported = async (held: Held, tools: Tools, url: string): Promise<Stored> => {
   const to = path.join(held.folder, 'import');
   const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: held.signal });
+  await tools.counted();
   const { contentType, kind } = await judged(tools, to, bytes, 'import');
   const file = await held.put('original', { path: to, contentType, bytes, sha256 });
   faultPoint('media:after-store-blob');

@@ -36,9 +36,15 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
         written text[] not null default '{}'
       );
       alter table ops.media_jobs add column if not exists tried_at timestamptz,
-        add column if not exists video boolean not null default false;
+        add column if not exists video boolean not null default false,
+        -- When its file may be brought here; null: there is no need, or it is here. While it is set due_at is infinite,
+        -- so that a release that knows no lane of downloads leaves it alone.
+        add column if not exists fetch_at timestamptz;
       create index if not exists media_jobs_due on ops.media_jobs (workspace_id, due_at);
       create index if not exists media_jobs_no_video on ops.media_jobs (workspace_id, due_at) where not video;
+      create index if not exists media_jobs_videos on ops.media_jobs (workspace_id, due_at) where video;
+      create index if not exists media_jobs_downloads on ops.media_jobs (workspace_id, fetch_at)
+        where fetch_at is not null;
       create index if not exists media_jobs_suspects on ops.media_jobs (due_at) where attempts >= ${suspectAfter};
       create table if not exists ops.media_offers (
         asset_id uuid primary key,

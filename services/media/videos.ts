@@ -1,7 +1,10 @@
+import { Slots } from './slots.ts';
+
 /**
  * Renders of videos that this process has under way. They take minutes or hours, everything else seconds. No workspace
  * has the last slot, and one more is kept for what is no video, so that one workspace's videos do not hold up its own
- * pictures either: that takes three slots. With two, a workspace waits for its own video and no other does.
+ * pictures either: that takes three slots. With two, a workspace waits for its own video and no other does. From four
+ * slots on there is room for two videos, and no workspace has all of it.
  */
 
 /** No slot is free for a video now: it is put off, and no fault of anybody. */
@@ -12,26 +15,23 @@ export class NoRoom extends Error {
   }
 }
 
-export class Videos {
-  readonly #most: number;
-  #busy = 0;
+/** @param slots files that the process works on at once */
+export const videoSlots = (slots: number): Slots => {
+  const total = Math.max(1, slots - 2);
+  return new Slots(total, Math.max(1, total - 1));
+};
 
-  /** @param slots files that the process works on at once */
-  constructor(slots: number) {
-    this.#most = Math.max(1, slots - 2);
-  }
-
-  get hasRoom(): boolean {
-    return this.#busy < this.#most;
-  }
-
+/** The slot of one file's video. */
+export interface VideoSlot {
   /** @throws NoRoom */
-  enter(): void {
-    if (!this.hasRoom) throw new NoRoom();
-    this.#busy += 1;
-  }
-
-  leave(): void {
-    this.#busy -= 1;
-  }
+  enter(): void;
+  leave(): void;
 }
+
+export const videoSlotOf = (slots: Slots, customer: string): VideoSlot => ({
+  enter: () => {
+    if (!slots.hasRoom(customer)) throw new NoRoom();
+    slots.take(customer);
+  },
+  leave: () => slots.leave(customer),
+});

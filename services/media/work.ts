@@ -9,7 +9,7 @@ import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { MediaFailure } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
-import type { Begun } from './jobs.ts';
+import type { Begun, JobLane } from './jobs.ts';
 import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
 import { NoRoom } from './videos.ts';
@@ -38,6 +38,7 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
   if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
   if (begun.attempts > mostDeaths) await giveUp(held);
   for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
+    requireLane(held, step, tools);
     const { revision } = held;
     await take(held, step, begun, tools);
     if (held.revision === revision) throw new BrokenInvariant(`the step ${step} of asset ${held.id} left it as it was`);
@@ -56,6 +57,22 @@ const forget = async (held: Held, { jobs, logger }: Tools): Promise<void> => {
   logger.warn({ assetId: held.id }, 'a media job was dropped: there is no such asset');
   for (const key of held.written) await held.blobs.delete(key);
   await jobs.drop(held.id);
+};
+
+/** What is left to do is done in a slot of another kind: the job goes there, and no fault of anybody. */
+export class OtherLane extends Error {
+  readonly lane: JobLane;
+  constructor(lane: JobLane) {
+    super(`it belongs to the ${lane}`);
+    this.name = 'OtherLane';
+    this.lane = lane;
+  }
+}
+
+/** A download is for a slot of downloads alone, and nothing else is. */
+const requireLane = ({ asset }: Held, step: MediaStep, { lane }: Tools): void => {
+  const isDownload = step === 'store' && asset.origin.kind === 'import';
+  if (isDownload !== (lane === 'downloads')) throw new OtherLane(isDownload ? 'downloads' : 'files');
 };
 
 const reached = (step: MediaStep): void => {
@@ -141,7 +158,7 @@ const tidy = async (held: Held): Promise<void> => {
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */
 export const isInnocent = (error: unknown): boolean => {
   if (error instanceof BlobError) return error.code === 'unavailable';
-  if (error instanceof DownloadError || error instanceof NoRoom) return true;
+  if (error instanceof DownloadError || error instanceof NoRoom || error instanceof OtherLane) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No room, or too many open files, on this machine.

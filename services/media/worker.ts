@@ -4,16 +4,19 @@ import { DownloadError } from '#runtime/egress/download.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
 import { Cores } from './cores.ts';
+import { Customers } from './customers.ts';
 import type { MediaDeps, Tools } from './deps.ts';
 import { Held } from './held.ts';
-import { type DueJob, Jobs } from './jobs.ts';
+import { type DueJob, type JobLane, Jobs } from './jobs.ts';
 import { mediaMetrics } from './metrics.ts';
-import { NoRoom, Videos } from './videos.ts';
-import { bring, isInnocent } from './work.ts';
+import { Slots } from './slots.ts';
+import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
+import { bring, isInnocent, OtherLane } from './work.ts';
 
 /**
- * Finds assets that something is to be done for, leases them, and works on some at once, each workspace in its turn. A
- * lost lease ends the work on it, down to the processes it started; whoever takes it over finds the same next step.
+ * Finds assets that something is to be done for, leases them, and works on some at once, each workspace in its turn.
+ * Downloads have slots of their own, so that slow servers hold up nothing but other downloads of their workspace. A lost
+ * lease ends the work on it, down to the processes it started; whoever takes it over finds the same next step.
  */
 
 const leaseKind = 'media';
@@ -29,10 +32,14 @@ export class Worker {
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #cores: Cores;
-  readonly #videos: Videos;
-  /** Work under way, by workspace. */
-  readonly #underWay = new Map<string, Set<Promise<void>>>();
-  /** Whether what is under way must stay the only one. */
+  readonly #customers: Customers;
+  readonly #downloads: Slots;
+  /** Of all that is no download. */
+  readonly #files: Slots;
+  /** Those of them that render a video. */
+  readonly #videos: Slots;
+  readonly #underWay = new Set<Promise<void>>();
+  /** Whether what is under way beside the downloads must stay the only one. */
   #alone = false;
   /** The newest report of each asset's progress: the row goes after it. */
   readonly #reports = new Map<string, Promise<void>>();
@@ -40,7 +47,7 @@ export class Worker {
   #lookedAt = performance.now();
 
   constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
-    const { pool, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
+    const { pool, store, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
     const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
     this.#deps = deps;
     this.#bell = bell;
@@ -54,26 +61,25 @@ export class Worker {
       ...(clock === undefined ? {} : { clock }),
     });
     this.#cores = new Cores({ pool, ttlMs: config.leaseTtlMs, onError, ...machine });
-    this.#videos = new Videos(config.mediaConcurrency);
+    const { mediaConcurrency, mediaDownloads, mediaDownloadsPerWorkspace } = config;
+    this.#customers = new Customers(store);
+    this.#downloads = new Slots(mediaDownloads, mediaDownloadsPerWorkspace);
+    // No workspace has the last slot.
+    this.#files = new Slots(mediaConcurrency, Math.max(1, mediaConcurrency - 1));
+    this.#videos = videoSlots(mediaConcurrency);
     readiness?.add('media', async () => {
       const age = performance.now() - this.#lookedAt;
       if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, works on ${this.#running}`;
+      return `looked ${Math.round(age)} ms ago, works on ${this.#underWay.size}`;
     });
   }
 
-  get #running(): number {
-    let count = 0;
-    for (const works of this.#underWay.values()) count += works.size;
-    return count;
-  }
-
   async run(): Promise<void> {
-    const { folder, transcoder, fetchFile, registry, logger, config, pool, pollMs = 1_000 } = this.#deps;
+    const { folder, transcoder, fetchFile, registry, logger, pool, pollMs = 1_000 } = this.#deps;
     const metrics =
       registry === undefined
         ? null
-        : mediaMetrics(registry, { queued: () => this.#jobs.length(), underWay: () => this.#running });
+        : mediaMetrics(registry, { queued: () => this.#jobs.length(), underWay: () => this.#underWay.size });
     const progress = (assetId: string, done: number): void => {
       // One that fails is made up for by the next.
       this.#reports.set(
@@ -81,18 +87,17 @@ export class Worker {
         reportProgress(pool, assetId, done).catch(() => undefined),
       );
     };
-    const parts = { cores: this.#cores, videos: this.#videos, jobs: this.#jobs, progress };
-    const tools: Tools = { transcoder, fetchFile, folder, metrics, logger, ...parts };
+    const tools = { transcoder, fetchFile, folder, metrics, logger, cores: this.#cores, jobs: this.#jobs, progress };
     const isOver = (): boolean => this.#signal.aborted;
     const rest = new Rest(pollMs);
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     try {
       while (!isOver()) {
-        const more = await this.#look(tools, config.mediaConcurrency - this.#running);
-        const waitMs = rest.after(more || this.#running > 0);
+        const more = await this.#look(tools);
+        const waitMs = rest.after(more || this.#underWay.size > 0);
         if (!more) await this.#bell.wait(waitMs, isOver);
       }
-      while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((works) => [...works]));
+      while (this.#underWay.size > 0) await Promise.all(this.#underWay);
     } finally {
       await this.#leases.close();
       await this.#cores.close();
@@ -100,20 +105,19 @@ export class Worker {
   }
 
   /** True when it has begun something: there may be more. */
-  async #look(tools: Tools, room: number): Promise<boolean> {
+  async #look(tools: Shared): Promise<boolean> {
     const { logger } = this.#deps;
     try {
-      const full = room <= 0 || this.#alone;
-      const suspect = full ? null : await this.#jobs.suspect(leaseKind);
-      const alone = suspect !== null && this.#running === 0;
-      const heldBack = suspect !== null && suspect.waitedMs > patienceMs;
-      const chosen = alone ? [suspect] : full || heldBack ? [] : await this.#others(room);
+      const downloads = await this.#due('downloads', this.#downloads);
+      const { chosen: files, alone } = await this.#filesToBegin();
       this.#lookedAt = performance.now();
+      const chosen = [...downloads, ...files];
       const leases = await this.#leases.acquire(chosen.map(({ assetId }) => assetId));
       for (const lease of leases) {
         const job = chosen.find(({ assetId }) => assetId === lease.id);
-        if (job !== undefined) this.#begin(job, lease, tools);
-        this.#alone = alone;
+        if (job === undefined) continue;
+        this.#begin(job, lease, tools);
+        if (job.lane !== 'downloads') this.#alone = alone;
       }
       return leases.length > 0;
     } catch (error) {
@@ -122,36 +126,60 @@ export class Worker {
     }
   }
 
-  async #others(room: number): Promise<readonly DueJob[]> {
-    const due = await this.#jobs.due(leaseKind, room, this.#videos.hasRoom);
-    const underWay = (workspaceId: string): number => this.#underWay.get(workspaceId)?.size ?? 0;
-    return fairly(due, room, Math.max(1, this.#deps.config.mediaConcurrency - 1), underWay);
+  async #filesToBegin(): Promise<{ readonly chosen: readonly Job[]; readonly alone: boolean }> {
+    if (this.#files.free <= 0 || this.#alone) return { chosen: [], alone: this.#alone };
+    const suspect = await this.#jobs.suspect(leaseKind);
+    if (suspect !== null && this.#files.running === 0) {
+      const customer = await this.#customers.of(suspect.workspaceId);
+      return { chosen: [{ ...suspect, lane: 'files', customer }], alone: true };
+    }
+    const heldBack = suspect !== null && suspect.waitedMs > patienceMs;
+    if (heldBack) return { chosen: [], alone: false };
+    const videos = await this.#due('videos', this.#videos);
+    const files = await this.#due('files', this.#files);
+    return { chosen: this.#files.fairly([...videos, ...files]), alone: false };
   }
 
-  #begin({ assetId, workspaceId }: DueJob, lease: Lease, tools: Tools): void {
-    const works = this.#underWay.get(workspaceId) ?? new Set();
-    this.#underWay.set(workspaceId, works);
-    const work = this.#hold(assetId, lease, tools).finally(() => {
-      works.delete(work);
-      if (works.size === 0) this.#underWay.delete(workspaceId);
-      this.#alone = false;
+  /** Those that there is room for among the slots. */
+  async #due(lane: JobLane, slots: Slots): Promise<readonly Job[]> {
+    if (slots.free <= 0) return [];
+    const jobs: Job[] = [];
+    for (const job of await this.#jobs.due(leaseKind, slots.free, lane)) {
+      jobs.push({ ...job, lane, customer: await this.#customers.of(job.workspaceId) });
+    }
+    return slots.fairly(jobs);
+  }
+
+  #begin(job: Job, lease: Lease, tools: Shared): void {
+    const slots = job.lane === 'downloads' ? this.#downloads : this.#files;
+    slots.take(job.customer);
+    const work = this.#hold(job, lease, tools).finally(() => {
+      this.#underWay.delete(work);
+      slots.leave(job.customer);
+      if (job.lane !== 'downloads') this.#alone = false;
       this.#bell.ring();
     });
-    works.add(work);
+    this.#underWay.add(work);
   }
 
   /** Never rejects. */
-  async #hold(assetId: string, lease: Lease, tools: Tools): Promise<void> {
+  async #hold({ assetId, lane, customer }: Job, lease: Lease, shared: Shared): Promise<void> {
     const signal = AbortSignal.any([lease.signal, this.#signal]);
     // A folder of each hold: one that lost the asset may still be at work when we take it anew.
     const folderName = `${assetId}-${lease.epoch}`;
-    let began: Began | null = null;
+    const began: Began = { lane, revision: null, failures: 0, counted: lane !== 'downloads' };
+    const counted = async (): Promise<void> => {
+      if (began.counted) return;
+      await this.#jobs.count(assetId);
+      began.counted = true;
+    };
+    const tools: Tools = { ...shared, lane, counted, videos: videoSlotOf(this.#videos, customer) };
     try {
       const { store, blobs, now = Date.now } = this.#deps;
       const loaded = await store.load(media, assetId);
-      const begun = await this.#jobs.begin(assetId, loaded.revision);
+      const begun = await this.#jobs.begin(assetId, loaded.revision, began.counted);
       if (begun === null) return;
-      began = { revision: loaded.revision, failures: begun.failures };
+      Object.assign(began, { revision: loaded.revision, failures: begun.failures });
       const folder = await tools.folder.of(folderName);
       const { jobs } = tools;
       const held = new Held(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
@@ -167,56 +195,51 @@ export class Worker {
   }
 
   /** When the database is away too, the row stays as it is, and this time counts as if we had died. */
-  async #putOff(assetId: string, lease: Lease, error: unknown, began: Began | null): Promise<void> {
+  async #putOff(assetId: string, lease: Lease, error: unknown, began: Began): Promise<void> {
     const { logger, backOffMs = 1_000 } = this.#deps;
     const tell = (fault: unknown): void => logger.warn({ err: fault, assetId }, 'a media job could not be put off');
     // It is somebody else's now.
     if (!lease.isHeld()) {
       logger.debug({ err: error, assetId }, 'a media file was left to somebody else');
-      if (began !== null) await this.#jobs.uncount(assetId, began.revision).catch(tell);
+      const { revision, counted } = began;
+      if (revision !== null && counted) await this.#jobs.uncount(assetId, revision).catch(tell);
       return;
     }
-    const video = error instanceof NoRoom;
-    const failed = !this.#signal.aborted && !video;
+    const isOther = error instanceof OtherLane;
+    const lane = isOther
+      ? error.lane
+      : error instanceof NoRoom
+        ? 'videos'
+        : began.lane === 'downloads'
+          ? began.lane
+          : 'files';
+    const failed = !this.#signal.aborted && !isOther && !(error instanceof NoRoom);
     const innocent = !failed || isInnocent(error);
-    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began?.failures ?? 0, 20)) : 0;
+    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : 0;
     if (failed) {
       const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
       logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
     }
     const fetch = failed && error instanceof DownloadError;
     // What was not begun was not counted.
-    await this.#jobs
-      .putOff(assetId, { waitMs, innocent: innocent && began !== null, failed, fetch, video })
-      .catch(tell);
+    const isTakenBack = innocent && began.revision !== null && began.counted;
+    await this.#jobs.putOff(assetId, { waitMs, innocent: isTakenBack, failed, fetch, lane }).catch(tell);
   }
+}
+
+type Shared = Omit<Tools, 'lane' | 'counted' | 'videos'>;
+
+interface Job extends DueJob {
+  readonly lane: JobLane;
+  readonly customer: string;
 }
 
 /** How a job stood when this worker began it. */
 interface Began {
-  readonly revision: number;
+  readonly lane: JobLane;
+  /** Null: it was not begun. */
+  readonly revision: number | null;
   readonly failures: number;
+  /** Whether a death now is held against the file. */
+  counted: boolean;
 }
-
-/**
- * Workspaces with the fewest running jobs go first, and none gets more than `most`: many files of one workspace, or slow
- * ones, do not hold up the one file of another.
- */
-const fairly = (
-  due: readonly DueJob[],
-  room: number,
-  most: number,
-  running: (workspaceId: string) => number,
-): readonly DueJob[] => {
-  const turns = new Map<string, number>();
-  const ranked = due.map((job) => {
-    const turn = turns.get(job.workspaceId) ?? running(job.workspaceId);
-    turns.set(job.workspaceId, turn + 1);
-    return { job, turn };
-  });
-  return ranked
-    .filter(({ turn }) => turn < most)
-    .sort((a, b) => a.turn - b.turn)
-    .slice(0, room)
-    .map(({ job }) => job);
-};

@@ -312,6 +312,18 @@ const variables = {
     4,
     'media files one process works on at once; the cores of the machine are shared out among all of them',
   ),
+  mediaDownloads: variable(
+    'MEDIA_DOWNLOADS',
+    integer(1, 1_024),
+    32,
+    'imports one process brings from their addresses at once, beside MEDIA_CONCURRENCY',
+  ),
+  mediaDownloadsPerWorkspace: variable(
+    'MEDIA_DOWNLOADS_PER_WORKSPACE',
+    integer(1, 1_024),
+    4,
+    'of them for one workspace, its sandbox twin included',
+  ),
   mediaTempDir: variable(
     'MEDIA_TEMP_DIR',
     optional(text),

@@ -6,14 +6,18 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
+import { workspace } from '#domain/workspace.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
+import { execute } from '#runtime/execute.ts';
 import { Readiness } from '#runtime/telemetry.ts';
 import type { FetchFile } from '#services/media/deps.ts';
+import { Slots } from '#services/media/slots.ts';
+import { NoRoom, videoSlotOf, videoSlots } from '#services/media/videos.ts';
 import { clip } from '#test/support/clip.ts';
-import { eventually, quick } from '#test/support/publishing.ts';
+import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
-import { MediaWorld } from './world.ts';
+import { mediaConfig as config, MediaWorld } from './world.ts';
 
 /** Ends what still lasts when a test has failed. */
 const over = new AbortController();
@@ -24,16 +28,69 @@ const lasting = (begun: (end: () => void) => void): Promise<void> =>
     begun(end);
   });
 
-/** Downloads that last until they are let go. They do not listen to their signal, as one that writes to a slow disk. */
-const slowly = (body: Buffer) => {
-  const begun: { readonly to: string; readonly end: () => void }[] = [];
-  const fetchFile: FetchFile = async (_url, { to }) => {
-    await writeFile(to, body);
-    await lasting((end) => begun.push({ to, end }));
-    return { bytes: body.length, sha256: '0'.repeat(64) };
+interface Slow {
+  /** Where its file lies. */
+  readonly to: string;
+  readonly end: () => void;
+}
+
+/** Downloads that last until they are let go. They do not listen to their signal, as one that writes to a slow disk. One whose address says so is quick. */
+const slowly = (body: Buffer, quick = body) => {
+  const begun: Slow[] = [];
+  const fetchFile: FetchFile = async (url, { to }) => {
+    const isQuick = url.includes('quick');
+    await writeFile(to, isQuick ? quick : body);
+    if (!isQuick) await lasting((end) => begun.push({ to, end }));
+    return { bytes: (isQuick ? quick : body).length, sha256: '0'.repeat(64) };
   };
   return { begun, fetchFile };
 };
+
+const described = { name: 'file', clientId: null, folder: null, altText: null };
+
+/** What is no media is done with once it is here. */
+const nothing = Buffer.from('nothing that a network takes');
+
+suite('slots', (t) => {
+  const wanted = (...customers: readonly string[]) => customers.map((customer, n) => ({ customer, n }));
+  const chosen = (slots: Slots, ...customers: readonly string[]) =>
+    slots.fairly(wanted(...customers)).map(({ customer, n }) => `${customer}${n}`);
+
+  t('go to the customers with the fewest, and to none more than a share', () => {
+    const slots = new Slots(5, 3);
+    assert.deepEqual(chosen(slots, 'a', 'a', 'a', 'a', 'b', 'c'), ['a0', 'b4', 'c5', 'a1', 'a2']);
+    slots.take('a');
+    slots.take('a');
+    assert.deepEqual(chosen(slots, 'a', 'a', 'b'), ['b2', 'a0']);
+    slots.take('a');
+    assert.deepEqual([slots.hasRoom('a'), slots.hasRoom('b'), slots.free], [false, true, 2]);
+    assert.deepEqual(chosen(slots, 'a', 'b', 'b', 'b'), ['b1', 'b2']);
+    slots.leave('a');
+    slots.take('b');
+    slots.take('b');
+    slots.take('b');
+    assert.deepEqual([slots.hasRoom('a'), slots.running], [false, 5]);
+    assert.deepEqual(chosen(slots, 'a'), []);
+  });
+
+  t('of videos leave one to other customers as soon as there are two', () => {
+    for (const [concurrency, each, all] of [
+      [1, 1, 1],
+      [3, 1, 1],
+      [4, 1, 2],
+      [8, 5, 6],
+    ] as const) {
+      const slots = videoSlots(concurrency);
+      const own = videoSlotOf(slots, 'a');
+      for (let n = 0; n < each; n += 1) own.enter();
+      assert.throws(() => own.enter(), NoRoom);
+      for (let n = each; n < all; n += 1) videoSlotOf(slots, 'b').enter();
+      assert.throws(() => videoSlotOf(slots, 'c').enter(), NoRoom);
+      own.leave();
+      videoSlotOf(slots, 'c').enter();
+    }
+  });
+});
 
 suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
   let world: MediaWorld;
@@ -48,7 +105,29 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     over.abort();
     return world.close();
   });
-  const config = (mediaConcurrency: number) => ({ leaseTtlMs: quick.leaseTtlMs, mediaConcurrency });
+  const transcoderOf = () =>
+    openTranscoder({
+      ffmpegPath: process.env.FFMPEG_PATH ?? null,
+      workDir: world.posts.folder,
+      warn: () => undefined,
+    });
+  /** Uploads that are looked at until they are let go. */
+  const slowUploads = () => {
+    const begun: Slow[] = [];
+    const ids = new Set<string>();
+    const tools = transcoderOf();
+    const sniff: typeof tools.sniff = async (file) => {
+      if ([...ids].some((id) => file.includes(id))) await lasting((end) => begun.push({ to: file, end }));
+      return tools.sniff(file);
+    };
+    const upload = async (workspaceId: string = world.posts.workspaceId): Promise<string> => {
+      const { id } = await world.offer(photo, { contentType: 'image/jpeg', workspaceId });
+      ids.add(id);
+      await world.command(id, { type: 'Register', ...described, platforms: ['x'] }, workspaceId);
+      return id;
+    };
+    return { begun, upload, transcoder: { ...tools, sniff } };
+  };
   /** A photo, of somebody else unless said, comes to its end meanwhile. */
   const served = async (workspaceId: string = randomUUID()): Promise<void> => {
     const upload = { contentType: 'image/jpeg', platforms: ['x'] as const, workspaceId };
@@ -57,15 +136,15 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
   const attempts = async (id: string) => (await world.job(id))?.attempts;
 
   t('one workspace never has the last slot, and a full worker is a well one', async () => {
-    const { begun, fetchFile } = slowly(photo);
+    const { begun, upload, transcoder } = slowUploads();
     const readiness = new Readiness();
     const pollMs = 20;
-    const running = await world.start({ config: config(2), fetchFile, readiness, pollMs });
-    const mine = [await world.import('https://a.test/1', ['x']), await world.import('https://a.test/2', ['x'])];
+    const running = await world.start({ config: config(2), transcoder, readiness, pollMs });
+    const mine = [await upload(), await upload()];
     await eventually('one is under way', () => begun.length === 1);
     await served();
     assert.equal(begun.length, 1);
-    mine.push(await world.import('https://a.test/3', ['x'], randomUUID()));
+    mine.push(await upload(randomUUID()));
     await eventually('it is full', () => begun.length === 2);
     const fullSince = performance.now();
     await eventually('longer than one may not have looked', () => performance.now() - fullSince > 12 * pollMs);
@@ -80,6 +159,80 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
+  const liveWithTwin = async (): Promise<{ readonly live: string; readonly twin: string }> => {
+    const [live, twin] = [randomUUID(), randomUUID()];
+    const names = { name: 'Agency', timezone: 'UTC' };
+    const context = { ...world.posts.context(), workspaceId: twin };
+    await execute(world.posts.store, workspace, twin, { type: 'CreateTwin', ...names, twinOf: live }, context);
+    return { live, twin };
+  };
+
+  t('slow downloads hold up no other work, and of another workspace no download', async () => {
+    const { begun, fetchFile } = slowly(nothing, photo);
+    const running = await world.start({ config: config(2), fetchFile });
+    const { live, twin } = await liveWithTwin();
+    const ids: string[] = [];
+    const begin = async (workspaceId: string) =>
+      ids.push(await world.import(`https://a.test/${ids.length}`, ['x'], workspaceId));
+    for (let n = 0; n < 6; n += 1) await begin(live);
+    await eventually('a workspace has its share', () => begun.length === 4);
+    // The sandbox twin has no share of its own.
+    for (let n = 0; n < 6; n += 1) await begin(twin);
+    await served(twin);
+    assert.equal(begun.length, 4);
+    const other = randomUUID();
+    await world.settled(await world.import('https://b.test/quick', ['x'], other), 'transcoded');
+    for (let n = 0; n < 6; n += 1) await begin(other);
+    await eventually('the other has its share', () => begun.length === 8);
+    for (let ended = 0; ended < ids.length; ended += 1) {
+      await eventually('the next', () => begun[ended] !== undefined);
+      begun[ended]?.end();
+    }
+    for (const id of ids) await world.settled(id, 'failed');
+    assert.equal(begun.length, ids.length);
+    await running.stop();
+  });
+
+  t('there are so many downloads in all; what waits for a slot has not died', async () => {
+    const { begun, fetchFile } = slowly(nothing);
+    const downloads = { mediaDownloads: 3, mediaDownloadsPerWorkspace: 2 };
+    const running = await world.start({ config: { ...config(1), ...downloads }, fetchFile });
+    const ids: string[] = [];
+    for (const owner of [randomUUID(), randomUUID()]) {
+      for (let n = 0; n < 3; n += 1) ids.push(await world.import(`https://a.test/${n}`, ['x'], owner));
+    }
+    await eventually('three', () => begun.length === 3);
+    await served();
+    assert.equal(begun.length, 3);
+    assert.deepEqual(
+      await Promise.all(ids.map(attempts)),
+      ids.map(() => 0),
+    );
+    for (let ended = 0; ended < ids.length; ended += 1) {
+      await eventually('the next', () => begun[ended] !== undefined);
+      begun[ended]?.end();
+    }
+    for (const id of ids) await world.settled(id, 'failed');
+    await running.stop();
+  });
+
+  t('a job that a release without lanes heard of finds its lane', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const id = await world.import('https://a.test/old', ['x']);
+    const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
+    await world.posts.pool.query(asBefore, [id, world.posts.workspaceId]);
+    const running = await world.start({ config: config(1), fetchFile });
+    await eventually('it is fetched', () => begun.length === 1);
+    const seenBefore = 'select 1 from ops.media_jobs where asset_id = $1 and due_at < $2';
+    const { rowCount } = await world.posts.pool.query(seenBefore, [id, new Date(Date.now() + 86_400_000)]);
+    assert.equal(rowCount, 0, 'a release without lanes would fetch it, too');
+    await served();
+    begun[0]?.end();
+    await world.settled(id, 'transcoded');
+    assert.equal((await world.story(id)).filter((type) => type === 'MediaStored').length, 1);
+    await running.stop();
+  });
+
   t('videos leave a slot, and the cores they hold, to what is none; one that waits for room has not died', async () => {
     const source = path.join(world.posts.folder, 'source.mp4');
     const target = path.join(world.posts.folder, 'source.mkv');
@@ -87,11 +240,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
     await promisify(execFile)(ffmpeg, ['-nostdin', '-v', 'error', '-i', source, '-c', 'copy', target]);
     const video = await readFile(target);
-    const tools = openTranscoder({
-      ffmpegPath: process.env.FFMPEG_PATH ?? null,
-      workDir: world.posts.folder,
-      warn: () => undefined,
-    });
+    const tools = transcoderOf();
     const renders: { readonly threads: number; readonly end: () => void }[] = [];
     const render: typeof tools.render = async (file, wanted, options) => {
       if (wanted.some(({ spec }) => spec.kind === 'video'))
@@ -132,35 +281,46 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('whoever loses the lease has not died, and does not clear away what its successor here works on', async () => {
+    const slow = slowUploads();
     const { begun, fetchFile } = slowly(photo);
-    const running = await world.start({ config: config(3), fetchFile });
+    const running = await world.start({ config: config(3), fetchFile, transcoder: slow.transcoder });
+    const loseLease = (id: string) =>
+      world.posts.pool.query("delete from ops.work_leases where kind = 'media' and id = $1", [id]);
     const id = await world.import('https://a.test/4', ['x']);
     await eventually('it is under way', () => begun.length === 1);
-    await world.posts.pool.query("delete from ops.work_leases where kind = 'media' and id = $1", [id]);
+    await loseLease(id);
     await eventually('it is begun anew', () => begun.length === 2);
-    assert.equal(await attempts(id), 2);
     const [first, second] = begun;
     first?.end();
-    await eventually('the first is taken back', async () => (await attempts(id)) === 1);
     await eventually('the first has left', () => !existsSync(path.dirname(first?.to ?? '')));
     assert.ok(existsSync(second?.to ?? ''));
+    assert.equal(await attempts(id), 0, 'a download that is lost is held against nobody');
     second?.end();
     await world.settled(id, 'transcoded');
     assert.deepEqual(await world.keys(id), await world.named(id));
+
+    const looked = await slow.upload();
+    await eventually('it is looked at', () => slow.begun.length === 1);
+    await loseLease(looked);
+    await eventually('it is looked at anew', () => slow.begun.length === 2);
+    assert.equal(await attempts(looked), 2);
+    slow.begun[0]?.end();
+    await eventually('the first is taken back', async () => (await attempts(looked)) === 1);
+    slow.begun[1]?.end();
+    await world.settled(looked, 'transcoded');
     await running.stop();
   });
 
   t('while something is under way, a suspect waits for its turn alone and stops nobody else', async () => {
-    const { begun, fetchFile } = slowly(photo);
-    const running = await world.start({ config: config(3), fetchFile });
-    const long = await world.import('https://a.test/5', ['x']);
+    const { begun, upload: slowUpload, transcoder } = slowUploads();
+    const running = await world.start({ config: config(3), transcoder });
+    const long = await slowUpload();
     await eventually('it is under way', () => begun.length === 1);
     const suspect = await world.offer(photo, { contentType: 'image/jpeg', workspaceId: randomUUID() });
     const sql = `insert into ops.media_jobs (asset_id, workspace_id, revision, attempts, due_at, tried_at)
       values ($1, $2, 0, 2, 'infinity', $3)`;
     await world.posts.pool.query(sql, [suspect.id, randomUUID(), new Date()]);
-    const described = { name: 'file', clientId: null, folder: null, altText: null, platforms: ['x'] as const };
-    await world.command(suspect.id, { type: 'Register', ...described, platforms: [...described.platforms] });
+    await world.command(suspect.id, { type: 'Register', ...described, platforms: ['x'] });
     const dueNow = 'select 1 from ops.media_jobs where asset_id = $1 and due_at <= now()';
     await eventually('it is due', async () => (await world.posts.pool.query(dueNow, [suspect.id])).rowCount === 1);
     await served();
@@ -181,12 +341,12 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('what a post waits for goes before the other files of its workspace', async () => {
-    const { begun, fetchFile } = slowly(photo);
-    const running = await world.start({ config: config(1), fetchFile });
+    const { begun, upload: slowUpload, transcoder } = slowUploads();
+    const running = await world.start({ config: config(1), transcoder });
     const mine = { contentType: 'image/jpeg', platforms: ['x'] as const };
     const urgent = await world.upload(photo, mine);
     await world.settled(urgent, 'transcoded');
-    await world.import('https://a.test/6', ['x'], randomUUID());
+    await slowUpload(randomUUID());
     await eventually('it is full', () => begun.length === 1);
     const bulk: string[] = [];
     for (let n = 0; n < 5; n += 1) bulk.push(await world.upload(photo, mine));

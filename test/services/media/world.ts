@@ -22,6 +22,12 @@ import { eventually, type openPublishing, PublishingWorld, quick, type Running }
 
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool'>;
 
+/** Slots of a worker, as many for downloads as in production. */
+export const mediaConfig = (mediaConcurrency: number): MediaDeps['config'] => ({
+  ...{ leaseTtlMs: quick.leaseTtlMs, mediaConcurrency },
+  ...{ mediaDownloads: 32, mediaDownloadsPerWorkspace: 4 },
+});
+
 /** What a worker is made of, in this process or another; its folder must be closed. */
 export const workerOf = async (
   parts: Parts & { readonly blobs: BlobStore },
@@ -41,7 +47,7 @@ export const workerOf = async (
   const deps: MediaDeps = {
     ...{ log, eventStore, store, codec, pool, blobs, transcoder, folder, logger },
     fetchFile: (url, options) => download(guard, url, { ...options, maxResumes: 1, resumeDelayMs: 20 }),
-    config: { leaseTtlMs: quick.leaseTtlMs, mediaConcurrency: 2 },
+    config: mediaConfig(2),
     pollMs: 100,
     backOffMs: 50,
     ...over,

@@ -66,6 +66,8 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   S3_SECRET_ACCESS_KEY: { right: 'secret', wrong: [] },
   FFMPEG_PATH: { right: '/usr/bin/ffmpeg', wrong: [] },
   MEDIA_CONCURRENCY: { right: '1', wrong: ['0', '65'] },
+  MEDIA_DOWNLOADS: { right: '1', wrong: ['0', '1025'] },
+  MEDIA_DOWNLOADS_PER_WORKSPACE: { right: '1', wrong: ['0', '1025'] },
   MEDIA_TEMP_DIR: { right: '/var/tmp/media', wrong: [] },
 };
 

@@ -1,0 +1,26 @@
+import { workspace } from '#domain/workspace.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+
+/** Workspaces kept in mind. */
+const maxKnown = 10_000;
+
+/** Whose share the work of a workspace counts against: that of a sandbox twin against its live workspace's. */
+export class Customers {
+  readonly #store: DomainStore;
+  readonly #known = new Map<string, string>();
+
+  constructor(store: DomainStore) {
+    this.#store = store;
+  }
+
+  async of(workspaceId: string): Promise<string> {
+    const known = this.#known.get(workspaceId);
+    if (known !== undefined) return known;
+    const { state } = await this.#store.load(workspace, workspaceId);
+    const customer = (state.status === 'created' ? state.twinOf : null) ?? workspaceId;
+    // A twin is one for ever.
+    if (this.#known.size >= maxKnown) this.#known.clear();
+    this.#known.set(workspaceId, customer);
+    return customer;
+  }
+}
