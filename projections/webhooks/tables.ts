@@ -17,8 +17,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
     if (made.rowCount === 0) await tx.query(tablesSql);
     else await beginInclusively(tx);
-    await knowEpochs(tx);
     await migrateTurns(tx);
+    await migrateLater(tx);
   });
   const now = Date.now();
   await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
@@ -40,16 +40,26 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
       and not exists (select from ops.webhook_marks m where m.position = j.cursor)`);
 };
 
-/** Tables of a release whose catch-ups always read. */
-const knowEpochs = (tx: PoolClient): Promise<unknown> =>
-  tx.query(`
-    do $$ begin
-      if not exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') then
-        -- Catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the interval
-        -- was committed. Null where the log has several lanes, or where the past is read too.
-        alter table ops.webhook_jobs add column known_epoch int8;
-      end if;
-    end $$`);
+/** What a later release added, each where it is not there yet: see NOTE above. */
+const migrateLater = async (tx: PoolClient): Promise<void> => {
+  const { rows } = await tx.query<{ epochs: boolean; places: boolean }>(
+    `select to_regclass('ops.webhook_places') is not null as places,
+       exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
+  );
+  // Catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the interval was
+  // committed. Null where the log has several lanes, or where the past is read too.
+  if (rows[0]?.epochs !== true) await tx.query('alter table ops.webhook_jobs add column known_epoch int8');
+  // Endpoints about to be registered: they count before the read model shows them.
+  if (rows[0]?.places !== true) {
+    await tx.query(`
+      create table ops.webhook_places (
+        webhook_id uuid primary key,
+        workspace_id uuid not null,
+        taken_at timestamptz not null default now()
+      );
+      create index webhook_places_workspace on ops.webhook_places (workspace_id)`);
+  }
+};
 
 /** Tables that are cut by event time, a partition a week. */
 export const partitioned = ['webhook_messages', 'webhook_deliveries'] as const;

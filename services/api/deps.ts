@@ -66,6 +66,8 @@ export interface Deps {
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
+  /** Default 50. */
+  readonly webhooksPerWorkspace?: number;
   /** Default: those of production, as are the next two. */
   readonly heavyBodies?: HeavyBodies;
   readonly bodyBudget?: BodyBudget;

@@ -174,6 +174,12 @@ const refusals = {
     title: 'Too many secrets are live',
     about: 'A webhook endpoint has at most five live secrets; wait until an older one has run out.',
   },
+  too_many_webhooks: {
+    status: 409,
+    title: 'The workspace has as many webhook endpoints as it may',
+    about:
+      'A workspace may have 50 webhook endpoints, or what its installation allows. Delete one that is no longer used, or let one endpoint hear more types. Endpoints beyond a limit that came later go on working.',
+  },
   too_many_replays: {
     status: 409,
     title: 'Too many replays are running',

@@ -98,6 +98,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     blobs: parts.blobs,
     analytics: parts.analytics,
     sandboxProfile,
+    webhooksPerWorkspace: config.webhooksPerWorkspace,
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };

@@ -240,6 +240,12 @@ const variables = {
     ] as readonly number[],
     'waits before each attempt of a webhook delivery, counted from the attempt before; then the delivery has failed',
   ),
+  webhooksPerWorkspace: variable(
+    'WEBHOOKS_PER_WORKSPACE',
+    integer(1, 10_000),
+    50,
+    'webhook endpoints a workspace may have; those it has beyond that go on working',
+  ),
   webhookPerEndpoint: variable(
     'WEBHOOK_PER_ENDPOINT',
     integer(1, 10_000),

@@ -65,6 +65,8 @@ export interface BirthOptions<State, Command> {
    * nobody was born under this key yet the call is refused, and the key stays free.
    */
   readonly command: (id: string) => Promise<Command>;
+  /** Right before the append, and never for a replay: what has to be held for the new stream. May refuse by throwing. */
+  readonly reserve?: (id: string) => Promise<void>;
   readonly decider: Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 }
 
@@ -84,6 +86,7 @@ export const birth = async <State, Command>(options: BirthOptions<State, Command
   if (known.length > 0) return replay(options, id, known);
   const command = await asked;
   const decided = decider.decide(command, decider.initial);
+  await options.reserve?.(id);
   try {
     const events = await store.append(stream, -1, decided, context, partitionKey, positions);
     faultPoint('birth:after-append');

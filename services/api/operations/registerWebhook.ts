@@ -5,6 +5,7 @@ import { operation } from '../operation.ts';
 import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
 import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
 import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
+import { requireRoom } from '../webhooks/room.ts';
 
 export const registerWebhook = operation({
   id: 'registerWebhook',
@@ -13,14 +14,14 @@ export const registerWebhook = operation({
   tag: 'webhook',
   summary: 'Register a webhook endpoint',
   description:
-    'It hears what happens from now on. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs.',
+    'It hears what happens from now on. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless its installation says otherwise.',
   scope: 'webhooks.manage',
   idempotent: 'required',
   cost: 1,
   etag: true,
   body: WebhookCreate,
   answer: Webhook,
-  codes: ['url_not_allowed', 'unknown_event_type'],
+  codes: ['url_not_allowed', 'unknown_event_type', 'too_many_webhooks'],
   example: {
     body: { url: exampleWebhook.url, events: exampleWebhook.events, description: exampleWebhook.description },
     data: { ...exampleWebhook, secret: exampleSecret },
@@ -40,6 +41,7 @@ export const registerWebhook = operation({
         await requireAllowedUrl(deps, url);
         return { type: 'Register', url, events, description, keyVersion: deps.secrets.current };
       },
+      reserve: (id) => requireRoom(call, id),
     });
     const row = webhookOf(born.events);
     const later = async () => (born.replayed ? (await deps.store.load(webhook, row.id)).state : born.state);

@@ -6,6 +6,7 @@ import { execute } from '#runtime/execute.ts';
 import { fingerprintOf, viaRequest } from '#runtime/idempotency.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { webhookSecret } from '#runtime/webhook-secrets.ts';
+import { requireRoom } from '#services/api/webhooks/room.ts';
 import { type Answered, type Ask, type Caller, given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -101,6 +102,95 @@ suite('webhook endpoints', (t) => {
     assert.equal(other.body.code, 'idempotency_key_reused');
     await owner.delete(`/webhooks/${first.data.id}`);
     assert.equal((await again()).data.secret, null);
+  });
+
+  /** Registered as before there was a limit: nothing but their events. */
+  const registered = async (workspaceId: string, count: number): Promise<readonly string[]> => {
+    const command = { type: 'Register' as const, url, events: ['*'], description: null, keyVersion: 'v1' };
+    const ids = Array.from({ length: count }, () => randomUUID());
+    await Promise.all(
+      ids.map((id) => execute(world.store, webhook, id, command, contextOf(world.operator, workspaceId))),
+    );
+    await world.settled();
+    return ids;
+  };
+
+  t('a workspace has 50 at most, however many register at once; a deleted one leaves its place', async () => {
+    const { owner: caller, tester, workspaceId } = await world.agency();
+    await registered(workspaceId, 47);
+    const body = { url, events: ['*'] };
+    const keys = Array.from({ length: 8 }, () => randomUUID());
+    const raced = await Promise.all(keys.map((key) => caller.post('/webhooks', body, { key })));
+    assert.deepEqual(raced.map(({ status, body: { code } }) => (status === 200 ? '' : `${status} ${code}`)).sort(), [
+      '',
+      '',
+      '',
+      ...Array.from({ length: 5 }, () => '409 too_many_webhooks'),
+    ]);
+    const made = raced.findIndex(({ status }) => status === 200);
+    const refused = raced.findIndex(({ status }) => status === 409);
+    const again = (at: number) => caller.post('/webhooks', body, { key: keys[at] ?? '' });
+    assert.equal((await again(made)).data.id, raced[made]?.data.id);
+    assert.equal((await again(refused)).status, 409);
+    assert.equal((await tester.post('/webhooks', body)).status, 200);
+    await caller.delete(`/webhooks/${raced[made]?.data.id}`);
+    assert.equal((await again(refused)).status, 200);
+    assert.equal((await caller.post('/webhooks', body)).status, 409);
+  });
+
+  t('a workspace that had more before keeps them, changes them, and registers again below the limit', async () => {
+    const { owner: caller, workspaceId } = await world.agency();
+    const ids = await registered(workspaceId, 52);
+    const body = { url, events: ['*'] };
+    assert.equal((await caller.patch(`/webhooks/${ids[0]}`, { active: false })).status, 200);
+    assert.equal((await caller.patch(`/webhooks/${ids[0]}`, { active: true })).status, 200);
+    for (const id of ids.slice(0, 2)) {
+      assert.equal((await caller.post('/webhooks', body)).body.code, 'too_many_webhooks');
+      assert.equal((await caller.delete(`/webhooks/${id}`)).status, 200);
+    }
+    assert.equal((await caller.post('/webhooks', body)).status, 409);
+    assert.equal((await caller.delete(`/webhooks/${ids[2]}`)).status, 200);
+    assert.equal((await caller.post('/webhooks', body)).status, 200);
+  });
+
+  t('places are counted across processes; whose taker died before the append lapse after a minute', async () => {
+    const { workspaceId } = await world.agency();
+    const [alive = ''] = await registered(workspaceId, 1);
+    const ask = (webhookId: string = randomUUID()) =>
+      requireRoom(
+        // As another process has it: nothing in common but the database.
+        {
+          deps: { ...world.deps, pool: Object.create(world.pool), webhooksPerWorkspace: 4 },
+          workspaceId,
+          behind: async () => false,
+        },
+        webhookId,
+      ).then(
+        () => 'taken',
+        ({ code }: { readonly code: string }) => code,
+      );
+    const asked = await Promise.all(Array.from({ length: 7 }, () => ask()));
+    assert.deepEqual(asked.sort(), [
+      'taken',
+      'taken',
+      'taken',
+      ...Array.from({ length: 4 }, () => 'too_many_webhooks'),
+    ]);
+    const { rows } = await world.pool.query('select webhook_id as id from ops.webhook_places where workspace_id = $1', [
+      workspaceId,
+    ]);
+    assert.deepEqual([await ask(rows[0].id), await ask(alive), await ask()], ['taken', 'taken', 'too_many_webhooks']);
+    // Two died before their append; a third was born, and the read model does not show it for as long.
+    await world.pool.query('delete from read.webhooks where id = $1', [alive]);
+    await world.pool.query('insert into ops.webhook_places (webhook_id, workspace_id) values ($1, $2)', [
+      alive,
+      workspaceId,
+    ]);
+    await world.pool.query(
+      "update ops.webhook_places set taken_at = now() - interval '61 seconds' where webhook_id = any($1)",
+      [[alive, ...rows.slice(0, 2).map(({ id }) => id)]],
+    );
+    assert.deepEqual([await ask(), await ask(), await ask()], ['taken', 'taken', 'too_many_webhooks']);
   });
 
   t('refuses what is no endpoint, naming the member', async () => {
