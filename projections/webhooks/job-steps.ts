@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { EventStore, ReadStart, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { EventStore, ReadStart, RecordedEvent, WorkspacePage } from '#contracts/ports/event-store.ts';
 import type { Lane, Log } from '#contracts/ports/log.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
@@ -10,7 +10,7 @@ import type { Handover } from './handover.ts';
 import { type Interest, settleMs } from './interest.ts';
 import { disorderMs, positionBefore } from './marks.ts';
 import { mint } from './mint.ts';
-import { mintReserved, plan, workspaceOf } from './plan.ts';
+import { mintReserved, plan } from './plan.ts';
 import type { Subjects } from './subjects.ts';
 import { typesOfKind } from './types.ts';
 
@@ -81,25 +81,24 @@ export class JobSteps {
     const { pool, eventStore, interest, handover } = this.#deps;
     const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
     if (job.last_position === null && (await this.#hasMissedNothing(tx, job))) {
-      await this.#move(tx, job, undefined, undefined, 0);
+      await this.#move(tx, job, { events: [], next: null }, undefined, 0);
       return { next: isLast ? null : (job.settles_in ?? settleMs) };
     }
     const head = job.last_position === null ? ((await eventStore.head()) ?? 0n) : BigInt(job.last_position);
-    const page = await eventStore.readAll({ ...startOf(job), limit: pageEvents });
+    const options = { ...startOf(job), limit: pageEvents, until: head };
+    const page = await eventStore.readWorkspace(job.workspace_id, options);
     interest.outdated();
     await interest.fresh();
-    const events = await this.#decoded(page, job);
+    const events = await this.#decoded(page.events);
     const planned = await plan(events, {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
       hearing: ({ metadata, position }, type) =>
         interest.at(metadata.workspaceId, type, position).filter((id) => id === job.endpoint_id),
     });
-    const last = page.at(-1);
-    await this.#move(tx, job, last, events.at(-1), 0);
+    await this.#move(tx, job, page, events.at(-1), 0);
     if (isLast) await tx.query('update ops.webhook_jobs set last_position = $2 where id = $1', [job.id, head]);
-    const atHead = last === undefined || last.position >= head;
-    const next = !atHead ? 0 : isLast ? null : Math.max(0, job.settles_in ?? settleMs);
+    const next = !page.isEnd ? 0 : isLast ? null : Math.max(0, job.settles_in ?? settleMs);
     if (planned.length === 0) return { next };
     const { committed, rolledBack } = await mintReserved(handover, planned, async (messages) => {
       const made = await mint(pool, tx, messages, handover.leaseMs);
@@ -133,9 +132,9 @@ export class JobSteps {
     ]);
     if ((waiting.rowCount ?? 0) >= mostWaiting) return { next: restMs };
     const after = job.cursor === null ? await positionBefore(pool, from.getTime()) : BigInt(job.cursor);
-    const page = await eventStore.readAll({ after, limit: pageEvents });
+    const page = await eventStore.readWorkspace(job.workspace_id, { after, limit: pageEvents });
     const filter = job.types ?? state.events;
-    const events = (await this.#decoded(page, job)).filter(({ metadata }) => {
+    const events = (await this.#decoded(page.events)).filter(({ metadata }) => {
       const at = Date.parse(metadata.occurredAt);
       return at >= from.getTime() && at < to.getTime();
     });
@@ -146,10 +145,9 @@ export class JobSteps {
       replayId: job.id,
     });
     const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;
-    const last = page.at(-1);
-    await this.#move(tx, job, last, events.at(-1), minted);
+    await this.#move(tx, job, page, events.at(-1), minted);
     // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
-    const over = last === undefined || last.created.getTime() > to.getTime() + disorderMs;
+    const over = page.isEnd || (page.events.at(-1)?.created.getTime() ?? 0) > to.getTime() + disorderMs;
     return { next: over ? null : (minted * 1_000) / replayRate };
   }
 
@@ -166,17 +164,14 @@ export class JobSteps {
     return { next: null };
   }
 
-  #decoded(page: readonly RecordedEvent[], job: Job): Promise<DecodedEvent[]> {
-    const mine = page.filter(
-      (one) => typesOfKind(kindOf(one.stream)).length > 0 && workspaceOf(one.metadata) === job.workspace_id,
-    );
-    return this.#deps.codec.decodeAll(mine);
+  #decoded(events: readonly RecordedEvent[]): Promise<DecodedEvent[]> {
+    return this.#deps.codec.decodeAll(events.filter(({ stream }) => typesOfKind(kindOf(stream)).length > 0));
   }
 
   async #move(
     tx: PoolClient,
     job: Job,
-    last: RecordedEvent | undefined,
+    { events, next }: Pick<WorkspacePage, 'events' | 'next'>,
     newest: DecodedEvent | undefined,
     minted: number,
   ): Promise<void> {
@@ -186,7 +181,7 @@ export class JobSteps {
          read_to = greatest(read_to, $4::timestamptz),
          settle_at = coalesce(settle_at, clock_timestamp() + $5 * interval '1 millisecond')
        where id = $1`,
-      [job.id, last?.position ?? null, minted, newest?.metadata.occurredAt ?? last?.created ?? null, settleMs],
+      [job.id, next, minted, newest?.metadata.occurredAt ?? events.at(-1)?.created ?? null, settleMs],
     );
   }
 

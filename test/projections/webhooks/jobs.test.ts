@@ -1,7 +1,13 @@
 /** Stretches read once more, from a store whose positions are byte offsets: it refuses one that starts no event. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type EventStore, EventStoreError, type ReadStart } from '#contracts/ports/event-store.ts';
+import {
+  type EventStore,
+  EventStoreError,
+  type ReadStart,
+  type RecordedEvent,
+  workspaceOf,
+} from '#contracts/ports/event-store.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
 import { migrate } from '#projections/webhooks/tables.ts';
@@ -25,8 +31,15 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
   const memory = new MemoryEventStore();
   /** Reads that begin here meet a store that is away. */
   const away = new Set<bigint>();
-  /** Pages of the total order that were read. */
+  /** Pages that were read, and what jobs got of them. */
   let pages = 0;
+  const handed: RecordedEvent[] = [];
+  const reading = ({ from, after }: ReadStart): void => {
+    pages += 1;
+    const begin = from ?? after ?? null;
+    if (begin !== null && (away.has(begin) || away.has(begin + 1n)))
+      throw new EventStoreError('unavailable', 'away (asked for)');
+  };
   const events: EventStore = {
     append: memory.append.bind(memory),
     read: memory.read.bind(memory),
@@ -34,13 +47,15 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     subscribe: memory.subscribe.bind(memory),
     ping: memory.ping.bind(memory),
     close: memory.close.bind(memory),
-    readWorkspace: memory.readWorkspace.bind(memory),
-    readAll: async (options: ReadStart & { readonly limit: number }) => {
-      pages += 1;
-      const begin = options.from ?? options.after;
-      if (begin !== null && (away.has(begin) || away.has(begin + 1n)))
-        throw new EventStoreError('unavailable', 'away (asked for)');
+    readAll: async (options) => {
+      reading(options);
       return memory.readAll(options);
+    },
+    readWorkspace: async (workspaceId, options) => {
+      reading(options);
+      const page = await memory.readWorkspace(workspaceId, options);
+      handed.push(...page.events);
+      return page;
     },
   };
   let world: WebhookWorld;
@@ -246,6 +261,44 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     );
     await owner.stop();
     await other.stop();
+  });
+
+  t('a replay and a catch-up read the events of their own workspace alone', async () => {
+    const [workspaceId, others] = [randomUUID(), randomUUID()];
+    await world.world.pool.query("delete from ops.webhook_jobs where status = 'running'");
+    const dispatcher = await dispatching();
+    const { endpointId, missed } = await offAndOn(workspaceId, hoursAgo(2), hoursAgo(1));
+    for (let n = 0; n < 40; n += 1) {
+      const stream = `client-${randomUUID()}`;
+      const { type, data } = clientCreated();
+      const hundred = Array.from({ length: 100 }, () => ({ type, data }));
+      await world.store.append(stream, -1, hundred, world.context(others), stream);
+    }
+    const [from, to] = [hoursAgo(2), hoursAgo(0)];
+    const asked = {
+      type: 'RequestReplay',
+      commandId: randomUUID(),
+      replayId: randomUUID(),
+      from,
+      to,
+      types: null,
+    } as const;
+    await world.act(endpointId, asked, { workspaceId });
+    const before = pages;
+    handed.length = 0;
+    await dispatcher.give();
+    await until('all jobs', async () => (await jobsOf(endpointId)).every(({ status }) => status === 'completed'));
+    // The dispatcher got its records in one page; a page of everything would hold 500 of 4,000.
+    assert.ok(pages - before < 10, `${pages - before} pages`);
+    assert.ok(handed.length > 0 && handed.every(({ metadata }) => workspaceOf(metadata) === workspaceId));
+    assert.deepEqual(
+      (await world.deliveries(endpointId)).map(({ position, replayId }) => [position, replayId]),
+      [
+        [missed, null],
+        [missed, asked.replayId],
+      ],
+    );
+    await dispatcher.stop();
   });
 
   t('workspaces take turns: one with 10,000 jobs does not keep the replay of another', async () => {
