@@ -11,11 +11,6 @@ import { settle } from './waiting.ts';
  * them is due; that is recounted in each transaction that changes one, under the account's row lock.
  */
 
-export interface DueAccount {
-  readonly accountId: string;
-  readonly workspaceId: string;
-}
-
 export interface Job {
   /** The target, or the account itself. */
   readonly id: string;
@@ -36,7 +31,9 @@ export interface Job {
 }
 
 /** An account whose turn it is, and some of what is due of it. */
-export interface Turn extends DueAccount {
+export interface Turn {
+  readonly accountId: string;
+  readonly workspaceId: string;
   readonly clientId: string;
   readonly platform: Platform;
   readonly network: Network;
@@ -82,38 +79,6 @@ export interface Parked {
 /** Posts in one call. */
 export const mostPosts = 50;
 
-/**
- * NOTE: `not in` over a subquery is always hashed; an anti join is planned by the lease table's statistics, which never
- * keep up.
- */
-const free = `connected and next_at <= now() and (not_before is null or not_before <= now())
-  and account_id::text not in (
-    select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))`;
-
-const dueSql = `
-select account_id as "accountId", workspace_id as "workspaceId" from ops.metrics_accounts
-where ${free} order by next_at limit $2`;
-
-/** Workspace after workspace by the index, and the first few of each. */
-const fairSql = `
-with recursive w (id) as (
-  (select workspace_id from ops.metrics_accounts where connected order by workspace_id limit 1)
-  union all
-  select (
-    select a.workspace_id from ops.metrics_accounts a where a.connected and a.workspace_id > w.id
-    order by a.workspace_id limit 1)
-  from w where w.id is not null
-)
-select due.account_id as "accountId", due.workspace_id as "workspaceId"
-from w cross join lateral (
-  select account_id, workspace_id, next_at from ops.metrics_accounts
-  where workspace_id = w.id and ${free} order by next_at limit $2
-) due
-where w.id is not null order by due.next_at`;
-
-/** So many due accounts are looked through; with more of them due nobody's are to stand behind all of somebody else's. */
-const fewDue = 500;
-
 const turnSql = `
 select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
   coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
@@ -121,7 +86,7 @@ select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id
 from ops.metrics_accounts a
 left join ops.metrics_zones c on c.id = a.client_id
 left join ops.metrics_zones w on w.id = a.workspace_id
-where a.account_id = $1 and a.connected`;
+where a.account_id = $1 and a.connected and (a.not_before is null or a.not_before <= now())`;
 
 const jobsSql = `
 select id, kind, due_at as "dueAt", post_id as "postId", external_id as "externalId", published_at as "publishedAt",
@@ -148,16 +113,7 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Those that are due first, and of each workspace some. */
-  async due(leaseKind: string, ofEach: number): Promise<readonly DueAccount[]> {
-    const few = { name: 'metrics-due', text: dueSql, values: [leaseKind, fewDue] };
-    const { rows } = await this.#pool.query<DueAccount>(few);
-    if (rows.length < fewDue) return rows;
-    const fair = { name: 'metrics-due-fair', text: fairSql, values: [leaseKind, ofEach] };
-    return (await this.#pool.query<DueAccount>(fair)).rows;
-  }
-
-  /** Null: it is not connected any more. */
+  /** Null: it is not connected any more, or its network's rest began since it was found. */
   async turn(accountId: string): Promise<Turn | null> {
     const { rows } = await this.#pool.query<Omit<Turn, 'jobs'>>(turnSql, [accountId]);
     const [account] = rows;
@@ -240,14 +196,5 @@ export class Jobs {
       [lifeMs],
     );
     await this.#pool.query(`delete from ops.metrics_parked where at < now() - interval '30 days'`);
-  }
-
-  /** Seconds since the first job was due that could be asked now; 0: none is due. */
-  async lag(): Promise<number> {
-    const { rows } = await this.#pool.query<{ lag: number | null }>(
-      `select extract(epoch from now() - min(greatest(next_at, not_before)))::float8 as lag from ops.metrics_accounts
-       where connected and next_at <= now() and (not_before is null or not_before <= now())`,
-    );
-    return rows[0]?.lag ?? 0;
   }
 }

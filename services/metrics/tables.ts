@@ -38,6 +38,11 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
       );
       create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
       create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
+      -- The two above serve processes of the release before alone.
+      create index if not exists metrics_accounts_ready on ops.metrics_accounts (platform, greatest(next_at, not_before))
+        where connected and next_at is not null;
+      create index if not exists metrics_accounts_walk
+        on ops.metrics_accounts (platform, workspace_id, greatest(next_at, not_before)) where connected and next_at is not null;
       create index if not exists metrics_accounts_client on ops.metrics_accounts (client_id);
       create table if not exists ops.metrics_jobs (
         -- The target, or the account itself.

@@ -3,16 +3,19 @@ import { Rest } from '#runtime/bell.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/leases.ts';
+import { platforms } from '#schemas/common.ts';
+import { choose, openTo } from './choose.ts';
 import type { MetricsDeps } from './deps.ts';
-import { type DueAccount, Jobs } from './jobs.ts';
+import { type DueAccount, DueSearch } from './due.ts';
+import { Jobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
 import { completeRefreshes } from './refreshes.ts';
 import type { Cadence } from './schedule.ts';
 import { type TurnTools, takeTurn } from './turn.ts';
 
 /**
- * Finds accounts of which something is due, leases them, and asks for some at once, each workspace in its turn. An
- * account has one turn at a time, wherever: its network sees one caller.
+ * Finds accounts of which something is due, leases them, and asks for some at once, each workspace and network within its
+ * share. An account has one turn at a time, wherever: its network sees one caller.
  */
 
 const leaseKind = 'metrics';
@@ -23,6 +26,8 @@ const awayRestMs = 1_000;
 const longestAwayMs = 10 * 60_000;
 /** Accounts of which it is remembered how often in a row. */
 const mostAway = 10_000;
+/** With no more of a network's accounts due than this nobody stands behind anybody. */
+const leastFound = 16;
 const cleanEveryMs = 3_600_000;
 
 export class Worker {
@@ -31,8 +36,9 @@ export class Worker {
   readonly #signal: AbortSignal;
   readonly #jobs: Jobs;
   readonly #leases: Leases;
-  /** Turns under way, by workspace. */
-  readonly #underWay = new Map<string, Set<Promise<void>>>();
+  readonly #search: DueSearch;
+  /** Turns under way. */
+  readonly #underWay = new Map<Promise<void>, DueAccount>();
   /** By account: turns in a row. */
   readonly #away = new Map<string, number>();
   #lookedAt = performance.now();
@@ -47,6 +53,7 @@ export class Worker {
     this.#cadence = cadence;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
+    this.#search = new DueSearch(pool, leaseKind);
     this.#completing = new Rest(pollMs);
     this.#leases = new Leases({
       pool,
@@ -58,19 +65,13 @@ export class Worker {
     readiness?.add('metrics', async () => {
       const age = performance.now() - this.#lookedAt;
       if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, asks for ${this.#running} accounts`;
+      return `looked ${Math.round(age)} ms ago, asks for ${this.#underWay.size} accounts`;
     });
-  }
-
-  get #running(): number {
-    let count = 0;
-    for (const turns of this.#underWay.values()) count += turns.size;
-    return count;
   }
 
   async run(): Promise<void> {
     const { store, registry, logger, pollMs = 1_000, callLimitMs = 60_000 } = this.#deps;
-    const about = { lag: () => this.#jobs.lag(), underWay: () => this.#running };
+    const about = { lag: () => this.#search.lag(), underWay: () => this.#underWay.size };
     const metrics = registry === undefined ? null : workMetrics(registry, about);
     const tools: TurnTools = { store, jobs: this.#jobs, cadence: this.#cadence, callLimitMs, metrics, logger };
     try {
@@ -78,9 +79,9 @@ export class Worker {
         await this.#look(tools);
         const wait = delay(pollMs, undefined, { signal: this.#signal }).catch(() => undefined);
         // A turn that ends makes room, and its account may have more.
-        await Promise.race([wait, ...[...this.#underWay.values()].flatMap((turns) => [...turns])]);
+        await Promise.race([wait, ...this.#underWay.keys()]);
       }
-      while (this.#running > 0) await Promise.all([...this.#underWay.values()].flatMap((turns) => [...turns]));
+      await Promise.all(this.#underWay.keys());
     } finally {
       await this.#leases.close();
     }
@@ -89,10 +90,13 @@ export class Worker {
   async #look(tools: TurnTools): Promise<void> {
     const { pool, store, logger, config } = this.#deps;
     try {
-      const room = config.metricsConcurrency - this.#running;
+      const places = config.metricsConcurrency;
       // What was given back must be seen to be free.
       await this.#leases.flush();
-      const chosen = room <= 0 ? [] : this.#fairly(await this.#jobs.due(leaseKind, room), room);
+      const open = openTo(platforms, this.#underWay.values(), places);
+      const due = await this.#search.find(open, Math.max(places - this.#underWay.size, leastFound));
+      const chosen = choose(due, this.#underWay.values(), places);
+      this.#search.taken(chosen);
       for (const lease of await this.#leases.acquire(chosen.map(({ accountId }) => accountId))) {
         const one = chosen.find(({ accountId }) => accountId === lease.id);
         if (one !== undefined) this.#begin(one, lease, tools);
@@ -101,7 +105,7 @@ export class Worker {
       if (performance.now() >= this.#completeAt) {
         const completed = await completeRefreshes(pool, store, logger);
         // Those of whom turns are under way are complete soon.
-        this.#completeAt = performance.now() + this.#completing.after(completed > 0 || this.#running > 0);
+        this.#completeAt = performance.now() + this.#completing.after(completed > 0 || this.#underWay.size > 0);
       }
       await this.#clean();
       this.#lookedAt = performance.now();
@@ -110,36 +114,15 @@ export class Worker {
     }
   }
 
-  /** Workspaces with the fewest running jobs go first; one workspace never has the whole room. */
-  #fairly(due: readonly DueAccount[], room: number): readonly DueAccount[] {
-    const most = Math.max(1, this.#deps.config.metricsConcurrency - 1);
-    const turns = new Map<string, number>();
-    const ranked = due.map((one) => {
-      const turn = turns.get(one.workspaceId) ?? this.#underWay.get(one.workspaceId)?.size ?? 0;
-      turns.set(one.workspaceId, turn + 1);
-      return { one, turn };
-    });
-    return ranked
-      .filter(({ turn }) => turn < most)
-      .sort((a, b) => a.turn - b.turn)
-      .slice(0, room)
-      .map(({ one }) => one);
-  }
-
   async #clean(): Promise<void> {
     if (performance.now() - this.#cleanedAt < cleanEveryMs) return;
     this.#cleanedAt = performance.now();
     await this.#jobs.clean(this.#cadence.lifeMs);
   }
 
-  #begin({ accountId, workspaceId }: DueAccount, lease: Lease, tools: TurnTools): void {
-    const turns = this.#underWay.get(workspaceId) ?? new Set();
-    this.#underWay.set(workspaceId, turns);
-    const turn = this.#hold(accountId, lease, tools).finally(() => {
-      turns.delete(turn);
-      if (turns.size === 0) this.#underWay.delete(workspaceId);
-    });
-    turns.add(turn);
+  #begin(one: DueAccount, lease: Lease, tools: TurnTools): void {
+    const turn = this.#hold(one.accountId, lease, tools).finally(() => this.#underWay.delete(turn));
+    this.#underWay.set(turn, one);
   }
 
   /** Never rejects. */

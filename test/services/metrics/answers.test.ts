@@ -22,7 +22,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   let world: MetricsWorld;
   let observer: Started;
   const posts = new Map<string, OfPosts>();
-  const accounts = new Map<string, () => AccountMetricsAnswer>();
+  const accounts = new Map<string, () => AccountMetricsAnswer | Promise<AccountMetricsAnswer>>();
   const asked = new Map<string, number>();
 
   t.before(async () => {
@@ -38,7 +38,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
         return told ?? (await sandbox.fetchPostMetrics(platform, account, all, signal));
       },
       fetchAccountMetrics: async (platform, account, signal) =>
-        accounts.get(account.id)?.() ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
+        (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
     };
     observer = world.start({ sourceOf: () => source });
   });
@@ -268,6 +268,29 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     equal((await world.parked(one.id)).length, 0);
     const odd = (field: string) => counted(observer.registry, 'metrics_odd_figures_total', { platform: 'x', field });
     deepEqual([await odd('likes'), await odd('reposts'), await odd('comments')], [1, 1, 0]);
+  });
+
+  t('accounts of a network that hangs leave places to those of another that were due after them', async () => {
+    const hanging = await Promise.all(Array.from({ length: 6 }, () => world.account('x')));
+    const other = await world.account('bluesky');
+    const ids = [...hanging, other].map(({ id }) => id);
+    await world.heard(ids);
+    const released = Promise.withResolvers<AccountMetricsAnswer>();
+    for (const { id } of hanging) accounts.set(id, () => released.promise);
+    await world.posts.pool.query(
+      `with moved as (
+         update ops.metrics_jobs set due_at = date_trunc('milliseconds', now()) - case when id = $2 then interval '0' else interval '1 minute' end
+         where id = any($1::uuid[]) returning account_id, due_at)
+       update ops.metrics_accounts a set next_at = moved.due_at from moved where a.account_id = moved.account_id`,
+      [ids, other.id],
+    );
+    try {
+      await eventually('the other is told', async () => (await world.observedOf(other.id)).length === 1);
+      for (const { id } of hanging) equal((await world.observedOf(id)).length, 0);
+    } finally {
+      released.resolve({ kind: 'unavailable', reason: 'it hung' });
+    }
+    await world.tried(...ids);
   });
 
   t('a look reads of the stream no more than it has not seen', async () => {

@@ -4,9 +4,11 @@ import pg from 'pg';
 import { refresh } from '#domain/refresh.ts';
 import { execute } from '#runtime/execute.ts';
 import { createLogger } from '#runtime/telemetry.ts';
-import { Jobs } from '#services/metrics/jobs.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type DueAccount, DueSearch, firstSql, stepSql } from '#services/metrics/due.ts';
 import { completeRefreshes } from '#services/metrics/refreshes.ts';
 import { migrateMetrics } from '#services/metrics/tables.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -26,25 +28,86 @@ suite('what is to be asked', (t) => {
     await parts?.close();
   });
 
-  t('of the many accounts of one workspace not all stand before the one of another', async () => {
-    const connected = (workspace: string, count: number, ago: string) =>
-      pool.query(
-        `insert into ops.metrics_accounts (account_id, workspace_id, connected, next_at)
-         select gen_random_uuid(), $1, true, now() - $3::interval from generate_series(1, $2)`,
-        [workspace, count, ago],
-      );
-    const jobs = new Jobs(pool);
-    const [small, quiet] = [randomUUID(), randomUUID()];
-    await connected(workspaceId, 10, '1 hour');
-    await connected(small, 2, '1 minute');
-    await connected(quiet, 3, '-1 minute');
-    const countOf = async (workspace: string) =>
-      (await jobs.due('metrics', 4)).filter((one) => one.workspaceId === workspace).length;
-    deepEqual([await countOf(workspaceId), await countOf(small), await countOf(quiet)], [10, 2, 0]);
-    await connected(workspaceId, 1_000, '2 hours');
-    deepEqual([await countOf(workspaceId), await countOf(small), await countOf(quiet)], [4, 2, 0]);
-    equal((await jobs.due('metrics', 4))[0]?.workspaceId, workspaceId, 'what waits longest comes first');
+  /** Accounts that became ready so long ago. */
+  const ready = async (workspace: string, count: number, ago: string, platform: Platform = 'x', rest = '-3 hours') => {
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at, not_before)
+       select gen_random_uuid(), $1, $4, true, now() - $3::interval, now() + $5::interval from generate_series(1, $2)
+       returning account_id as id`,
+      [workspace, count, ago, platform, rest],
+    );
+    return rows.map(({ id }) => id);
+  };
+  const idsOf = (due: readonly DueAccount[]) => due.map(({ accountId }) => accountId);
+  const emptied = () => pool.query('delete from ops.metrics_accounts');
+
+  t('what waits longest is found, of each network by itself; what is not due, rests or is leased is not', async () => {
+    await emptied();
+    const search = new DueSearch(pool, 'metrics');
+    const old = await ready(workspaceId, 3, '1 hour');
+    await ready(workspaceId, 40, '1 minute');
+    const other = await ready(workspaceId, 1, '1 second', 'bluesky');
+    const [not, rests, leased, full] = [
+      await ready(workspaceId, 1, '-1 minute'),
+      await ready(workspaceId, 1, '2 hours', 'x', '1 minute'),
+      await ready(workspaceId, 1, '2 hours'),
+      await ready(workspaceId, 1, '2 hours', 'threads'),
+    ];
+    const lease = `insert into ops.work_leases (kind, id, holder, epoch, until) values ('metrics', $1, 'h', 1, now() + interval '1 hour')`;
+    await pool.query(lease, leased);
+    const found = idsOf(await search.find(['x', 'bluesky'], 4));
+    for (const id of [...old, ...other]) ok(found.includes(id));
+    for (const id of [...not, ...rests, ...leased, ...full]) ok(!found.includes(id));
+    ok((await search.lag()) >= 7_200);
+    await emptied();
+    equal(await search.lag(), 0);
   });
+
+  t(
+    'whoever stands behind a large workspace is found by a walk, whose steps cost the same however many there are',
+    async () => {
+      await emptied();
+      const search = new DueSearch(pool, 'metrics');
+      const large = randomUUID();
+      await ready(large, 3_000, '2 hours');
+      await pool.query(
+        `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at)
+       select gen_random_uuid(), gen_random_uuid(), 'x', true, now() + n % 3 * interval '1 hour' - interval '1 minute'
+       from generate_series(1, 1500) n`,
+      );
+      await pool.query('analyze ops.metrics_accounts');
+      const wanted = new Set(
+        (
+          await pool.query<{ id: string }>(
+            'select account_id as id from ops.metrics_accounts where workspace_id <> $1 and next_at <= now()',
+            [large],
+          )
+        ).rows.map(({ id }) => id),
+      );
+      equal(wanted.size, 500);
+      const begun = performance.now();
+      let most = 0;
+      while (wanted.size > 0) {
+        const due = await search.find(['x'], 16);
+        ok(performance.now() - begun < 30_000 * patience, `${wanted.size} are not found`);
+        most = Math.max(most, due.length);
+        for (const id of idsOf(due)) wanted.delete(id);
+        search.taken(due);
+      }
+      ok(most <= 250 + 16, `${most} at once`);
+      const plan = async (sql: string, values: readonly unknown[]) => {
+        const { rows } = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+        const [{ Plan }] = rows[0]['QUERY PLAN'];
+        return Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'];
+      };
+      const zero = '00000000-0000-0000-0000-000000000000';
+      const step = await plan(stepSql, ['metrics', ['x'], [zero], 16, 250]);
+      ok(step < 250 * 12, `a step of 250 workspaces reads ${step} blocks`);
+      const first = await plan(firstSql, ['metrics', ['x'], 16]);
+      ok(first < 16 * 12, `the first 16 of 3,500 are found in ${first} blocks`);
+      await emptied();
+    },
+  );
 
   t('a refresh that cannot be completed keeps no other from it', async () => {
     const [bad, good] = [randomUUID(), randomUUID()].sort() as [string, string];

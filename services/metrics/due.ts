@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { type Platform, platforms } from '#schemas/common.ts';
+
+/**
+ * Which accounts are asked next. Of each network those that wait longest are read, no more than there are free places; where
+ * more of them wait, a walk over the workspaces looks for those that stand behind a large one. A step of the walk is bounded
+ * and goes on where the last one ended, so that a look costs the same however many workspaces and accounts there are.
+ */
+
+export interface DueAccount {
+  readonly accountId: string;
+  readonly workspaceId: string;
+  readonly platform: Platform;
+}
+
+/**
+ * An account is ready when a job of it is due and its network's rest is over: by this expression, which the indexes have.
+ * NOTE: `not in` over a subquery is always hashed; an anti join is planned by the lease table's statistics, which never
+ * keep up.
+ */
+const ready = 'greatest(next_at, not_before)';
+const known = 'connected and next_at is not null';
+const free = `${ready} <= now() and account_id::text not in (
+  select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))`;
+
+export const firstSql = `
+select found."accountId", found."workspaceId", found.platform from unnest($2::text[]) as p (platform) cross join lateral (
+  select account_id as "accountId", workspace_id as "workspaceId", platform, ${ready} as ready from ops.metrics_accounts
+  where ${known} and platform = p.platform and ${free} order by ${ready} limit $3
+) found order by found.ready`;
+
+/** Workspace after workspace by the index, and the first few of each; one without any shows that it was passed. */
+export const stepSql = `
+select p.platform, found.* from unnest($2::text[], $3::uuid[]) as p (platform, after) cross join lateral (
+  with recursive w (id) as (
+    (select workspace_id from ops.metrics_accounts
+     where ${known} and platform = p.platform and workspace_id > p.after order by workspace_id limit 1)
+    union all
+    select (
+      select workspace_id from ops.metrics_accounts
+      where ${known} and platform = p.platform and workspace_id > w.id order by workspace_id limit 1)
+    from w where w.id is not null
+  )
+  select due.account_id as "accountId", w.id as "workspaceId" from w left join lateral (
+    select account_id from ops.metrics_accounts
+    where ${known} and platform = p.platform and workspace_id = w.id and ${free} order by ${ready} limit $4
+  ) due on true
+  where w.id is not null limit $5
+) found`;
+
+/** Seconds since the first account was ready; null: none is. */
+export const lagSql = `
+select extract(epoch from now() - min(found.at))::float8 as lag from unnest($1::text[]) as p (platform) cross join lateral (
+  select ${ready} as at from ops.metrics_accounts
+  where ${known} and platform = p.platform and ${ready} <= now() order by ${ready} limit 1
+) found`;
+
+/** Workspaces that one step passes, of all networks together: each is two searches of an index. */
+const stepRows = 250;
+/** Steps follow each other no closer, milliseconds. */
+const stepEveryMs = 100;
+const firstWorkspace = '00000000-0000-0000-0000-000000000000';
+
+interface Walk {
+  after: string;
+  found: readonly DueAccount[];
+}
+
+type Passed = Pick<DueAccount, 'platform' | 'workspaceId'> & { readonly accountId: string | null };
+
+export class DueSearch {
+  readonly #pool: Pool;
+  readonly #leaseKind: string;
+  /** Each process begins at another place, so that two of them seldom find the same. */
+  readonly #walks = new Map<Platform, Walk>(platforms.map((one) => [one, { after: randomUUID(), found: [] }]));
+  #steppedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(pool: Pool, leaseKind: string) {
+    this.#pool = pool;
+    this.#leaseKind = leaseKind;
+  }
+
+  /** Those of these networks that wait longest, `most` of each, and in turn with them those that the walk found. */
+  async find(asked: readonly Platform[], most: number): Promise<readonly DueAccount[]> {
+    if (asked.length === 0 || most <= 0) return [];
+    const first = { name: 'metrics-due', text: firstSql, values: [this.#leaseKind, asked, most] };
+    const { rows } = await this.#pool.query<DueAccount>(first);
+    const behind = asked.filter((platform) => rows.filter((one) => one.platform === platform).length >= most);
+    await this.#step(behind, most);
+    const walked = behind.flatMap((platform) => this.#walks.get(platform)?.found ?? []);
+    const inTurn = Array.from({ length: Math.max(walked.length, rows.length) }, (_, at) => [walked[at], rows[at]]);
+    const all = new Map(inTurn.flat().flatMap((one) => (one === undefined ? [] : [[one.accountId, one] as const])));
+    return [...all.values()];
+  }
+
+  /** They are found no more by the walk: their turn has come. */
+  taken(chosen: readonly DueAccount[]): void {
+    const ids = new Set(chosen.map(({ accountId }) => accountId));
+    for (const walk of this.#walks.values()) {
+      if (walk.found.length > 0) walk.found = walk.found.filter(({ accountId }) => !ids.has(accountId));
+    }
+  }
+
+  /** Seconds; 0: none is due. */
+  async lag(): Promise<number> {
+    const { rows } = await this.#pool.query<{ lag: number | null }>(lagSql, [platforms]);
+    return rows[0]?.lag ?? 0;
+  }
+
+  async #step(behind: readonly Platform[], ofEach: number): Promise<void> {
+    const stepping = behind.filter((platform) => this.#walks.get(platform)?.found.length === 0);
+    if (stepping.length === 0 || performance.now() - this.#steppedAt < stepEveryMs) return;
+    this.#steppedAt = performance.now();
+    const limit = Math.ceil(stepRows / stepping.length);
+    const after = stepping.map((platform) => this.#walks.get(platform)?.after);
+    const values = [this.#leaseKind, stepping, after, ofEach, limit];
+    const { rows } = await this.#pool.query<Passed>({ name: 'metrics-due-step', text: stepSql, values });
+    for (const platform of stepping) {
+      const passed = rows.filter((one) => one.platform === platform);
+      const found = passed.filter((one): one is DueAccount => one.accountId !== null);
+      const ended = passed.length < limit;
+      this.#walks.set(platform, {
+        after: ended ? firstWorkspace : (passed.at(-1)?.workspaceId ?? firstWorkspace),
+        found,
+      });
+    }
+  }
+}
