@@ -39,6 +39,12 @@ export interface Source {
 
 type Coming = NonNullable<LaneBatch['next']>;
 
+interface Page {
+  readonly events: readonly TailEvent[];
+  /** Those of the topics that the subscription is of. */
+  readonly records: readonly LogRecord[];
+}
+
 type Failure = { readonly error: unknown } | null;
 
 const timeOf = remembering((created: Date) => created.toISOString());
@@ -155,12 +161,16 @@ export class PostgresSubscription implements LogSubscription {
       return 'done';
     };
 
-    let coming: ReturnType<typeof tail.read> | null = null;
+    const read = async (): Promise<Page> => {
+      const events = await tail.read(after, atOnce);
+      return { events, records: recordsOf(events) };
+    };
+    let coming: Promise<Page> | null = null;
     for (let failures = 0; !signal.aborted; ) {
       const { version } = tail;
-      let page: readonly TailEvent[];
+      let page: Page;
       try {
-        page = await (coming ?? tail.read(after, atOnce));
+        page = await (coming ?? read());
         failures = 0;
       } catch {
         await pause(backoffMs(failures++), signal);
@@ -168,13 +178,13 @@ export class PostgresSubscription implements LogSubscription {
       } finally {
         coming = null;
       }
-      after = page.at(-1)?.position ?? after;
+      const { events, records } = page;
+      after = events.at(-1)?.position ?? after;
       const begun = performance.now();
-      const records = recordsOf(page);
-      const full = page.length === atOnce || isFull(page);
+      const full = events.length === atOnce || isFull(events);
       // One that catches up has the next page read while its handler works. A failure waits for that page's turn.
-      coming = full ? tail.read(after, atOnce) : null;
-      const following = coming?.then((next) => recordsOf(next).slice(0, maxBatch));
+      coming = full ? read() : null;
+      const following = coming?.then((next) => next.records.slice(0, maxBatch));
       following?.catch(() => undefined);
       for (let i = 0; i < records.length && !signal.aborted; i += maxBatch) {
         const slice = records.slice(i, i + maxBatch);
@@ -190,7 +200,7 @@ export class PostgresSubscription implements LogSubscription {
         if (outcome === 'fenced') return null;
         if (outcome !== 'done') return outcome;
       }
-      if (page.length === 0) await tail.changed(version, signal);
+      if (events.length === 0) await tail.changed(version, signal);
       else if (!full) {
         const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs();
         if (spacing > 0) await pause(Math.max(0, begun + spacing - performance.now()), signal);

