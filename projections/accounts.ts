@@ -145,6 +145,29 @@ export const accountsByIds = async (
 export const connectedAccountIds = async (knex: Knex, workspaceId: string, most: number): Promise<readonly string[]> =>
   knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(most).pluck('id');
 
+export interface LiveAccount {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly created_at: string;
+}
+
+/** Those that are not disconnected: their figures go on, or should. */
+export const liveAccounts = async (
+  knex: Knex,
+  workspaceId: string,
+  filters: { readonly clientId?: string; readonly accountId?: string; readonly platforms?: readonly Platform[] },
+): Promise<readonly LiveAccount[]> => {
+  const { clientId, accountId, platforms } = filters;
+  const query = knex('read.accounts')
+    .where({ workspace_id: workspaceId, ...(clientId === undefined ? {} : { client_id: clientId }) })
+    .whereNot({ status: 'disconnected' })
+    .select('id', 'created_at');
+  if (accountId !== undefined) query.andWhere({ id: accountId });
+  if (platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...platforms]]);
+  const rows: { id: string; created_at: Date }[] = await query;
+  return rows.map(({ id, created_at }) => ({ id, created_at: created_at.toISOString() }));
+};
+
 const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<ReadonlyMap<string, readonly AccountRow[]>> => {
   const found = await knex
     .raw(

@@ -24,6 +24,12 @@ export interface PublishedFilters {
   readonly platforms?: readonly Platform[];
 }
 
+/** Instants in ISO 8601; `to` is exclusive. */
+interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** Keyset cursor: the newest first. */
 export interface PublishedFirst {
   readonly publishedAt: string;
@@ -54,12 +60,11 @@ const asPost = (raw: Readonly<Record<string, unknown>>): PublishedPost => ({
 
 /**
  * Those that went out in a range of time, and have a target that fits the filters; the newest first.
- * @param range.to exclusive
  */
 export const listPublished = async (
   knex: Knex,
   workspaceId: string,
-  range: { readonly from: string; readonly to: string },
+  range: Range,
   filters: PublishedFilters,
   { after, limit }: PageOf<PublishedFirst>,
 ): Promise<Page<PublishedPost>> => {
@@ -81,6 +86,47 @@ export const listPublished = async (
     ],
   );
   return pageOf(found.rows.map(asPost), limit);
+};
+
+/** How many posts went out. */
+export interface PublishedCount {
+  readonly all: number;
+  readonly byPlatform: ReadonlyMap<Platform, number>;
+}
+
+/**
+ * Posts of which a target that fits the filters went out in a range, each once, and once on each network; of both ranges in
+ * one statement.
+ * @param before an earlier range, or none
+ */
+export const countPublished = async (
+  knex: Knex,
+  workspaceId: string,
+  range: Range,
+  before: Range | null,
+  { clientId, accountId, platforms }: PublishedFilters,
+): Promise<{ readonly current: PublishedCount; readonly previous: PublishedCount | null }> => {
+  const query = knex('read.post_targets')
+    .select(
+      knex.raw('published_at >= ?::timestamptz as current', [range.from]),
+      'platform',
+      knex.raw('count(distinct post_id)::int4 as posts'),
+    )
+    .where({ workspace_id: workspaceId })
+    .whereRaw('published_at >= ?::timestamptz and published_at < ?::timestamptz', [(before ?? range).from, range.to])
+    .groupByRaw('grouping sets ((1), (1, 2))');
+  if (before !== null)
+    query.whereRaw('(published_at >= ?::timestamptz or published_at < ?::timestamptz)', [range.from, before.to]);
+  if (clientId !== undefined) query.andWhere({ client_id: clientId });
+  if (accountId !== undefined) query.andWhere({ account_id: accountId });
+  if (platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...platforms]]);
+  const rows: { current: boolean; platform: Platform | null; posts: number }[] = await query;
+  const of = (wanted: boolean): PublishedCount => {
+    const found = rows.filter(({ current }) => current === wanted);
+    const networks = found.flatMap(({ platform, posts }) => (platform === null ? [] : [[platform, posts] as const]));
+    return { all: found.find(({ platform }) => platform === null)?.posts ?? 0, byPlatform: new Map(networks) };
+  };
+  return { current: of(true), previous: before === null ? null : of(false) };
 };
 
 /** One post, whether it went out or not. */

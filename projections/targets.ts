@@ -84,6 +84,11 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
     { on: '(next_action_at, id) where next_action_at is not null' },
+    // All that posts are counted by: their rows are not read.
+    {
+      on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
+        where published_at is not null`,
+    },
   ],
   on: {
     TargetScheduled: (_row, data) => ({

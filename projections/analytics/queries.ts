@@ -1,14 +1,14 @@
 import { readAccount } from './read-account.ts';
-import { readRollup } from './read-grains.ts';
+import { readBoard } from './read-boards.ts';
 import { readPosts } from './read-posts.ts';
 import type { AnalyticsReader } from './rollup.ts';
 import type { AnalyticsStore } from './store.ts';
 
 /** What is read of the analytics, over ClickHouse. Every query begins with the workspace. */
 export const analyticsReader = (store: AnalyticsStore): AnalyticsReader => ({
-  overview: (workspaceId, window, filters, beside) => readRollup(store, workspaceId, window, filters, beside),
+  overview: (workspaceId, window, filters, beside) => readBoard(store, workspaceId, window, filters, beside),
   client: async (workspaceId, clientId, window, filters, beside) =>
-    readRollup(store, workspaceId, window, { ...filters, clientId }, beside),
+    readBoard(store, workspaceId, window, { ...filters, clientId }, beside),
   account: (workspaceId, accountId, window, beside) => readAccount(store, workspaceId, accountId, window, beside),
   posts: (workspaceId, posts, to) => readPosts(store, workspaceId, posts, to),
 });

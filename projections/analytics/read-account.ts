@@ -3,6 +3,7 @@ import { inWindow, paramsOf, readRollup, spanOf } from './read-grains.ts';
 import type { AccountRollup, Beside, Compared, Rollup, Window } from './rollup.ts';
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import type { TableName } from './tables.ts';
+import { latestOf } from './totals.ts';
 
 /** Reads of one account: gains of its posts, and what the network told of itself. */
 
@@ -49,12 +50,6 @@ const audienceOf = (days: readonly AccountFigures[], { from, to }: Window): Audi
   return sums;
 };
 
-const latest = (instants: readonly (string | null)[]): string | null =>
-  instants
-    .filter((one) => one !== null)
-    .sort()
-    .at(-1) ?? null;
-
 interface Told {
   readonly day: string;
   readonly observedAt: string | null;
@@ -78,8 +73,8 @@ const ofWindow = (
   return {
     // What is told of a day comes after it: only where there is nothing else that is the freshest.
     asOf:
-      latest([posts.asOf, ...own.map(({ observedAt }) => observedAt)]) ??
-      latest(daily.map(({ observedAt }) => observedAt)),
+      latestOf([posts.asOf, ...own.map(({ observedAt }) => observedAt)]) ??
+      latestOf(daily.map(({ observedAt }) => observedAt)),
     totals: { ...posts.totals, followerCount: own.findLast((one) => one.followers !== null)?.followers ?? null },
     series: posts.series.map((day) => ({ ...day, followerCount: followers.get(day.day) ?? null })),
     audience: audienceOf(

@@ -12,13 +12,16 @@ interface Grain {
   readonly where: readonly string[];
 }
 
+export const whereOf = ({ clientId, socialAccountId, platforms }: Filters): readonly string[] => [
+  ...(socialAccountId === undefined ? [] : ['account_id = {account:UUID}']),
+  ...(clientId === undefined ? [] : ['client_id = {client:UUID}']),
+  ...(platforms === undefined ? [] : ['platform in {platforms:Array(String)}']),
+];
+
 /** The smallest grain that tells what the filters leave. */
-const grainOf = ({ clientId, socialAccountId, platforms }: Filters): Grain => {
-  const where = [
-    ...(socialAccountId === undefined ? [] : ['account_id = {account:UUID}']),
-    ...(clientId === undefined ? [] : ['client_id = {client:UUID}']),
-    ...(platforms === undefined ? [] : ['platform in {platforms:Array(String)}']),
-  ];
+const grainOf = (filters: Filters): Grain => {
+  const { clientId, socialAccountId } = filters;
+  const where = whereOf(filters);
   if (socialAccountId !== undefined) return { table: 'account_days', where };
   return { table: clientId === undefined ? 'workspace_days' : 'client_days', where };
 };

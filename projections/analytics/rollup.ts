@@ -46,10 +46,23 @@ export interface Beside {
 /** Of one statement. `previous` is null where none was asked for. */
 export type Compared<R> = R & { readonly previous: R | null };
 
-/** Of the account itself, not of its posts. */
+/** Of accounts themselves, not of their posts. */
 export interface Followers {
-  /** The last snapshot in the window, or of the day. */
+  /** The last snapshot in the window, or of the day; of several accounts the sum of the last of each. */
   readonly followerCount: number | null;
+}
+
+type Followed<Of extends { readonly series?: readonly OfDay[] }> = Omit<Of, 'series'> &
+  Followers & { readonly series?: readonly (OfDay & Followers)[] };
+
+/** Of a workspace or a client. */
+export interface Board {
+  readonly asOf: string | null;
+  readonly totals: Totals & Followers;
+  readonly byPlatform: readonly Followed<OfPlatform>[];
+  readonly series: readonly (OfDay & Followers)[];
+  /** By account: the freshest look at it in the window. ISO 8601. */
+  readonly accounts: ReadonlyMap<string, string>;
 }
 
 export interface AccountRollup {
@@ -83,14 +96,14 @@ export interface PostFiguresRow {
 
 /** Of one workspace; others' ids find nothing. */
 export interface AnalyticsReader {
-  overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Rollup>>;
+  overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Board>>;
   client(
     workspaceId: string,
     clientId: string,
     window: Window,
     filters: Filters,
     beside?: Beside,
-  ): Promise<Compared<Rollup>>;
+  ): Promise<Compared<Board>>;
   account(
     workspaceId: string,
     accountId: string,

@@ -29,6 +29,13 @@ export const totalsOf = (cells: readonly Cell[]): Totals => {
 /** Nothing was observed. */
 export const noTotals: Totals = totalsOf([]);
 
+/** Of instants in ISO 8601. */
+export const latestOf = (instants: readonly (string | null)[]): string | null =>
+  instants
+    .filter((one) => one !== null)
+    .sort()
+    .at(-1) ?? null;
+
 /** Days of a window, first to last. */
 export const daysOf = ({ from, to }: Window): readonly string[] => {
   const days: string[] = [];

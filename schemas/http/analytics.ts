@@ -11,6 +11,10 @@ import { Maybe, PlatformInput, paging } from './common.ts';
 const DateInput = (description: string) =>
   Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the workspace’s zone.` });
 
+/** What a window may be compared with. */
+export const comparisons = ['previous', 'previous_weekday'] as const;
+export type Comparison = (typeof comparisons)[number];
+
 const filters = {
   from: Maybe(DateInput('First day. Default: 29 days before `to`.')),
   to: Maybe(DateInput('Last day, included. Default: today. At most 400 days with `from`.')),
@@ -21,7 +25,20 @@ const filters = {
   socialAccountId: Maybe(Uuid),
 };
 
+const compare = Maybe(
+  Type.Enum([...comparisons], {
+    description:
+      '`previous`: beside the window, as many days right before it. `previous_weekday`: the same, moved back by whole weeks, so that each day stands beside one of its weekday.',
+  }),
+);
+
 export const AnalyticsQuery = Type.Object(filters);
+export const AccountAnalyticsQuery = Type.Object({ ...filters, compare });
+export const BoardQuery = Type.Object({
+  ...filters,
+  compare,
+  breakdown: Maybe(Type.Enum(['platform'], { description: '`platform`: the days of each network, too.' })),
+});
 export const PostAnalyticsQuery = Type.Object({ ...paging, ...filters });
 
 const EngagementRate = Nullable(
@@ -71,14 +88,64 @@ const window = {
   to: LocalDate,
   asOf: Nullable(Type.String({ format: 'date-time', description: 'Freshest snapshot in the window; null: none.' })),
 };
-const series = <S extends TSchema>(items: S) =>
+const days = <S extends TSchema>(items: S) =>
   Type.Array(items, { description: 'An entry for each day; one that nobody observed is null in every member.' });
 
+const Followers = Nullable(
+  Type.Integer({
+    minimum: 0,
+    description:
+      'Followers by the last snapshot of each account in the window, up to the day; somebody who follows two accounts counts twice. Null: no account was looked at.',
+  }),
+);
+const Posts = Nullable(
+  Type.Integer({
+    minimum: 0,
+    description:
+      'Posts that went out in the window; of a network those that went out there. Null: they could not be counted in time.',
+  }),
+);
+const board = { ...gains, followerCount: Followers };
+const boardDays = days(Type.Object({ ...Day, ...board }));
+const shown = {
+  totals: Type.Object({ ...board, posts: Posts }),
+  byPlatform: Type.Array(
+    Type.Object(
+      { platform: Platform, ...board, posts: Posts, series: Type.Optional(boardDays) },
+      {
+        description: '`series` is there where `breakdown=platform` asks for it.',
+      },
+    ),
+  ),
+  series: boardDays,
+};
+const before = (members: Parameters<typeof Type.Object>[0]) =>
+  Type.Optional(
+    Type.Object(
+      { from: LocalDate, to: LocalDate, ...members },
+      {
+        description: 'What it is compared with, told in the same way. There where `compare` asks for it.',
+      },
+    ),
+  );
+
 const rollup = {
-  ...window,
-  totals: Type.Object(gains),
-  byPlatform: Type.Array(Type.Object({ platform: Platform, ...gains })),
-  series: series(Type.Object({ ...Day, ...gains })),
+  from: LocalDate,
+  to: LocalDate,
+  asOf: Nullable(
+    Type.String({
+      format: 'date-time',
+      description:
+        'All figures are at least so fresh: of the accounts that are not disconnected, the oldest of their freshest snapshots in the window. Null: none was looked at.',
+    }),
+  ),
+  staleAccounts: Type.Integer({
+    minimum: 0,
+    description:
+      'Accounts that are not disconnected and were not looked at for over 36 hours before now or the end of the window.',
+  }),
+  ...shown,
+  previous: before(shown),
 };
 
 export const WorkspaceAnalytics = Type.Object({ object: Type.Literal('workspace_analytics'), ...rollup });
@@ -99,15 +166,20 @@ const audience = {
   ),
 };
 
+const ofAccount = {
+  totals: Type.Object({ ...gains, followerCount: FollowerCount }),
+  series: days(Type.Object({ ...Day, ...gains, followerCount: FollowerCount })),
+  audience: Type.Object(audience, { description: 'Sums over the window of what the network tells of each day.' }),
+};
+
 export const AccountAnalytics = Type.Object({
   object: Type.Literal('account_analytics'),
   socialAccountId: Uuid,
   platform: Platform,
   ...window,
-  totals: Type.Object({ ...gains, followerCount: FollowerCount }),
-  series: series(Type.Object({ ...Day, ...gains, followerCount: FollowerCount })),
-  audience: Type.Object(audience, { description: 'Sums over the window of what the network tells of each day.' }),
+  ...ofAccount,
   demographics: Type.Optional(Nullable(Demographics)),
+  previous: before(ofAccount),
 });
 
 const Metrics = Type.Object({

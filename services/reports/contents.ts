@@ -28,7 +28,7 @@ export interface Contents {
   /** When the run was asked for: the same however often it is made. */
   readonly requestedAt: string;
   readonly totals: Some<Totals>;
-  readonly byPlatform: readonly OfPlatform[];
+  readonly byPlatform: readonly Some<OfPlatform>[];
   readonly series: readonly Some<OfDay>[];
   /** Of an account: sums over the days. A member that is absent was never asked for. */
   readonly audience?: Audience;

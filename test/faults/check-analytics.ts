@@ -8,7 +8,7 @@ import { tableOf } from '#projections/analytics/tables.ts';
 import type { DecodedEvent } from '#runtime/codec.ts';
 import { counters } from '#schemas/metrics.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import { expectedAccount, expectedPosts, expectedRollup, type SeenAccount } from '#test/support/expected-analytics.ts';
+import { expectedAccount, expectedBoard, expectedPosts, type SeenAccount } from '#test/support/expected-analytics.ts';
 import { bruteForce, type Seen, shownGains } from '#test/support/observations.ts';
 
 /** What must hold of the analytics when all is quiet: every number is the one that a recount of the streams gives. */
@@ -117,12 +117,21 @@ class Check {
     this.#same(
       `the overview of ${id}`,
       await this.#reader.overview(id, window, {}),
-      expectedRollup(seen, () => true, window),
+      expectedBoard(seen, own, () => true, window),
     );
     for (const clientId of new Set(seen.map((one) => one.clientId))) {
       const isOf = (one: Seen): boolean => one.clientId === clientId;
       const shown = await this.#reader.client(id, clientId, window, {});
-      this.#same(`the client ${clientId}`, shown, expectedRollup(seen, isOf, window));
+      this.#same(
+        `the client ${clientId}`,
+        shown,
+        expectedBoard(
+          seen,
+          own.filter((one) => one.clientId === clientId),
+          isOf,
+          window,
+        ),
+      );
     }
     for (const accountId of new Set([...seen, ...own].map((one) => one.accountId))) {
       const shown = await this.#reader.account(id, accountId, window);

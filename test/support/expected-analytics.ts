@@ -1,6 +1,7 @@
 /** What reads of the analytics must tell, counted from observations alone, in the plainest way there is. */
 import type {
   AccountRollup,
+  Board,
   Compared,
   Followers,
   PostFiguresRow,
@@ -17,6 +18,8 @@ import { bruteForce, foldedFigures, type Seen, type Sums } from './observations.
 export interface SeenAccount {
   readonly workspaceId: string;
   readonly accountId: string;
+  readonly clientId: string;
+  readonly platform: Platform;
   readonly day: string;
   /** ISO 8601 */
   readonly observedAt: string;
@@ -82,6 +85,50 @@ export const expectedRollup = (
       .sort()
       .map((platform) => ({ platform: platform as Platform, ...totalsOf(networks.get(platform)) })),
     series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)), provisional: false })),
+    previous: null,
+  };
+};
+
+/** Followers of each network, or of all, by day: the last that each account told, up to the day. */
+const followersBy = (own: readonly SeenAccount[], { from, to }: Window) => {
+  const looks = lastOfDays(own, ({ accountId }) => accountId).filter(({ day }) => day >= from && day <= to);
+  return (day: string, platform?: string): number | null => {
+    const last = new Map<string, SeenAccount>();
+    for (const look of looks.toSorted((a, b) => (a.day < b.day ? -1 : 1))) {
+      const isOf = look.day <= day && (platform === undefined || look.platform === platform);
+      if (isOf && typeof look.figures.followerCount === 'number') last.set(look.accountId, look);
+    }
+    if (last.size === 0) return null;
+    return [...last.values()].reduce((sum, { figures }) => sum + (figures.followerCount ?? 0), 0);
+  };
+};
+
+/** @param own of the accounts that are asked about */
+export const expectedBoard = (
+  all: readonly Seen[],
+  own: readonly SeenAccount[],
+  isOf: (seen: Seen) => boolean,
+  window: Window,
+): Compared<Board> => {
+  const rollup = expectedRollup(all, isOf, window);
+  const followersOf = followersBy(own, window);
+  const looks = own.filter(({ day }) => day >= window.from && day <= window.to);
+  const accounts = new Map(
+    [...Map.groupBy(looks, ({ accountId }) => accountId)].map(([id, its]) => [id, latestOf(its) ?? '']),
+  );
+  const platforms = [...new Set([...rollup.byPlatform, ...looks].map(({ platform }) => platform))].sort();
+  return {
+    asOf: latestOf([...(rollup.asOf === null ? [] : [{ observedAt: rollup.asOf }]), ...looks]),
+    totals: { ...rollup.totals, followerCount: followersOf(window.to) },
+    byPlatform: platforms.map((platform) => {
+      const { series: _series, ...figures } = rollup.byPlatform.find((one) => one.platform === platform) ?? {
+        platform,
+        ...totalsOf(),
+      };
+      return { ...figures, followerCount: followersOf(window.to, platform) };
+    }),
+    series: rollup.series.map((day) => ({ ...day, followerCount: followersOf(day.day) })),
+    accounts,
     previous: null,
   };
 };

@@ -26,12 +26,16 @@ const none = { day: '2026-01-31', provisional: false, ...noTotals };
 
 const rollup = {
   ...window,
-  totals,
+  staleAccounts: 0,
+  totals: { ...totals, followerCount: 21_360, posts: 1 },
   byPlatform: [
-    { platform: 'instagram', ...instagram },
-    { platform: 'x', ...onX },
+    { platform: 'instagram', ...instagram, followerCount: 18_204, posts: 1 },
+    { platform: 'x', ...onX, followerCount: 3_156, posts: 1 },
   ],
-  series: [none, { day: '2026-02-01', provisional: true, ...totals }],
+  series: [
+    { ...none, followerCount: 21_298 },
+    { day: '2026-02-01', provisional: true, ...totals, followerCount: 21_360 },
+  ],
 };
 
 export const overviewExample = { object: 'workspace_analytics', ...rollup };

@@ -7,8 +7,9 @@ import type { PublishedFilters } from '#projections/published.ts';
 import { getWorkspace } from '#projections/workspaces.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Comparison } from '#schemas/http/analytics.ts';
 import type { Call } from '../operation.ts';
-import { windowOf } from './window.ts';
+import { previousOf, windowOf } from './window.ts';
 
 /** What every read of the analytics begins with. */
 
@@ -45,21 +46,26 @@ interface Asked {
   readonly platform?: readonly Platform[];
   readonly clientId?: string;
   readonly socialAccountId?: string;
+  readonly compare?: Comparison;
 }
 
 export interface Question {
   readonly window: Window;
+  /** What it is compared with. Null: with nothing. */
+  readonly previous: Window | null;
   readonly filters: Filters;
   readonly timezone: string;
 }
 
 /** @throws Refusal 400 `invalid_parameter` */
 export const questionOf = async (call: Asking & { readonly query: Asked; readonly now: string }): Promise<Question> => {
-  const { clientId, socialAccountId, platform } = call.query;
+  const { clientId, socialAccountId, platform, compare } = call.query;
   const timezone = await timezoneOf(call);
+  const window = windowOf(call.query, timezone, call.now);
   return {
     timezone,
-    window: windowOf(call.query, timezone, call.now),
+    window,
+    previous: compare === undefined ? null : previousOf(window, compare),
     filters: {
       ...(platform === undefined ? {} : { platforms: [...new Set(platform)] }),
       ...(clientId === undefined ? {} : { clientId }),

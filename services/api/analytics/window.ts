@@ -1,5 +1,6 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Window } from '#projections/analytics/rollup.ts';
+import type { Comparison } from '#schemas/http/analytics.ts';
 import { Refusal } from '../refusal.ts';
 
 /** The days that are asked about. */
@@ -47,4 +48,12 @@ export const instantsOf = ({ from, to }: Window, timezone: string): { readonly f
   const startOf = (day: Temporal.PlainDate): string =>
     new Date(day.toZonedDateTime(timezone).epochMilliseconds).toISOString();
   return { from: startOf(Temporal.PlainDate.from(from)), to: startOf(Temporal.PlainDate.from(to).add({ days: 1 })) };
+};
+
+/** As many days right before the window, or moved back by whole weeks, so that weekdays meet. */
+export const previousOf = ({ from, to }: Window, comparison: Comparison): Window => {
+  const [first, last] = [Temporal.PlainDate.from(from), Temporal.PlainDate.from(to)];
+  const days = first.until(last, { largestUnit: 'days' }).days + 1;
+  const back = { days: comparison === 'previous' ? days : Math.ceil(days / 7) * 7 };
+  return { from: first.subtract(back).toString(), to: last.subtract(back).toString() };
 };

@@ -1,7 +1,7 @@
 import { getAccount } from '#projections/accounts.ts';
 import type { AccountRollup } from '#projections/analytics/rollup.ts';
 import { noAccountRollup } from '#projections/analytics/totals.ts';
-import { AccountAnalytics, AnalyticsQuery } from '#schemas/http/analytics.ts';
+import { AccountAnalytics, AccountAnalyticsQuery } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { accountAnalyticsExample } from '../analytics/examples.ts';
 import { questionOf, readerOf } from '../analytics/read.ts';
@@ -10,6 +10,8 @@ import { readRow } from '../rows.ts';
 
 /** Absent when it was never fetched. */
 const demographicsOf = ({ demographics }: AccountRollup) => (demographics === undefined ? {} : { demographics });
+
+const shownOf = ({ totals, series, audience }: AccountRollup) => ({ totals, series, audience });
 
 export const getAccountAnalytics = operation({
   id: 'getAccountAnalytics',
@@ -24,30 +26,35 @@ export const getAccountAnalytics = operation({
   idempotent: 'none',
   cost: 1,
   params: IdParams,
-  query: AnalyticsQuery,
+  query: AccountAnalyticsQuery,
   answer: AccountAnalytics,
   codes: [],
   example: { data: accountAnalyticsExample },
   handle: async (call) => {
     const { deps, workspaceId } = call;
     const account = await readRow(call, 'account', ['workspace'], (id) => getAccount(deps.knex, workspaceId, id));
-    const { window, filters } = await questionOf(call);
+    const { window, previous, filters } = await questionOf(call);
     const { clientId, socialAccountId, platforms } = filters;
     const fits =
       (clientId ?? account.client_id) === account.client_id &&
       (socialAccountId ?? account.id) === account.id &&
       (platforms?.includes(account.platform) ?? true);
     const reader = readerOf(call);
-    const found = fits ? await reader.account(workspaceId, account.id, window) : noAccountRollup(window);
-    const { asOf, totals, series, audience } = found;
+    const found = fits
+      ? await reader.account(workspaceId, account.id, window, { previous })
+      : { ...noAccountRollup(window), previous: previous === null ? null : noAccountRollup(previous) };
     return {
       data: {
         object: 'account_analytics',
         socialAccountId: account.id,
         platform: account.platform,
         ...window,
-        ...{ asOf, totals, series, audience },
+        asOf: found.asOf,
+        ...shownOf(found),
         ...demographicsOf(found),
+        ...(previous === null || found.previous === null
+          ? {}
+          : { previous: { ...previous, ...shownOf(found.previous) } }),
       },
     };
   },

@@ -1,4 +1,5 @@
-import { AnalyticsQuery, WorkspaceAnalytics } from '#schemas/http/analytics.ts';
+import { BoardQuery, WorkspaceAnalytics } from '#schemas/http/analytics.ts';
+import { boardOf } from '../analytics/board.ts';
 import { overviewExample } from '../analytics/examples.ts';
 import { questionOf, readerOf } from '../analytics/read.ts';
 import { operation } from '../operation.ts';
@@ -14,13 +15,16 @@ export const getAnalyticsOverview = operation({
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,
-  query: AnalyticsQuery,
+  query: BoardQuery,
   answer: WorkspaceAnalytics,
   codes: [],
   example: { data: overviewExample },
   handle: async (call) => {
-    const { window, filters } = await questionOf(call);
-    const { asOf, totals, byPlatform, series } = await readerOf(call).overview(call.workspaceId, window, filters);
-    return { data: { object: 'workspace_analytics', ...window, asOf, totals, byPlatform, series } };
+    const question = await questionOf(call);
+    const reader = readerOf(call);
+    const board = await boardOf(call, question, call.query.breakdown === 'platform', (window, beside) =>
+      reader.overview(call.workspaceId, window, question.filters, beside),
+    );
+    return { data: { object: 'workspace_analytics', ...board } };
   },
 });

@@ -1,7 +1,7 @@
-import { noRollup } from '#projections/analytics/totals.ts';
 import { getClient } from '#projections/clients.ts';
-import { AnalyticsQuery, ClientAnalytics } from '#schemas/http/analytics.ts';
+import { BoardQuery, ClientAnalytics } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
+import { boardOf } from '../analytics/board.ts';
 import { clientAnalyticsExample } from '../analytics/examples.ts';
 import { questionOf, readerOf } from '../analytics/read.ts';
 import { operation } from '../operation.ts';
@@ -19,7 +19,7 @@ export const getClientAnalytics = operation({
   idempotent: 'none',
   cost: 1,
   params: IdParams,
-  query: AnalyticsQuery,
+  query: BoardQuery,
   answer: ClientAnalytics,
   codes: [],
   example: { data: clientAnalyticsExample },
@@ -28,14 +28,17 @@ export const getClientAnalytics = operation({
     const { id: clientId } = await readRow(call, 'client', ['workspace'], (id) =>
       getClient(deps.knex, workspaceId, id),
     );
-    const { window, filters } = await questionOf(call);
+    const asked = await questionOf(call);
+    const question = { ...asked, filters: { ...asked.filters, clientId } };
     const reader = readerOf(call);
     // Of another client there is nothing in this one.
-    const found =
-      (filters.clientId ?? clientId) === clientId
-        ? await reader.client(workspaceId, clientId, window, filters)
-        : noRollup(window);
-    const { asOf, totals, byPlatform, series } = found;
-    return { data: { object: 'client_analytics', clientId, ...window, asOf, totals, byPlatform, series } };
+    const fits = (asked.filters.clientId ?? clientId) === clientId;
+    const board = await boardOf(
+      call,
+      question,
+      call.query.breakdown === 'platform',
+      fits ? (window, beside) => reader.client(workspaceId, clientId, window, question.filters, beside) : null,
+    );
+    return { data: { object: 'client_analytics', clientId, ...board } };
   },
 });

@@ -35,7 +35,7 @@ export const ReportJson = Type.Object({
   asOf: Nullable(Instant),
   requestedAt: Instant,
   totals: Figures,
-  byPlatform: Type.Array(Type.Object({ platform: Platform, ...figures })),
+  byPlatform: Type.Array(Type.Object({ platform: Platform, ...figures, followerCount: Followers })),
   series: Type.Array(
     Type.Object({
       day: LocalDate,

@@ -7,7 +7,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
-import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
+import type { AnalyticsReader, Board } from '#projections/analytics/rollup.ts';
 import type { AnalyticsStore } from '#projections/analytics/store.ts';
 import { columnOf, createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { daysOf, noTotals } from '#projections/analytics/totals.ts';
@@ -78,6 +78,7 @@ suite('queries of the analytics', (t) => {
       assert.equal(found.asOf, '2026-05-03T08:00:00.000Z');
       assert.deepEqual(found.totals, {
         ...noTotals,
+        followerCount: null,
         impressions: 90,
         likes: 8,
         saves: 0,
@@ -111,7 +112,9 @@ suite('queries of the analytics', (t) => {
     const none = { asOf: null, totals: noTotals, byPlatform: [] };
     const empty = { from: '2020-02-28', to: '2020-03-01' };
     const series = ['2020-02-28', '2020-02-29', '2020-03-01'].map((day) => ({ day, ...noTotals, provisional: false }));
-    const nothing = { ...none, series, previous: null };
+    const days = series.map((day) => ({ ...day, followerCount: null }));
+    const totals = { ...noTotals, followerCount: null };
+    const nothing = { ...none, totals, series: days, accounts: new Map(), previous: null };
     assert.deepEqual(await reader.overview(workspace, empty, {}), nothing);
     assert.deepEqual(await reader.client(workspace, randomUUID(), empty, {}), nothing);
     const found = await reader.account(randomUUID(), account, empty);
@@ -266,6 +269,121 @@ suite('queries of the analytics', (t) => {
     // Of a longer window one told day is not all of it.
     assert.deepEqual(await audienceOf('02', '07'), { accountsEngaged: null, profileViews: 2 });
     assert.deepEqual(await audienceOf('04', '04'), {});
+  });
+
+  t(
+    'beside a window the days before it, alike, whether they touch it or not; and the days of each network',
+    async () => {
+      const mine = randomUUID();
+      const likes = (day: string, platform: string, n: number, more: object = {}) => ({
+        ...{ workspace_id: mine, day, platform, targets: 1, observed_at: at(day), version: 1, likes: n, ...more },
+      });
+      await write(
+        'workspace_days',
+        ...[likes('2026-05-01', 'x', 1), likes('2026-05-04', 'x', 2), likes('2026-05-04', 'youtube', 4)],
+        ...[likes('2026-05-05', 'youtube', 8), likes('2026-05-07', 'x', 16, { open_until: at('2100-01-01') })],
+        ...[likes('2026-05-08', 'youtube', 32), likes('2026-05-12', 'x', 64)],
+      );
+      const window = { from: '2026-05-07', to: '2026-05-09' };
+      const likesOf = (board: Board | null) => ({
+        all: board?.totals.likes,
+        networks: board?.byPlatform.map(({ platform, likes: n }) => `${platform} ${n}`),
+        days: board?.series.map(({ day, likes: n }) => `${day.slice(8)} ${n}`),
+      });
+      const now = { all: 48, networks: ['x 16', 'youtube 32'], days: ['07 16', '08 32', '09 null'] };
+      const alone = await reader.overview(mine, window, {});
+      assert.deepEqual([likesOf(alone), alone.previous], [now, null]);
+      const touching = await reader.overview(mine, window, {}, { previous: { from: '2026-05-04', to: '2026-05-06' } });
+      assert.deepEqual(likesOf(touching), now);
+      const before = { all: 14, networks: ['x 2', 'youtube 12'], days: ['04 6', '05 8', '06 null'] };
+      assert.deepEqual([likesOf(touching.previous), touching.previous?.asOf], [before, '2026-05-05T08:00:00.000Z']);
+      // A week before, weekday by weekday: the days in between are of neither.
+      const apart = await reader.overview(mine, window, {}, { previous: { from: '2026-04-30', to: '2026-05-02' } });
+      assert.deepEqual(likesOf(apart), now);
+      assert.deepEqual(likesOf(apart.previous), { all: 1, networks: ['x 1'], days: ['30 null', '01 1', '02 null'] });
+
+      assert.ok(alone.byPlatform.every((one) => !('series' in one)));
+      const { byPlatform } = await reader.overview(mine, window, {}, { networks: true });
+      assert.deepEqual(
+        byPlatform.map(({ series }) => series?.map(({ likes: n, provisional }) => [n, provisional])),
+        [
+          [
+            [16, true],
+            [null, true],
+            [null, true],
+          ],
+          [
+            [null, false],
+            [32, false],
+            [null, false],
+          ],
+        ],
+      );
+    },
+  );
+
+  t('followers of many accounts: the last of each counts until its next, by network and by day', async () => {
+    const [mine, first, second, third] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const [owner, elsewhere] = [randomUUID(), randomUUID()];
+    const look = (account_id: string, day: string, follower_count: number | null, more: object = {}) => ({
+      ...{ workspace_id: mine, account_id, client_id: owner, platform: 'x', day, follower_count, demographics: '' },
+      ...{ observed_at: at(day, '03:00:00.000'), version: 1, ...more },
+    });
+    await write('account_figures_days', look(first, '2026-05-01', 7_777));
+    await write(
+      'account_figures_days',
+      ...[look(first, '2026-05-01', 100, { version: 2 }), look(first, '2026-05-03', 90)],
+      // Not told on the 3rd: as before.
+      ...[look(second, '2026-05-02', 10), look(second, '2026-05-03', null), look(second, '2026-05-04', 12)],
+      look(third, '2026-05-03', 0, { platform: 'threads', client_id: elsewhere }),
+      // Days before the window are not of it, and those after it neither.
+      ...[look(first, '2026-04-28', 50), look(second, '2026-05-08', 1_000)],
+      look(third, '2026-04-30', 5, { platform: 'threads' }),
+      look(first, '2026-05-02', 1_000_000, { workspace_id: other }),
+    );
+    const followersOf = (board: Board | null) => board?.series.map(({ followerCount }) => followerCount);
+    const found = await reader.overview(mine, week, {}, { networks: true });
+    assert.deepEqual(followersOf(found), [100, 110, 100, 102, 102, 102, 102]);
+    assert.equal(found.totals.followerCount, 102);
+    assert.deepEqual(
+      found.byPlatform.map(({ platform, followerCount, likes }) => [platform, followerCount, likes]),
+      [
+        ['threads', 0, null],
+        ['x', 102, null],
+      ],
+    );
+    const [threads] = found.byPlatform;
+    assert.deepEqual(
+      threads?.series?.map(({ followerCount }) => followerCount),
+      [null, null, 0, 0, 0, 0, 0],
+    );
+    assert.deepEqual(
+      found.accounts,
+      new Map([
+        [first, '2026-05-03T03:00:00.000Z'],
+        [second, '2026-05-04T03:00:00.000Z'],
+        [third, '2026-05-03T03:00:00.000Z'],
+      ]),
+    );
+    assert.equal(found.asOf, '2026-05-04T03:00:00.000Z');
+    const ofClient = await reader.client(mine, elsewhere, week, {});
+    assert.deepEqual([ofClient.totals.followerCount, [...ofClient.accounts.keys()]], [0, [third]]);
+    const ofAccount = await reader.overview(mine, week, { socialAccountId: first });
+    assert.deepEqual([ofAccount.totals.followerCount, ofAccount.accounts.size], [90, 1]);
+    assert.equal((await reader.overview(mine, week, { platforms: ['threads'] })).totals.followerCount, 0);
+    // The window before has its own last snapshots, and lends none to the window.
+    const previous = { from: '2026-04-24', to: '2026-04-30' };
+    const compared = await reader.overview(mine, { from: '2026-05-02', to: '2026-05-04' }, {}, { previous });
+    assert.deepEqual(followersOf(compared), [10, 100, 102]);
+    assert.deepEqual(followersOf(compared.previous), [null, null, null, null, 50, 50, 55]);
+    assert.deepEqual(
+      compared.previous?.byPlatform.map(({ platform, followerCount }) => [platform, followerCount]),
+      [
+        ['threads', 5],
+        ['x', 50],
+      ],
+    );
+    assert.equal(compared.previous?.accounts.get(first), '2026-04-28T03:00:00.000Z');
   });
 
   t('posts: lifetime figures of the newest day not after the end; absent, null and 0 as they came', async () => {
@@ -432,7 +550,7 @@ suite('queries of the analytics', (t) => {
         process.kill(pid, 'SIGCONT');
       }
       const again = await analyticsReader({ client, version: async () => 1 }).overview(workspace, week, {});
-      assert.deepEqual(again.totals, noTotals);
+      assert.deepEqual(again.totals, { ...noTotals, followerCount: null });
     },
   );
 

@@ -114,10 +114,10 @@ suite('analytics over HTTP', (t) => {
     const overview = await caller.get(`/analytics/overview?${window}`);
     assert.equal(overview.status, 200, overview.text);
     const { series, ...rest } = overview.data;
-    const totals = { ...noTotals, likes: 30, engagementRate: 0.05 };
+    const totals = { ...noTotals, likes: 30, engagementRate: 0.05, followerCount: 77, posts: 0 };
     assert.deepEqual(rest, {
       object: 'workspace_analytics',
-      ...{ from: '2026-05-01', to: '2026-05-07', asOf, totals },
+      ...{ from: '2026-05-01', to: '2026-05-07', asOf, staleAccounts: 1, totals },
       byPlatform: [{ platform: 'x', ...totals }],
     });
     assert.deepEqual(
@@ -135,7 +135,7 @@ suite('analytics over HTTP', (t) => {
       [client.data.object, client.data.clientId, client.data.asOf],
       ['client_analytics', acme.clientId, asOf],
     );
-    assert.deepEqual(client.data.totals, { ...noTotals, likes: 20, saves: 0 });
+    assert.deepEqual(client.data.totals, { ...noTotals, likes: 20, saves: 0, followerCount: 77, posts: 0 });
     const account = await caller.get(`/analytics/accounts/${acme.accounts.x}?${window}`);
     assert.deepEqual(account.data.totals, { ...noTotals, likes: 10, shares: -1, followerCount: 77 });
     assert.deepEqual(account.data.audience, { profileViews: null, videoViews: 0 });
@@ -280,8 +280,92 @@ suite('analytics over HTTP', (t) => {
       const draft = await caller.post('/posts', acme.body({ saveDraft: true }));
       const empty = await caller.get(`/analytics/posts/${draft.data.id}?${window}`);
       assert.deepEqual([empty.status, empty.data.targets, empty.data.publishedAt], [200, [], null], empty.text);
+
+      // Beside the figures how many posts went out: each once, and once on each of its networks.
+      const countsOf = (board: unknown) => {
+        const { totals, byPlatform } = board as {
+          totals: { posts: number };
+          byPlatform: { platform: string; posts: number }[];
+        };
+        return [totals.posts, ...byPlatform.map(({ platform, posts }) => `${platform} ${posts}`)];
+      };
+      const board = async (path: string, by = caller) => {
+        const answer = await by.get(`/analytics/${path}`);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.data;
+      };
+      const overview = await board(`overview?${window}&compare=previous`);
+      assert.deepEqual(countsOf(overview), [3, 'facebook 1', 'instagram 1', 'x 2']);
+      const previous = overview.previous as { from: string; to: string };
+      assert.deepEqual([previous.from, previous.to, ...countsOf(previous)], ['2026-04-24', '2026-04-30', 1, 'x 1']);
+      const weeks = (await board(`overview?from=2026-05-03&to=2026-05-10&compare=previous_weekday`)).previous;
+      assert.deepEqual(
+        [(weeks as typeof previous).from, (weeks as typeof previous).to],
+        ['2026-04-19', '2026-04-26'],
+        'eight days lie two weeks apart',
+      );
+      assert.deepEqual(countsOf(await board(`clients/${acme.clientId}?${window}&platform=instagram`)), [
+        1,
+        'instagram 1',
+      ]);
+      assert.deepEqual(countsOf(await board(`overview?${window}&socialAccountId=${acme.accounts.x}`)), [2, 'x 2']);
+      assert.deepEqual(countsOf(await board(`clients/${acme.clientId}?${window}&clientId=${randomUUID()}`)), [0]);
+      for (const by of [other, world.owner]) {
+        const theirs = await board(`overview?${window}&compare=previous`, by);
+        assert.deepEqual([countsOf(theirs), countsOf(theirs.previous)], [[0], [0]]);
+      }
+      assert.equal('previous' in (await board(`overview?${window}`)), false);
+      const ofNetworks = await board(`clients/${acme.clientId}?${window}&breakdown=platform`);
+      for (const one of ofNetworks.byPlatform as { platform: string; series?: unknown[] }[])
+        assert.equal(one.series?.length, 7, one.platform);
+      const account = await board(`accounts/${acme.accounts.x}?from=2026-05-09&to=2026-05-15&compare=previous`);
+      const past = account.previous as { from: string; totals: { likes: number; followerCount: number } };
+      assert.deepEqual([past.from, past.totals.likes, past.totals.followerCount], ['2026-05-02', 10, 77]);
+      for (const path of ['overview', `clients/${acme.clientId}`, `accounts/${acme.accounts.x}`])
+        refused(await caller.get(`/analytics/${path}?compare=last_year`), 400, 'invalid_parameter');
+      refused(await caller.get('/analytics/overview?breakdown=day'), 400, 'invalid_parameter');
     },
   );
+
+  t('figures are as fresh as the account that was looked at least lately; who missed a night is counted', async () => {
+    const now = Date.now();
+    const look = (platform: Platform, hoursAgo: number) => {
+      const at = new Date(now - hoursAgo * 3_600_000).toISOString();
+      return {
+        ...{ workspace_id: workspaceId, account_id: acme.accounts[platform], client_id: acme.clientId, platform },
+        ...{ day: at.slice(0, 10), follower_count: 5, demographics: '', version: 1 },
+        observed_at: at.replace('T', ' ').replace('Z', ''),
+      };
+    };
+    const [fresh, stale] = [look('x', 1), look('instagram', 48)];
+    await write('account_figures_days', fresh, stale);
+    const freshness = async (query: string) => {
+      const { data, text } = await caller.get(`/analytics/overview${query}`);
+      assert.ok(data !== undefined, text);
+      return [data.asOf, data.staleAccounts];
+    };
+    const iso = ({ observed_at }: { observed_at: string }) => `${observed_at.replace(' ', 'T')}Z`;
+    // Facebook's was connected a moment ago, and has missed no night yet.
+    assert.deepEqual(await freshness(''), [iso(stale), 1]);
+    const change = (set: string, ids: readonly unknown[]) =>
+      world.pool.query(`update read.accounts set ${set} where id = any($1)`, [ids]);
+    await change(`created_at = created_at - interval '3 days'`, Object.values(acme.accounts));
+    // Nobody ever looked at facebook's.
+    assert.deepEqual(await freshness(''), [iso(stale), 2]);
+    assert.deepEqual(await freshness('?platform=x'), [iso(fresh), 0]);
+    assert.deepEqual(await freshness('?platform=facebook'), [null, 1]);
+    assert.deepEqual(await freshness(`?socialAccountId=${acme.accounts.instagram}`), [iso(stale), 1]);
+    assert.deepEqual(await freshness(`?clientId=${randomUUID()}`), [null, 0]);
+    const { data } = await caller.get(`/analytics/clients/${acme.clientId}`);
+    assert.deepEqual([data.asOf, data.staleAccounts], [iso(stale), 2]);
+    assert.equal((await other.get('/analytics/overview')).data.staleAccounts, 0);
+    // One whose authorization ended stands still and is counted; a disconnected one holds nobody back.
+    await change(`status = 'reauth_required'`, [acme.accounts.instagram]);
+    assert.deepEqual(await freshness(''), [iso(stale), 2]);
+    await change(`status = 'disconnected'`, [acme.accounts.instagram]);
+    assert.deepEqual(await freshness(''), [iso(fresh), 1]);
+    await change(`status = 'connected'`, [acme.accounts.instagram]);
+  });
 
   t('days: 30 up to today in the workspace’s zone unless told; what is no window is refused', async () => {
     // 23:30 in Berlin's summer is the next day there before it is in UTC.

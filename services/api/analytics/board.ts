@@ -1,0 +1,90 @@
+import { type LiveAccount, liveAccounts } from '#projections/accounts.ts';
+import { noBoard } from '#projections/analytics/read-boards.ts';
+import type { Beside, Board, Compared, Window } from '#projections/analytics/rollup.ts';
+import { noTotals } from '#projections/analytics/totals.ts';
+import { countPublished, type PublishedCount } from '#projections/published.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Call } from '../operation.ts';
+import { Refusal } from '../refusal.ts';
+import { publishedFilters, type Question } from './read.ts';
+import { instantsOf } from './window.ts';
+
+/** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
+
+/** An account that was not looked at for so long missed a night. Hours. */
+export const staleHours = 36;
+
+type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now'>;
+
+/** Null where it would take too long: the figures do not wait for it. */
+const countsOf = async (
+  { deps, workspaceId, principal }: Asking,
+  { window, previous, filters, timezone }: Question,
+): Promise<{ readonly current: PublishedCount | null; readonly previous: PublishedCount | null }> => {
+  const before = previous === null ? null : instantsOf(previous, timezone);
+  try {
+    return await deps.lists.run(principal.liveWorkspaceId, {}, (knex) =>
+      countPublished(knex, workspaceId, instantsOf(window, timezone), before, publishedFilters(filters)),
+    );
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { current: null, previous: null };
+  }
+};
+
+/** Of live accounts the one that was looked at least lately; where there is none, the freshest look of all. */
+const freshnessOf = (live: readonly LiveAccount[], board: Board, { window, timezone }: Question, now: string) => {
+  const end = Math.min(Date.parse(now), Date.parse(instantsOf(window, timezone).to));
+  const least = new Date(end - staleHours * 3_600_000).toISOString();
+  const looks = live.map(({ id, created_at }) => ({ look: board.accounts.get(id) ?? null, since: created_at }));
+  return {
+    asOf: looks.flatMap(({ look }) => (look === null ? [] : [look])).sort()[0] ?? board.asOf,
+    staleAccounts: looks.filter(({ look, since }) => (look ?? since) < least).length,
+  };
+};
+
+/** Of a network where posts went out that nobody has looked at yet. */
+const unseen = (platform: Platform, { series }: Board, networks: boolean) => {
+  const none = { ...noTotals, followerCount: null };
+  const days = series.map(({ day }) => ({ day, ...none, provisional: false }));
+  return { platform, ...none, ...(networks ? { series: days } : {}) };
+};
+
+const shownOf = (board: Board, posts: PublishedCount | null, networks: boolean) => {
+  const told = new Map(board.byPlatform.map((one) => [one.platform, one]));
+  const platforms = [...new Set([...told.keys(), ...(posts?.byPlatform.keys() ?? [])])].sort();
+  return {
+    totals: { ...board.totals, posts: posts?.all ?? null },
+    byPlatform: platforms.map((platform) => ({
+      ...(told.get(platform) ?? unseen(platform, board, networks)),
+      posts: posts === null ? null : (posts.byPlatform.get(platform) ?? 0),
+    })),
+    series: board.series,
+  };
+};
+
+/** @param read null: nothing fits the filters */
+export const boardOf = async (
+  call: Asking,
+  question: Question,
+  networks: boolean,
+  read: ((window: Window, beside: Beside) => Promise<Compared<Board>>) | null,
+) => {
+  const { window, previous, filters } = question;
+  const beside = { previous, networks };
+  const [board, live, posts] = await Promise.all([
+    read === null ? noBoard(window, beside) : read(window, beside),
+    read === null ? [] : liveAccounts(call.deps.knex, call.workspaceId, publishedFilters(filters)),
+    read === null ? { current: nothing, previous: nothing } : countsOf(call, question),
+  ]);
+  return {
+    ...window,
+    ...freshnessOf(live, board, question, call.now),
+    ...shownOf(board, posts.current, networks),
+    ...(previous === null || board.previous === null
+      ? {}
+      : { previous: { ...previous, ...shownOf(board.previous, posts.previous, networks) } }),
+  };
+};
+
+const nothing: PublishedCount = { all: 0, byPlatform: new Map() };
