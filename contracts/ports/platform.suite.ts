@@ -62,6 +62,7 @@ export class RecordedSteps implements PublishSteps {
   /** The call's own signal, once the boundary is appended. */
   call: AbortSignal | null = null;
   boundaryAt = 0;
+  bytes = 0;
   /** The boundary is appended, and then this worker is dead: nothing it does reaches the network. */
   dieAtBoundary = false;
   readonly #attempt: number;
@@ -71,6 +72,10 @@ export class RecordedSteps implements PublishSteps {
     this.#attempt = request.attempt;
     this.#deadlineMs = deadlineMs;
     this.checkpoints = [...request.checkpoints];
+  }
+
+  moved(bytes: number): void {
+    this.bytes += bytes;
   }
 
   async checkpoint(step: string, data: Json): Promise<void> {

@@ -67,12 +67,17 @@ export interface PublishSteps {
   /** Appends the step durably; the next step may begin when it resolves. Rejects when this worker lost its claim. */
   checkpoint(step: string, data: Json): Promise<void>;
   /**
+   * Says that so many more bytes of the post went to the network. Preparing that neither moves a byte nor records a
+   * checkpoint for a while (60 s) is ended, and the signal aborts.
+   */
+  moved(bytes: number): void;
+  /**
    * The last await before the boundary call. Appends the boundary with its deadline and resolves to the signal that
    * aborts the call at that deadline. It rejects when the claim was lost or too little time is left: then nothing may
    * be called. `data` is what `reconcile` needs to find the post again.
    */
   boundary(data: Json): Promise<AbortSignal>;
-  /** Aborted when the lease is lost or the process drains. Work before the boundary stops at it. */
+  /** Aborted when the lease is lost, the process drains or preparing takes too long. Work before the boundary stops at it. */
   readonly signal: AbortSignal;
 }
 

@@ -52,6 +52,8 @@ export interface PublisherDeps {
   readonly aheadMs?: number;
   /** Milliseconds an adapter may take before the boundary. Default 15 min. */
   readonly preparationLimitMs?: number;
+  /** Milliseconds of it in which no byte of a file moves and no checkpoint is recorded. Default 60 s. */
+  readonly preparationIdleMs?: number;
   /** How long a target waits for a rendition, milliseconds: from its own time, our start or the asking. Default 30 min. */
   readonly mediaLimitMs?: number;
 }

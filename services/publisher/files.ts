@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
@@ -8,6 +9,8 @@ import type { Outgoing, PartFiles } from './media.ts';
 export interface Lent {
   readonly media: readonly PublishMedia[];
   readonly cover: PublishMedia | null;
+  /** How many bytes have been fetched so far, those of files that are not whole yet too. Never rejects. */
+  bytes(): Promise<number>;
   /** Removes what was fetched for it. Never rejects. */
   close(): Promise<void>;
 }
@@ -25,6 +28,7 @@ export class Files {
 
   lend({ media, cover }: PartFiles, signal: AbortSignal): Lent {
     const call = randomUUID();
+    const paths: string[] = [];
     let used: WorkFolder | null = null;
     const folder = async (): Promise<string> => {
       used = await this.#opened();
@@ -34,8 +38,11 @@ export class Files {
       let here: Promise<string> | null = null;
       // Each has a path of its own: the keys of two files may end alike.
       const name = `${one.mediaId}-${one.use}-${path.posix.basename(one.key)}`;
-      const fetched = async (): Promise<string> =>
-        this.#blobs.localFile(one.key, path.join(await folder(), name), signal);
+      const fetched = async (): Promise<string> => {
+        const to = path.join(await folder(), name);
+        paths.push(to);
+        return this.#blobs.localFile(one.key, to, signal);
+      };
       const { mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText } = one;
       return {
         ...{ mediaId, kind, use, contentType, bytes, sha256, width, height, durationMs, altText },
@@ -50,6 +57,10 @@ export class Files {
     return {
       media: media.map(lent),
       cover: cover === null ? null : lent(cover),
+      bytes: async () => {
+        const sizes = await Promise.all(paths.map(sizeOf));
+        return sizes.reduce((sum, size) => sum + size, 0);
+      },
       close: async () => used?.clear(call).catch(() => undefined),
     };
   }
@@ -69,3 +80,10 @@ export class Files {
     return opening;
   }
 }
+
+/** Bytes of a file; 0 where there is none. */
+const sizeOf = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );

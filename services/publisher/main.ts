@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
@@ -29,6 +30,8 @@ await runProcess({
     onClose(() => sandbox.close());
     await sandbox.migrate();
     await migrateLeases(parts.pool);
+    // Its searches walk indexes that the tables of an older release lack.
+    await migrateReadModels(parts.pool);
     const clock = await DatabaseClock.open({ pool: parts.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetState, target } from '#domain/target.ts';
@@ -7,11 +6,14 @@ import { type Lease, Leases } from '#runtime/leases.ts';
 import { Histogram } from '#runtime/metrics.ts';
 import { Claim, ClaimLost } from './claim.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
-import { type DueRow, findDue } from './due.ts';
+import { type DueRow, DueSearch, type Holding, LeftBehind } from './due.ts';
 import { FairQueue } from './fair-queue.ts';
 import { Files } from './files.ts';
+import { Shares, type Taker, takeFairly } from './shares.ts';
+import { SlotQueue } from './slot-queue.ts';
 import { type Conditions, Subjects } from './subject.ts';
 import { pause, until } from './time.ts';
+import { UnknownSearch } from './unknown.ts';
 import { type Rest, Work } from './work.ts';
 
 /**
@@ -29,14 +31,18 @@ const preparing = 24;
 const checkAheadMs = 500;
 /** Rest of a target on which an error of ours fell, milliseconds. */
 const errorRestMs = 30_000;
-/** How long it is remembered at which revision a target was left, milliseconds: the read model is there by then. */
-const rememberMs = 30_000;
+/** One question about an unknown outcome is asked at once for so many slots; they are not those of publishing. */
+const slotsPerQuestion = 8;
+const minQuestions = 16;
 /** Between two looks of an idle publisher, milliseconds: far less than it looks ahead. */
 const restingMs = 1_000;
 /** For so long after an event, or after work of its own, it looks often, milliseconds: the read model is behind by less. */
 const awakeMs = 5_000;
 /** A loop that has not looked for work for this long is not well, milliseconds. */
 const staleAfterMs = 10_000;
+
+/** Brings a leased target as far as it can go now. */
+type WorkOn = (row: DueRow, lease: Lease) => Promise<Rest>;
 
 /** Runs until the signal aborts and what was begun has come to an end that needs no successor, or to its deadline. */
 export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Promise<void> => {
@@ -45,16 +51,20 @@ export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Pr
 
 class Publisher {
   readonly #tools: Tools;
-  readonly #pool: Pool;
   readonly #leases: Leases;
   readonly #subjects: Subjects;
   readonly #signal: AbortSignal;
-  readonly #acting: FairQueue;
+  readonly #acting: SlotQueue;
   readonly #reading = new FairQueue(preparing);
-  readonly #underWay = new Set<Promise<void>>();
-  readonly #left = new Map<string, { readonly revision: number; readonly at: number }>();
+  /** Target → its work. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #left = new LeftBehind();
   /** Targets leased at once: those under way, and a supply that is read ahead of its time. */
-  readonly #capacity: number;
+  readonly #supply: Shares;
+  /** Questions about unknown outcomes, each from lease to answer. A million of them keep no post from its time. */
+  readonly #questions: Shares;
+  readonly #due: DueSearch;
+  readonly #unknown: UnknownSearch;
   #lookedAt = performance.now();
   #awakeUntil = performance.now() + awakeMs;
   /** Version of the events at the last look. */
@@ -63,7 +73,6 @@ class Publisher {
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
     const { pool, registry, readiness, config, logger, clock } = deps;
-    this.#pool = pool;
     this.#signal = signal;
     this.#changes = deps.changes;
     this.#seen = deps.changes?.version ?? 0;
@@ -72,6 +81,7 @@ class Publisher {
       pollMs: 100,
       aheadMs: 3_000,
       preparationLimitMs: 15 * 60_000,
+      preparationIdleMs: 60_000,
       mediaLimitMs: 30 * 60_000,
       ...deps,
       now: clock.now,
@@ -79,8 +89,11 @@ class Publisher {
       files: new Files(deps.blobs, deps.workDir),
       lateness: registry === undefined ? null : latenessIn(registry),
     };
-    this.#capacity = config.publishConcurrency * 2;
-    this.#acting = new FairQueue(config.publishConcurrency);
+    this.#supply = new Shares(config.publishConcurrency * 2);
+    this.#questions = new Shares(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
+    this.#acting = new SlotQueue(config.publishConcurrency);
+    this.#due = new DueSearch(pool, leaseKind);
+    this.#unknown = new UnknownSearch(pool, leaseKind);
     this.#subjects = new Subjects(deps.store);
     this.#leases = new Leases({
       pool,
@@ -113,7 +126,7 @@ class Publisher {
         await this.#rest(wait);
       }
       // Calls that were made are waited for, so that their outcome is known; everything else stops at the signal.
-      while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+      while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
     } finally {
       await this.#leases.close();
       await this.#tools.files.close();
@@ -137,54 +150,54 @@ class Publisher {
 
   async #look(): Promise<void> {
     const { now, aheadMs } = this.#tools;
-    const room = this.#capacity - this.#underWay.size;
-    this.#forget();
-    if (room > 0) {
-      const rows = await findDue(this.#pool, {
-        kind: leaseKind,
-        before: new Date(now() + aheadMs),
-        left: this.#left,
-        limit: room,
-      });
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      for (const lease of await this.#leases.acquire([...byId.keys()])) {
-        const row = byId.get(lease.id);
-        if (row !== undefined) this.#begin(row, lease);
-      }
-    }
+    this.#left.forget();
+    const before = new Date(now() + aheadMs);
+    await this.#lease(this.#supply, (holding) => this.#due.find(before, holding), this.#bring);
+    await this.#lease(this.#questions, (holding) => this.#unknown.find(holding), this.#askFor);
     this.#lookedAt = performance.now();
   }
 
-  #forget(): void {
-    const before = performance.now() - rememberMs;
-    for (const [id, { at }] of this.#left) {
-      if (at > before) break;
-      this.#left.delete(id);
+  /** Leases as many of what is found as have a slot, and begins with them. */
+  async #lease(shares: Shares, find: (holding: Holding) => Promise<readonly DueRow[]>, work: WorkOn): Promise<void> {
+    if (shares.free === 0) return;
+    const found = await find({ held: [...this.#underWay.keys()], shares, left: this.#left });
+    const taken = new Map(takeFairly(shares, found).map((row) => [row.id, row]));
+    try {
+      for (const lease of await this.#leases.acquire([...taken.keys()])) {
+        const row = taken.get(lease.id);
+        if (row === undefined) continue;
+        taken.delete(lease.id);
+        this.#begin(row, lease, work, shares);
+      }
+    } finally {
+      for (const row of taken.values()) shares.give(row);
     }
   }
 
-  #begin(row: DueRow, lease: Lease): void {
-    const work = this.#hold(row, lease).finally(() => this.#underWay.delete(work));
-    this.#underWay.add(work);
+  #begin(row: DueRow, lease: Lease, work: WorkOn, shares: Shares): void {
+    const done = this.#hold(row, lease, work).finally(() => {
+      shares.give(row);
+      this.#underWay.delete(row.id);
+    });
+    this.#underWay.set(row.id, done);
   }
 
   /** Keeps the lease until nothing can be done now; never rejects. */
-  async #hold(row: DueRow, lease: Lease): Promise<void> {
+  async #hold(row: DueRow, lease: Lease, work: WorkOn): Promise<void> {
     let rest: Rest = null;
     try {
-      rest = await this.#bring(row, lease);
+      rest = await work(row, lease);
     } catch (error) {
       rest = this.#restAfter(error, row.id);
     }
     lease.release(rest === null ? {} : { notBeforeMs: rest });
   }
 
-  async #bring(row: DueRow, lease: Lease): Promise<Rest> {
-    const { store, now, aheadMs } = this.#tools;
+  readonly #bring: WorkOn = async (row, lease) => {
+    const { now, aheadMs } = this.#tools;
     const stop = AbortSignal.any([lease.signal, this.#signal]);
-    const loaded = await this.#reading.run(row.workspaceId, () => store.load(target, row.id));
-    const claim = new Claim(store, lease, loaded, now);
-    const live = loaded.state;
+    const claim = await this.#claimOf(row, lease);
+    const live = claim.state;
     // A row without a stream: a store that was put back to an earlier day. Left alone, not asked for at every look.
     if (live.status === 'none') return errorRestMs;
     const at = nextInstant(live);
@@ -195,24 +208,47 @@ class Publisher {
     }
     await this.#reading.run(row.workspaceId, () => this.#subjects.content(live));
     await until(at - checkAheadMs, now, stop);
-    let conditions: Conditions | null = null;
-    if (!stop.aborted) {
-      conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
-      await until(at, now, stop);
-    }
     if (stop.aborted) return null;
-    const work = new Work(this.#tools, this.#subjects, claim, conditions, this.#signal);
+    const conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
+    await until(at, now, stop);
+    if (stop.aborted) return null;
+    const work = this.#workOn(claim, conditions);
+    const taker = takerOf(row, conditions);
     // Each segment of a thread takes its turn: a long one does not keep others from their time.
-    let rest = await this.#acting.run(row.workspaceId, () => work.run());
-    while (rest === 'next segment') rest = await this.#acting.run(row.workspaceId, () => work.run());
+    let rest = await this.#acting.run(taker, () => work.run());
+    while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
     this.#leave(claim, row);
     return rest;
+  };
+
+  /** What follows from the answer, a new attempt or the next segment, is due work like any other, and found as such. */
+  readonly #askFor: WorkOn = async (row, lease) => {
+    const claim = await this.#claimOf(row, lease);
+    const live = claim.state;
+    if (live.status === 'none') return errorRestMs;
+    let rest: Rest = null;
+    if (live.status === 'outcome_unknown') {
+      const conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
+      const answered = await this.#workOn(claim, conditions).run();
+      rest = answered === 'next turn' ? null : answered;
+    }
+    this.#leave(claim, row);
+    return rest;
+  };
+
+  async #claimOf(row: DueRow, lease: Lease): Promise<Claim> {
+    const { store, now } = this.#tools;
+    const loaded = await this.#reading.run(row.workspaceId, () => store.load(target, row.id));
+    return new Claim(store, lease, loaded, now);
+  }
+
+  #workOn(claim: Claim, conditions: Conditions): Work {
+    return new Work(this.#tools, this.#subjects, claim, conditions, this.#signal);
   }
 
   /** Remembers how far its stream was, so that a row that still shows the past is passed over. */
-  #leave(claim: Claim, { id, revision }: DueRow): void {
-    this.#left.delete(id);
-    if (claim.revision > revision) this.#left.set(id, { revision: claim.revision, at: performance.now() });
+  #leave(claim: Claim, row: DueRow): void {
+    if (claim.revision > row.revision) this.#left.add(row, claim.revision);
   }
 
   #restAfter(error: unknown, targetId: string): Rest {
@@ -230,6 +266,12 @@ class Publisher {
     return errorRestMs;
   }
 }
+
+/** By the account itself: the row says of which network it is only once its read model knows the account. */
+const takerOf = ({ workspaceId, network }: DueRow, { account: { state } }: Conditions): Taker => ({
+  workspaceId,
+  network: state.status === 'none' ? network : `${state.network}/${state.platform}`,
+});
 
 /** Instant, milliseconds, at which something can be done for it; null when nothing is left to do. */
 const nextInstant = (state: TargetState): number | null => {

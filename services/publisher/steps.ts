@@ -27,14 +27,17 @@ export class Steps implements PublishSteps {
   readonly #claim: Claim;
   readonly #deadlineMs: number;
   readonly #segment: Segment | null;
+  readonly #stopped = new AbortController();
   #deadline: Deadline | null = null;
   #crossed = false;
+  #movedAt = performance.now();
+  #fetched = 0;
 
   /** @param segment of a thread: the one that is published. */
   constructor(claim: Claim, signal: AbortSignal, deadlineMs: number, segment: Segment | null) {
     this.#claim = claim;
     this.#segment = segment;
-    this.signal = signal;
+    this.signal = AbortSignal.any([signal, this.#stopped.signal]);
     this.#deadlineMs = deadlineMs;
   }
 
@@ -51,6 +54,26 @@ export class Steps implements PublishSteps {
     return this.#crossed;
   }
 
+  /** Monotonic milliseconds at which a byte was last seen to move, or a checkpoint was recorded. */
+  get movedAt(): number {
+    return this.#movedAt;
+  }
+
+  moved(bytes: number): void {
+    if (bytes > 0) this.#movedAt = performance.now();
+  }
+
+  /** @param bytes of the post's files that have come to this machine so far */
+  fetched(bytes: number): void {
+    this.moved(bytes - this.#fetched);
+    this.#fetched = bytes;
+  }
+
+  /** Nothing more is prepared: it took too long. */
+  stop(): void {
+    this.#stopped.abort(new Error('preparing the post took too long'));
+  }
+
   async checkpoint(step: string, data: Json): Promise<void> {
     this.#mayGoOn();
     if (step === 'boundary') throw new BrokenInvariant('the boundary has its own method');
@@ -63,6 +86,7 @@ export class Steps implements PublishSteps {
       deadline: null,
       segment: this.#segment,
     });
+    this.#movedAt = performance.now();
   }
 
   async boundary(data: Json): Promise<AbortSignal> {

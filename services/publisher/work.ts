@@ -20,6 +20,7 @@ import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import type { Tools } from './deps.ts';
+import type { Lent } from './files.ts';
 import { noFiles, type PartFiles, type Standing, standingOf } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
@@ -51,8 +52,8 @@ type In<Status extends TargetState['status']> = Extract<TargetState, { status: S
 
 /** How long nobody need look at the target again, milliseconds; null = as soon as the read model says. */
 export type Rest = number | null;
-/** `next segment`: there is more of a thread, when it is this workspace's turn again. */
-export type Pause = Rest | 'next segment';
+/** `next turn`: there is more to publish, when it is this workspace's turn again. */
+export type Pause = Rest | 'next turn';
 
 /**
  * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, so a worker that dies
@@ -77,7 +78,7 @@ export class Work {
     this.#draining = draining;
   }
 
-  /** To be called again, by the same worker, after `next segment`. */
+  /** To be called again, by the same worker, after `next turn`. */
   async run(): Promise<Pause> {
     while (!this.#draining.aborted && this.#claim.lease.isHeld()) {
       const { state } = this.#claim;
@@ -97,7 +98,7 @@ export class Work {
           if (!this.#mine) await this.#takeOver(state);
           else if (state.boundary === null) {
             await this.#publish(state);
-            if (this.#mine) return 'next segment';
+            if (this.#mine) return 'next turn';
           }
           // This worker's own attempt ends by an outcome, or goes on with the next segment of its thread; with a boundary
           // and no outcome it was interrupted by a drain.
@@ -106,6 +107,7 @@ export class Work {
         case 'outcome_unknown': {
           const rest = await this.#ask(state);
           if (rest !== 'settled') return rest;
+          if (this.#claim.state.status === 'pending') return 'next turn';
           continue;
         }
         default:
@@ -247,7 +249,7 @@ export class Work {
       const call = adapter.publish(request, steps);
       // When the call itself has ended, not when we have stopped waiting for it.
       void call.then(lent.close, lent.close);
-      const outcome = await Promise.race([call, this.#limit(steps, ended.signal)]);
+      const outcome = await Promise.race([call, this.#limit(steps, lent, ended.signal)]);
       const { crossed } = steps;
       if (outcome.kind === 'unknown' && !crossed) return { kind: 'deferred', failure: outcome.failure };
       if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
@@ -271,13 +273,18 @@ export class Work {
     }
   }
 
-  /** Ends an adapter that does not end by itself: before the boundary after its limit, after it with the deadline. */
-  async #limit(steps: Steps, ended: AbortSignal): Promise<PublishOutcome> {
+  /** Ends an adapter that does not end by itself: before the boundary after its limits, after it with the deadline. */
+  async #limit(steps: Steps, lent: Lent, ended: AbortSignal): Promise<PublishOutcome> {
+    const { preparationLimitMs, preparationIdleMs } = this.#tools;
     const begun = performance.now();
     while (!ended.aborted) {
+      if (steps.deadline === null) steps.fetched(await lent.bytes());
       const { deadline } = steps;
+      const now = performance.now();
       const left =
-        deadline === null ? begun + this.#tools.preparationLimitMs - performance.now() : deadline.leftMs() + graceMs;
+        deadline === null
+          ? Math.min(begun + preparationLimitMs, steps.movedAt + preparationIdleMs) - now
+          : deadline.leftMs() + graceMs;
       if (left <= 0) break;
       // While no boundary is there its coming has to be noticed; a stop before it is given the same grace.
       if (deadline === null && steps.signal.aborted) {
@@ -286,7 +293,9 @@ export class Work {
       }
       await pause(Math.min(left, 1_000), ended);
     }
-    return !steps.crossed ? { kind: 'deferred', failure: adapterFailed } : { kind: 'unknown', failure: outcomeUnknown };
+    if (steps.crossed) return { kind: 'unknown', failure: outcomeUnknown };
+    steps.stop();
+    return { kind: 'deferred', failure: adapterFailed };
   }
 
   /** Nothing was called. */

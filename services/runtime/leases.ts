@@ -25,6 +25,13 @@ export const migrateLeases = (pool: Pool): Promise<void> =>
         not_before timestamptz,
         primary key (kind, id)
       ) with (fillfactor = 50)`);
+    // Rows that rest are found by when that ends. Renewals change none of these columns. Asked for first: creating it
+    // waits for everybody who writes, also where it is there.
+    const { rows } = await tx.query(`select to_regclass('ops.work_leases_resting') is null as missing`);
+    if (rows[0]?.missing === true) {
+      await tx.query(`
+        create index work_leases_resting on ops.work_leases (kind, not_before, id) where not_before is not null`);
+    }
   });
 
 const acquireSql = `
@@ -56,14 +63,21 @@ with gone as (
 )
 delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1 and l.id = gone.id`;
 
+/** The last of so many rows from an id on; none: there are fewer. */
+const cleanToSql = `
+select id from ops.work_leases where kind >= $1 and (kind, id) > ($1, $2) and kind <= $1
+order by kind, id offset $3 limit 1`;
+
 const cleanSql = `
 delete from ops.work_leases l using (
   select id from ops.work_leases
-  where kind = $1 and until < now() - interval '1 hour' and (not_before is null or not_before < now())
-  order by id limit 1000 for update skip locked
+  where kind = $1 and id > $2 and ($3::text is null or id <= $3) and until < now() - interval '1 hour'
+    and (not_before is null or not_before < now() - interval '1 hour')
+  order by id for update skip locked
 ) old where l.kind = $1 and l.id = old.id`;
 
-const cleanEveryMs = 60_000;
+/** One cleaning looks at so many rows, the next at those behind them: a million may rest, and they are not walked each time. */
+const defaultCleaning = { rows: 10_000, everyMs: 60_000 };
 /** Milliseconds in which releases are gathered into one statement. */
 const gatherMs = 10;
 
@@ -93,6 +107,8 @@ export interface LeasesOptions {
   readonly ttlMs: number;
   /** Nothing is taken while it is at fault; what is held is kept. Default: it never is. */
   readonly clock?: Pick<Clock, 'fault'>;
+  /** How many rows are looked at for old ones, and how often at most. Default 10,000 a minute. */
+  readonly cleaning?: { readonly rows: number; readonly everyMs: number };
   /** Told when a renewal fails; the leases go on until they lapse. */
   readonly onError?: (error: unknown) => void;
 }
@@ -115,6 +131,8 @@ export class Leases {
   #watching: NodeJS.Timeout | null = null;
   #renewal: Promise<void> | null = null;
   #cleanedAt = Number.NEGATIVE_INFINITY;
+  /** Id up to which the last cleaning came; the next goes on there. */
+  #cleanedTo = '';
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -222,7 +240,7 @@ export class Leases {
   }
 
   async #renewAll(): Promise<void> {
-    const { kind, ttlMs } = this.#options;
+    const { kind, ttlMs, cleaning = defaultCleaning } = this.#options;
     this.#dropLapsed();
     const all = [...this.#held.values()];
     if (all.length > 0) {
@@ -239,9 +257,11 @@ export class Leases {
         else this.#lose(held);
       }
     }
-    if (performance.now() - this.#cleanedAt < cleanEveryMs) return;
+    if (performance.now() - this.#cleanedAt < cleaning.everyMs) return;
     this.#cleanedAt = performance.now();
-    await this.#query(cleanSql, [kind]);
+    const [last] = await this.#query<{ id: string }>(cleanToSql, [kind, this.#cleanedTo, cleaning.rows - 1]);
+    await this.#query(cleanSql, [kind, this.#cleanedTo, last?.id ?? null]);
+    this.#cleanedTo = last?.id ?? '';
   }
 
   async #query<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {

@@ -180,7 +180,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     await indexed('post', () => getPost(noting, big, rows[0].post_id));
   });
 
-  t('what the publisher asks for is a walk of its index', async () => {
+  t('what the publisher of the release before asks for is a walk of its index', async () => {
     const found = await pool.query(
       `explain (format json) select id from read.post_targets
        where next_action_at is not null and next_action_at <= $1::timestamptz order by next_action_at, id limit 500`,

@@ -34,6 +34,7 @@ const outcome = await network.publish(
       await append('boundary', data, new Date(Date.now() + 3000).toISOString());
       return AbortSignal.timeout(3000);
     },
+    moved: () => undefined,
     signal: new AbortController().signal,
   },
 );

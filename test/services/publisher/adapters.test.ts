@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PlatformAdapter, PublishOutcome, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
+import type {
+  PlatformAdapter,
+  PublishOutcome,
+  PublishRequest,
+  PublishSteps,
+  ReconcileOutcome,
+} from '#contracts/ports/platform.ts';
+import { type TargetCommand, target } from '#domain/target.ts';
+import { execute } from '#runtime/execute.ts';
+import type { Claim } from '#services/publisher/claim.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile.ts';
+import { Steps } from '#services/publisher/steps.ts';
 import { Deadline } from '#services/publisher/time.ts';
+import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
 import { failure } from '#test/support/samples.ts';
@@ -231,9 +242,149 @@ suite('publisher and adapters that misbehave', (t) => {
       'AccountReauthorized',
     ]);
   });
+
+  t('a network that hangs keeps no target of another network from its time', async () => {
+    const hanging = new Set<string>();
+    const startedAt = new Map<string, number>();
+    const publisher = world.publisher(
+      { publishConcurrency: 8 },
+      {
+        adapterOf: () =>
+          adapter(async ({ targetId, platform }, steps) => {
+            if (platform === 'x') {
+              hanging.add(targetId);
+              await untilAborted(steps.signal);
+              throw steps.signal.reason;
+            }
+            startedAt.set(targetId, Date.now());
+            await steps.boundary({});
+            return present;
+          }),
+      },
+    );
+    const { clientId } = account;
+    await world.schedule(await Promise.all(Array.from({ length: 16 }, () => world.connect(clientId, 'x'))));
+    await eventually('it hangs', () => hanging.size > 1);
+    const dueAt = Date.now() + 1_500;
+    const { targetIds } = await world.schedule([await world.connect(clientId, 'linkedin')], { dueAt });
+    await world.all(targetIds, 'published', 10_000);
+    const lateMs = (startedAt.get(targetIds[0] ?? '') ?? Number.NaN) - dueAt;
+    assert.ok(lateMs >= 0 && lateMs < 1_000 * patience, `${lateMs} ms late`);
+    assert.ok(hanging.size <= 4, `${hanging.size} of 8 hang`);
+    await publisher.stop();
+  });
+
+  t('a network that does not say what became of its posts keeps none from going out', async () => {
+    const accounts = await Promise.all(Array.from({ length: 12 }, () => world.connect(account.clientId, 'x')));
+    const { targetIds: unknown, postId } = await world.schedule(accounts, { dueAt: Date.now() - 1_000 });
+    for (const id of unknown) {
+      const claim = { attempt: 1, takeover: 0 };
+      const act = (command: TargetCommand) =>
+        execute(world.store, target, id, command, world.context(), { partitionKey: postId });
+      await act({ type: 'Start', now: new Date().toISOString() });
+      const deadline = new Date().toISOString();
+      await act({ ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline });
+      await act({ ...claim, type: 'RecordUnknown', failure, reconcileAt: new Date().toISOString() });
+    }
+    await eventually('the read model knows', async () => {
+      const known = `select from read.post_targets where status = 'outcome_unknown' and id = any($1)`;
+      return (await world.pool.query(known, [unknown])).rowCount === unknown.length;
+    });
+    let asked = 0;
+    const silence = Promise.withResolvers<ReconcileOutcome>();
+    const publisher = world.publisher(
+      { publishConcurrency: 4 },
+      {
+        adapterOf: () =>
+          adapter(async () => present, {
+            reconcile: () => {
+              asked += 1;
+              return silence.promise;
+            },
+          }),
+      },
+    );
+    await eventually('it is asked', () => asked >= 4);
+    const { targetIds } = await world.schedule([account]);
+    await world.all(targetIds, 'published', 10_000);
+    assert.ok(
+      (await Promise.all(unknown.map((id) => world.target(id)))).every(({ status }) => status === 'outcome_unknown'),
+    );
+    silence.resolve({ kind: 'undecided' });
+    await publisher.stop();
+  });
+
+  t('preparing ends when nothing moves any more, and in any case in the end', async () => {
+    const aborted: string[] = [];
+    const idle = { preparationIdleMs: 500, preparationLimitMs: 60_000 };
+    const goingOn = async (steps: PublishSteps, ms: number, step: (at: number) => unknown) => {
+      for (let at = 0; at < ms / 100 && !steps.signal.aborted; at += 1) {
+        await step(at);
+        await delay(100);
+      }
+      if (steps.signal.aborted) aborted.push('moving');
+      steps.signal.throwIfAborted();
+    };
+    const hangs = world.publisher(
+      { deferDelaysMs: [60_000] },
+      {
+        ...idle,
+        adapterOf: () =>
+          adapter(async ({ content }, steps) => {
+            if (content === 'moves') await goingOn(steps, 1_200, () => steps.moved(1));
+            else if (content === 'steps') await goingOn(steps, 1_200, (at) => steps.checkpoint(`step ${at}`, {}));
+            else {
+              await goingOn(steps, 200, () => steps.moved(0));
+              await untilAborted(steps.signal);
+              aborted.push(content);
+              throw steps.signal.reason;
+            }
+            await steps.boundary({});
+            return present;
+          }),
+      },
+    );
+    const ids = await Promise.all(
+      ['moves', 'steps', 'hangs'].map(async (text) => (await world.schedule([account], { text })).targetIds[0] ?? ''),
+    );
+    await world.all(ids.slice(0, 2), 'published');
+    const deferred = async (id = '') => (await world.story(`target-${id}`)).includes('TargetPublishDeferred');
+    await eventually('what hangs is put off', () => deferred(ids[2]));
+    assert.deepEqual(aborted, ['hangs']);
+    await hangs.stop();
+    const limited = world.publisher(
+      { deferDelaysMs: [60_000] },
+      {
+        preparationIdleMs: 500,
+        preparationLimitMs: 900,
+        adapterOf: () =>
+          adapter(async (_request, steps) => {
+            await goingOn(steps, 30_000, () => steps.moved(1));
+            return present;
+          }),
+      },
+    );
+    const { targetIds } = await world.schedule([account]);
+    await eventually('what never ends is put off', () => deferred(targetIds[0]));
+    await eventually('and stopped', () => aborted.includes('moving'));
+    await limited.stop();
+  });
 });
 
 suite('publisher parts', (t) => {
+  t('bytes that came to this machine count as movement, a fetch begun anew too', () => {
+    const steps = new Steps({} as Claim, new AbortController().signal, 1_000, null);
+    const seen = [steps.movedAt];
+    for (const bytes of [0, 10, 10, 4, 6]) {
+      const until = performance.now() + 2;
+      while (performance.now() < until);
+      steps.fetched(bytes);
+      seen.push(steps.movedAt);
+    }
+    const moves = seen.slice(1).map((at, index) => at > (seen[index] ?? 0));
+    assert.deepEqual(moves, [false, true, false, false, true]);
+  });
+
   t('the queue takes keys in turn and never more than its width', async () => {
     const queue = new FairQueue(2);
     const order: string[] = [];

@@ -72,4 +72,33 @@ suite('files lent for a call', (t) => {
     deepEqual(await contents(files.lend(asked, signal).media), ['one']);
     await files.close();
   });
+
+  t('what has come of a file so far counts before it is whole', async () => {
+    const file = await outgoing('feed', 'twelve bytes');
+    const half = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const slow = new (class extends DistantBlobs {
+      override async localFile(key: string, to: string, signal?: AbortSignal): Promise<string> {
+        await writeFile(to, 'twelve');
+        asked.resolve();
+        await half.promise;
+        return super.localFile(key, to, signal);
+      }
+    })({
+      root: path.join(folder, 'blobs'),
+      secrets: new Secrets(`v1:${Buffer.alloc(32, 7).toString('base64')}`),
+      origin: () => 'http://media.invalid',
+    });
+    const files = new Files(slow, path.join(folder, 'slow'));
+    const lent = files.lend({ gate: [], media: [file], cover: null }, new AbortController().signal);
+    deepEqual(await lent.bytes(), 0);
+    const fetched = lent.media[0]?.file();
+    await asked.promise;
+    deepEqual(await lent.bytes(), 6);
+    half.resolve();
+    await fetched;
+    deepEqual(await lent.bytes(), 12);
+    await files.close();
+    await slow.close();
+  });
 });

@@ -135,4 +135,30 @@ suite('leases', (t) => {
     await eventually('old is gone', async () => !(await left()).includes('old'));
     assert.deepEqual(await left(), ['resting', 'x', 'young']);
   });
+
+  t(
+    'a cleaning looks at some rows, the next at those behind them; one that is to be taken stays for an hour',
+    async () => {
+      await pool.query(`insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
+      select 'target', 'old-' || n, 'dead', n, now() - interval '2 hours', null from generate_series(1, 7) n
+      union all select 'target', 'resting-' || n, 'dead', n, now() - interval '2 hours', now() + interval '1 day' from generate_series(1, 7) n
+      union all values ('target', 'due', 'dead', 1, now() - interval '2 hours', now() - interval '59 minutes'),
+        ('target', 'due-long', 'dead', 1, now() - interval '2 hours', now() - interval '61 minutes'),
+        ('other', 'old', 'dead', 1, now() - interval '2 hours', null)`);
+      const cleaner = new Leases({ pool, kind: 'target', ttlMs: 300, cleaning: { rows: 3, everyMs: 0 } });
+      open.push(cleaner);
+      const left = async () =>
+        (await pool.query('select id from ops.work_leases order by id')).rows.map(({ id }) => id);
+      await cleaner.acquire(['x']);
+      const stays = ['due', 'old', ...Array.from({ length: 7 }, (_, at) => `resting-${at + 1}`), 'x'];
+      const seen = new Set<number>();
+      await eventually('all that is old is gone', async () => {
+        const rows = await left();
+        seen.add(rows.length);
+        return rows.length === stays.length;
+      });
+      assert.deepEqual(await left(), stays);
+      assert.ok(seen.size > 2, `in steps: ${[...seen].join(' ')}`);
+    },
+  );
 });

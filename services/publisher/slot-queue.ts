@@ -1,0 +1,99 @@
+import { Shares, type Taker } from './shares.ts';
+
+/** Waiting work of one workspace on one network, oldest first. */
+interface Line {
+  readonly taker: Taker;
+  readonly starts: (() => void)[];
+}
+
+/**
+ * Runs so much work at once as there are slots, shared out by `Shares`. A slot that comes free goes to the workspace that
+ * holds fewest, and among equals to the one that was served longest ago.
+ */
+export class SlotQueue {
+  readonly #shares: Shares;
+  /** By network, then workspace; a workspace that was served goes to the end. */
+  readonly #lines = new Map<string, Map<string, Line>>();
+  /** Workspace → on how many networks it waits. */
+  readonly #waiting = new Map<string, number>();
+
+  constructor(slots: number) {
+    this.#shares = new Shares(slots);
+  }
+
+  async run<T>(taker: Taker, work: () => Promise<T>): Promise<T> {
+    await this.#slot(taker);
+    try {
+      return await work();
+    } finally {
+      this.#shares.give(taker);
+      this.#handOut();
+    }
+  }
+
+  /** Nobody who waits is overtaken: what could not be given to them before can only go to this one. */
+  async #slot(taker: Taker): Promise<void> {
+    const lines = this.#lines.get(taker.network);
+    if (lines?.has(taker.workspaceId) !== true && this.#shares.admits(taker, this.#othersWait(taker))) {
+      this.#shares.take(taker);
+      return;
+    }
+    await new Promise<void>((start) => this.#enqueue(taker, start));
+  }
+
+  #othersWait({ workspaceId }: Taker): boolean {
+    return this.#waiting.size > (this.#waiting.has(workspaceId) ? 1 : 0);
+  }
+
+  #enqueue(taker: Taker, start: () => void): void {
+    const { network, workspaceId } = taker;
+    const lines = this.#lines.get(network) ?? new Map<string, Line>();
+    this.#lines.set(network, lines);
+    const line = lines.get(workspaceId);
+    if (line !== undefined) line.starts.push(start);
+    else {
+      lines.set(workspaceId, { taker, starts: [start] });
+      this.#waiting.set(workspaceId, (this.#waiting.get(workspaceId) ?? 0) + 1);
+    }
+  }
+
+  #handOut(): void {
+    for (let line = this.#next(); line !== null; line = this.#next()) {
+      this.#shares.take(line.taker);
+      this.#shift(line);
+    }
+  }
+
+  /** Of the lines that may have a slot, the one whose workspace holds fewest. */
+  #next(): Line | null {
+    let best: Line | null = null;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const [network, lines] of this.#lines) {
+      // A network at its limit has no slot for any of its lines: a long row of them is not walked.
+      if (this.#shares.heldOn(network) >= this.#shares.free) continue;
+      for (const line of lines.values()) {
+        const held = this.#shares.heldBy(line.taker.workspaceId);
+        if (held >= fewest || !this.#shares.admits(line.taker, this.#othersWait(line.taker))) continue;
+        best = line;
+        fewest = held;
+        if (held === 0) break;
+      }
+    }
+    return best;
+  }
+
+  #shift(line: Line): void {
+    const { network, workspaceId } = line.taker;
+    const start = line.starts.shift();
+    const lines = this.#lines.get(network);
+    lines?.delete(workspaceId);
+    if (line.starts.length > 0) lines?.set(workspaceId, line);
+    else {
+      if (lines?.size === 0) this.#lines.delete(network);
+      const left = (this.#waiting.get(workspaceId) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(workspaceId);
+      else this.#waiting.set(workspaceId, left);
+    }
+    start?.();
+  }
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Pool, type PoolClient } from 'pg';
+import { migrate } from '#projections/tables.ts';
+import { Leases, migrateLeases } from '#runtime/leases.ts';
+import { DueSearch, type Holding, LeftBehind } from '#services/publisher/due.ts';
+import { Shares, takeFairly } from '#services/publisher/shares.ts';
+import { UnknownSearch } from '#services/publisher/unknown.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const kind = 'target';
+const parked = 6_000;
+
+suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
+  let pool: Pool;
+
+  t.before(async () => {
+    pool = new Pool({ connectionString: (await testDatabase()).url, max: 4 });
+    await migrate(pool);
+    await migrateLeases(pool);
+  });
+  t.after(() => pool?.end());
+  t.before.each(async () => {
+    await pool.query('truncate read.post_targets_v1, read.accounts_v1, ops.work_leases');
+  });
+
+  interface Rows {
+    readonly rows?: number;
+    readonly status?: string;
+    readonly platform?: string;
+    readonly workspaceId?: string;
+    readonly accountId?: string;
+    /** SQL of the instant at which it is due; `n` counts from 1. */
+    readonly at?: string;
+  }
+  /** Straight into the table: the streams are not asked for here. Answers the ids in the order of their time. */
+  const add = async (given: Rows = {}): Promise<readonly string[]> => {
+    const { rows = 1, status = 'pending', platform = 'x', workspaceId = randomUUID(), at = 'now()' } = given;
+    const made = await pool.query(
+      `with made as (insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id,
+         account_id, platform, status, due_at, timezone, jitter_seconds, schedule_mode, attempts, takeover, next_action_at,
+         post_revision, applied_revision)
+       select gen_random_uuid(), $1, 0, now(), now(), gen_random_uuid(), gen_random_uuid(), $2, $3, $4, ${at}, 'UTC', 0, 'managed',
+         0, 0, ${at}, 0, 0 from generate_series(1, $5) n returning id, next_action_at)
+       select id::text as id from made order by next_action_at, id`,
+      [workspaceId, given.accountId ?? randomUUID(), platform, status, rows],
+    );
+    return made.rows.map(({ id }) => id);
+  };
+  const lease = (ids: readonly string[], until: string, notBefore: string) =>
+    pool.query(
+      `insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
+       select $1, id, 'other', nextval('ops.work_lease_epochs'), ${until}, ${notBefore} from unnest($2::text[]) id`,
+      [kind, ids],
+    );
+  const holding = (slots = 4_096, held: readonly string[] = []): Holding => ({
+    held,
+    shares: new Shares(slots),
+    left: new LeftBehind(),
+  });
+  const soon = () => new Date(Date.now() + 3_000);
+  const ids = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
+  const sorted = (rows: readonly string[]): readonly string[] => [...rows].sort();
+
+  /** Blocks that the statements of a search touch, and the plan of each. */
+  const cost = async (search: (db: Pool) => Promise<unknown>) => {
+    const plans: string[] = [];
+    let blocks = 0;
+    const client = await pool.connect();
+    const noting = {
+      on: () => undefined,
+      off: () => undefined,
+      release: () => undefined,
+      query: async (statement: string | { readonly text: string; readonly values: unknown[] }) => {
+        if (typeof statement === 'string') return client.query(statement);
+        const { text, values } = statement;
+        const explained = await client.query(`explain (analyze, buffers, format json) ${text}`, values);
+        const [{ Plan: plan }] = explained.rows[0]['QUERY PLAN'];
+        plans.push(JSON.stringify(plan));
+        blocks += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+        return client.query(text, values);
+      },
+    } as unknown as PoolClient;
+    await search({ connect: async () => noting } as unknown as Pool);
+    client.release();
+    return { plans, blocks };
+  };
+
+  t('what is due is found in the order of its time, but what is held or rests', async () => {
+    const [late, soonest, held, rests, lapsed, ours] = (await add({ rows: 6, at: `now() - n * interval '1 s'` })) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    await add({ at: `now() + interval '1 minute'` });
+    await add({ at: 'null', status: 'published' });
+    const claimed = await add({ status: 'publishing', platform: 'bluesky' });
+    await lease([held], `now() + interval '5 s'`, 'null');
+    await lease([rests], 'now()', `now() + interval '5 s'`);
+    await lease([lapsed], 'now()', 'null');
+    const found = await new DueSearch(pool, kind).find(soon(), holding(4_096, [ours]));
+    assert.deepEqual(ids(found), [late, soonest, lapsed, ...claimed]);
+  });
+
+  t('the network of a row is that of its account: the sandbox of a name is another', async () => {
+    const accountId = randomUUID();
+    await pool.query(
+      `insert into read.accounts_v1 (id, workspace_id, revision, platform, network) values ($1, $1, 0, 'x', 'sandbox')`,
+      [accountId],
+    );
+    const [sandbox] = await add({ accountId });
+    const [unheardOf] = await add({ status: 'outcome_unknown' });
+    const found = await new DueSearch(pool, kind).find(soon(), holding());
+    assert.deepEqual(
+      found.map(({ id, network }) => [id, network]),
+      [[sandbox, 'sandbox/x']],
+    );
+    const asked = await new UnknownSearch(pool, kind).find(holding());
+    assert.deepEqual(
+      asked.map(({ id, network }) => [id, network]),
+      [[unheardOf, 'live/x']],
+    );
+  });
+
+  t(
+    'neither search walks the outcomes that are parked, however many, and whatever Postgres knows of them',
+    async () => {
+      const resting = await add({ rows: parked, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
+      await lease(resting, 'now()', `now() + interval '30 minutes'`);
+      await add({ rows: parked, at: `now() + interval '1 hour' + n * interval '1 s'` });
+      const due = await add({ rows: 100, platform: 'linkedin' });
+      for (const analyzed of [false, true]) {
+        if (analyzed) await pool.query('analyze');
+        const one = await cost(async (db) => {
+          assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), holding()))), sorted(due));
+        });
+        assert.match(one.plans.join(), /post_targets_v1_7/);
+        assert.doesNotMatch(one.plans.join(), /Seq Scan/);
+        assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
+        const other = await cost(async (db) => {
+          assert.deepEqual(await new UnknownSearch(db, kind).find(holding(256)), []);
+        });
+        assert.match(other.plans.join(), /work_leases_resting/);
+        assert.match(other.plans.join(), /post_targets_v1_8/);
+        assert.doesNotMatch(other.plans.join(), /Seq Scan/);
+        // One step of those that might have no lease: a key each.
+        assert.ok(other.blocks < 1_600, `${other.blocks} blocks`);
+      }
+    },
+  );
+
+  t('an outcome is asked for when its rest is over, or when it has no lease, or its holder died', async () => {
+    const [rested, rests, held, died, bare, ours] = (await add({ rows: 6, status: 'outcome_unknown' })) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const [settled = ''] = await add({ status: 'published', at: 'null' });
+    await lease([rested, settled, ours], `now() - interval '1 minute'`, `now() - interval '1 ms'`);
+    await lease([rests], 'now()', `now() + interval '1 minute'`);
+    await lease([held], `now() + interval '1 minute'`, 'null');
+    await lease([died], `now() - interval '1 ms'`, 'null');
+    const found = await new UnknownSearch(pool, kind).find(holding(256, [ours]));
+    assert.deepEqual(sorted(ids(found)), sorted([rested, died, bare]));
+    assert.deepEqual(await new DueSearch(pool, kind).find(soon(), holding()), [], 'it is no due work');
+  });
+
+  t('every outcome without a lease is found, a step at a time, behind many that have one', async () => {
+    const all = await add({ rows: 200, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
+    const bare = [all[0], all[70], all[199]].map((id) => id ?? '');
+    await lease(
+      all.filter((id) => !bare.includes(id)),
+      'now()',
+      `now() + interval '1 hour'`,
+    );
+    const search = new UnknownSearch(pool, kind, { bare: 50, stepEveryMs: 0, passEveryMs: 0 });
+    const found = new Set<string>();
+    for (let step = 0; step < 4; step += 1) for (const id of ids(await search.find(holding()))) found.add(id);
+    assert.deepEqual(sorted([...found]), sorted(bare));
+  });
+
+  t('one workspace that has thousands of outcomes to ask for keeps no other from its turn', async () => {
+    const big = randomUUID();
+    const many = await add({ rows: 5_000, status: 'outcome_unknown', workspaceId: big });
+    const small = await add({ rows: 2, status: 'outcome_unknown', workspaceId: randomUUID() });
+    await lease(many, 'now()', `now() - random() * interval '1 hour'`);
+    await lease(small.slice(0, 1), 'now()', `now() - interval '30 minutes'`);
+    await lease(small.slice(1), 'now()', `now() - interval '1 ms'`);
+    const search = new UnknownSearch(pool, kind);
+    const questions = holding(256);
+    const taken = takeFairly(questions.shares, await search.find(questions));
+    assert.ok(
+      taken.some(({ id }) => id === small[1]),
+      'what has just become due',
+    );
+    const ofBig = taken.filter(({ workspaceId }) => workspaceId === big).length;
+    assert.ok(ofBig >= 60 && ofBig <= 64, `${ofBig} of 256`);
+    for (let step = 0, found = false; !found; step += 1) {
+      assert.ok(step < 15, 'never came round');
+      const rows = await search.find(questions);
+      assert.ok(rows.length < 100, 'the big one has its share');
+      found = rows.some(({ id }) => id === small[0]);
+    }
+  });
+
+  t('behind a backlog of one workspace a target is found at once when it is new, and soon wherever it is', async () => {
+    const big = randomUUID();
+    await add({ rows: 6_500, workspaceId: big, at: `now() - n * interval '0.1 s'` });
+    const [oldest, between, newest] = await Promise.all(
+      [`interval '1 hour'`, `interval '450.05 s'`, `interval '-1 s'`].map(
+        async (ago) => (await add({ at: `now() - ${ago}` }))[0],
+      ),
+    );
+    const search = new DueSearch(pool, kind);
+    const supply = holding();
+    const first = takeFairly(supply.shares, await search.find(soon(), supply));
+    const ofBig = first.filter(({ workspaceId }) => workspaceId === big).length;
+    assert.ok(ofBig >= 1_000 && ofBig <= 1_024, `${ofBig} of 4,096`);
+    for (const id of [oldest, newest]) assert.ok(first.some((row) => row.id === id));
+    const found = new Set(ids(first));
+    for (let step = 0; step < 3; step += 1) {
+      const rows = await search.find(soon(), supply);
+      assert.ok(rows.length < 40, `${rows.length} rows, though it may have no more`);
+      for (const id of ids(rows)) found.add(id);
+    }
+    assert.ok(found.has(between ?? ''));
+  });
+
+  t('a network that is full is not walked, and takes nothing from the others', async () => {
+    await add({ rows: 5_000, at: `now() - n * interval '1 s'` });
+    const healthy = await add({ platform: 'linkedin' });
+    const supply = holding(8);
+    for (const mode of ['live', 'sandbox']) {
+      for (let at = 0; supply.shares.admits({ workspaceId: `w${at}`, network: `${mode}/x` }, true); at += 1) {
+        supply.shares.take({ workspaceId: `w${at}`, network: `${mode}/x` });
+      }
+    }
+    const { blocks } = await cost(async (db) => {
+      assert.deepEqual(ids(await new DueSearch(db, kind).find(soon(), supply)), healthy);
+    });
+    assert.ok(blocks < 60, `${blocks} blocks`);
+  });
+
+  t('rows that still show the past hide nothing of what their workspace has due', async () => {
+    const workspaceId = randomUUID();
+    const all = await add({ rows: 300, workspaceId, at: `now() - n * interval '1 s'` });
+    const supply = holding(64);
+    const rows = await new DueSearch(pool, kind).find(soon(), holding());
+    for (const row of rows.slice(0, 299)) supply.left.add(row, 5);
+    const found = await new DueSearch(pool, kind).find(soon(), supply);
+    assert.deepEqual(ids(found), all.slice(299));
+  });
+
+  t('what a lease rests until is where the search finds it, through both releases', async () => {
+    const leases = new Leases({ pool, kind, ttlMs: 60_000 });
+    try {
+      const [id = ''] = await add({ status: 'outcome_unknown' });
+      const search = new UnknownSearch(pool, kind, { passEveryMs: 0 });
+      const find = async () => ids(await search.find(holding()));
+      assert.deepEqual(await find(), [id]);
+      const [first] = await leases.acquire([id]);
+      assert.deepEqual(await find(), [], 'held');
+      first?.release({ notBeforeMs: 60_000 });
+      await leases.flush();
+      assert.deepEqual(await find(), [], 'rests');
+      await pool.query(`update ops.work_leases set not_before = now() - interval '1 ms'`);
+      const { rows } = await pool.query('select id from ops.work_leases where not_before <= now()');
+      assert.deepEqual(ids(rows), await find());
+      const [second] = await leases.acquire([id]);
+      second?.release();
+      await leases.flush();
+      assert.deepEqual(await find(), [id], 'without a lease');
+    } finally {
+      await leases.close();
+    }
+  });
+});

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { Shares, type Taker, takeFairly } from '#services/publisher/shares.ts';
+import { SlotQueue } from '#services/publisher/slot-queue.ts';
+import { seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+
+const on = (workspaceId: string, network = 'live/x'): Taker => ({ workspaceId, network });
+
+/** Takes as many as it is given, all of them at once and none given back. */
+const fill = (shares: Shares, taker: Taker, othersWait = false): number => {
+  let taken = 0;
+  for (; shares.admits(taker, othersWait); taken += 1) shares.take(taker);
+  return taken;
+};
+
+/** Every promise that can settle has settled. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Work that hangs until it is let go, as a caller of the queue sees it. */
+class Crowd {
+  readonly queue: SlotQueue;
+  readonly running: { readonly taker: Taker; end(): void }[] = [];
+  waiting = 0;
+  readonly #onStart: (taker: Taker) => void;
+
+  constructor(slots: number, onStart: (taker: Taker) => void = () => undefined) {
+    this.queue = new SlotQueue(slots);
+    this.#onStart = onStart;
+  }
+
+  add(taker: Taker): void {
+    this.waiting += 1;
+    void this.queue.run(taker, () => {
+      this.waiting -= 1;
+      this.#onStart(taker);
+      return new Promise<void>((end) => this.running.push({ taker, end }));
+    });
+  }
+
+  async end(at: number): Promise<void> {
+    const [one] = this.running.splice(at, 1);
+    one?.end();
+    await settled();
+  }
+
+  count(of: (taker: Taker) => boolean): number {
+    return this.running.filter(({ taker }) => of(taker)).length;
+  }
+}
+
+suite('shares', (t) => {
+  t('one workspace on one network has a quarter, one network a half, and each further one leaves room', () => {
+    for (const [slots, quarter, half] of [
+      [8, 2, 4],
+      [64, 16, 32],
+      [2_048, 512, 1_024],
+    ] as const) {
+      assert.equal(fill(new Shares(slots), on('one')), quarter);
+      const crowded = new Shares(slots);
+      let held = 0;
+      for (let at = 0; at < 4 * slots; at += 1) held += fill(crowded, on(`w${at}`));
+      assert.equal(held, half);
+      // Networks that hang, with as many workspaces as one likes: side by side, and at the worst one after the other.
+      const hanging = new Shares(slots);
+      for (let at = 0; at < 40 * slots; at += 1) {
+        const taker = on(`w${at}`, `live/${at % 10}`);
+        if (hanging.admits(taker, true)) hanging.take(taker);
+      }
+      assert.ok(hanging.free >= Math.floor(slots / 11), `${hanging.free} of ${slots}`);
+      const inARow = new Shares(slots);
+      for (let at = 0; at < 3 * 4 * slots; at += 1) fill(inARow, on(`w${at}`, `live/${Math.floor(at / (4 * slots))}`));
+      assert.equal(inARow.free, slots / 8);
+    }
+  });
+
+  t('a single slot is given, to anybody, and so is the first of any number', () => {
+    for (const slots of [1, 2, 3]) {
+      const shares = new Shares(slots);
+      assert.ok(fill(shares, on('one'), true) >= 1, `${slots}`);
+      assert.ok(shares.free >= 0);
+    }
+  });
+
+  t(
+    'over several networks a workspace has more than a quarter while nobody else waits, and no more than that when one does',
+    () => {
+      const spread = (othersWait: boolean) => {
+        const shares = new Shares(64);
+        return [0, 1, 2, 3, 4, 5].reduce((sum, at) => sum + fill(shares, on('one', `live/${at}`), othersWait), 0);
+      };
+      assert.ok(spread(false) > 24, `${spread(false)}`);
+      assert.equal(spread(true), 16);
+    },
+  );
+
+  t('room is what can be taken, one after the other', () => {
+    const random = seeded('room');
+    for (let round = 0; round < 200; round += 1) {
+      const shares = new Shares(random.int(1, 100));
+      for (let at = 0; at < random.int(0, 60); at += 1) {
+        const taker = on(`w${random.int(0, 5)}`, `live/${random.int(0, 3)}`);
+        if (shares.admits(taker, false)) shares.take(taker);
+      }
+      const taker = on(`w${random.int(0, 6)}`, `live/${random.int(0, 4)}`);
+      const room = shares.roomOf(taker);
+      assert.equal(fill(shares, taker), room);
+    }
+  });
+
+  t('of what is found the workspaces that hold fewest go first, and one alone may have the rest', () => {
+    const shares = new Shares(64);
+    for (let at = 0; at < 10; at += 1) shares.take(on('big'));
+    const found = [...Array.from({ length: 100 }, () => on('big')), on('small', 'live/y'), on('new', 'live/y')];
+    const taken = takeFairly(shares, found).map(({ workspaceId }) => workspaceId);
+    assert.deepEqual(taken.slice(0, 2), ['small', 'new']);
+    assert.equal(taken.length, 2 + 6, 'up to its quarter');
+    const networks = Array.from({ length: 100 }, (_, at) => on('alone', `live/${at % 6}`));
+    assert.ok(takeFairly(new Shares(64), networks).length > 24);
+    const beside = takeFairly(new Shares(64), [...networks, ...Array.from({ length: 60 }, () => on('other'))]);
+    assert.equal(beside.filter(({ workspaceId }) => workspaceId === 'alone').length, 16);
+  });
+
+  t('whatever hangs, the shares hold, whoever is new starts at once, and nothing is forgotten', async () => {
+    const random = seeded('shares of slots');
+    for (let round = 0; round < 30; round += 1) {
+      const slots = random.pick([4, 8, 33, 64]);
+      const quarter = Math.max(1, Math.floor(slots / 4));
+      const half = Math.ceil(slots / 2);
+      const waits = new Map<string, number>();
+      let asked = 0;
+      let started = 0;
+      const crowd: Crowd = new Crowd(slots, (taker) => {
+        started += 1;
+        const left = (waits.get(taker.workspaceId) ?? 0) - 1;
+        waits.set(taker.workspaceId, left);
+        const others = [...waits].some(([id, count]) => id !== taker.workspaceId && count > 0);
+        // Counted before this one runs.
+        const own = 1 + crowd.count(({ workspaceId }) => workspaceId === taker.workspaceId);
+        if (others) assert.ok(own <= quarter, `${own} of ${slots} while others wait`);
+        assert.ok(1 + crowd.count(({ network }) => network === taker.network) <= half);
+        assert.ok(1 + crowd.running.length <= slots);
+      });
+      const add = (taker: Taker) => {
+        asked += 1;
+        waits.set(taker.workspaceId, (waits.get(taker.workspaceId) ?? 0) + 1);
+        crowd.add(taker);
+      };
+      for (let step = 0; step < 150; step += 1) {
+        if (random.next() < 0.7) add(on(`w${random.int(0, 6)}`, `live/${random.int(0, 2)}`));
+        else await crowd.end(random.int(0, Math.max(0, crowd.running.length - 1)));
+        await settled();
+      }
+      // Three networks hang: a fourth, and a workspace that has nothing under way, wait for none of it.
+      const before = started;
+      add(on('new', 'live/new'));
+      await settled();
+      if (slots > 2 ** 3) assert.equal(started, before + 1, `with ${crowd.running.length} of ${slots} running`);
+      while (crowd.running.length > 0) await crowd.end(random.int(0, crowd.running.length - 1));
+      assert.equal(started, asked);
+      assert.equal(crowd.waiting, 0);
+    }
+  });
+
+  t('a workspace that comes to a network on which another one hangs starts at once', async () => {
+    const crowd = new Crowd(8);
+    for (let at = 0; at < 10_000; at += 1) crowd.add(on('hangs'));
+    for (let at = 0; at < 4; at += 1) crowd.add(on('new', 'live/y'));
+    crowd.add(on('other'));
+    await settled();
+    assert.equal(
+      crowd.count(({ workspaceId }) => workspaceId === 'hangs'),
+      2,
+    );
+    assert.equal(
+      crowd.count(({ workspaceId }) => workspaceId === 'new'),
+      2,
+    );
+    assert.equal(
+      crowd.count(({ workspaceId }) => workspaceId === 'other'),
+      1,
+    );
+  });
+
+  t('a slot that comes free goes to who holds fewest, in turn among equals', async () => {
+    const order: string[] = [];
+    const crowd = new Crowd(4, ({ workspaceId }) => order.push(workspaceId));
+    for (let at = 0; at < 3; at += 1) for (const id of ['a', 'b', 'c']) crowd.add(on(id));
+    await settled();
+    // Two slots for the network.
+    assert.deepEqual(order, ['a', 'b']);
+    while (crowd.running.length > 0) await crowd.end(0);
+    assert.deepEqual(order.slice(2, 3), ['c']);
+    assert.deepEqual([...order].sort(), ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c']);
+    for (let at = 0; at < 9; at += 3) assert.equal(new Set(order.slice(at, at + 3)).size, 3, order.join(' '));
+  });
+
+  t('work that fails gives its slot back', async () => {
+    const queue = new SlotQueue(1);
+    const failing = queue.run(on('a'), async () => {
+      throw new Error('broken');
+    });
+    const next = queue.run(on('b'), async () => 'ran');
+    await assert.rejects(failing, /broken/);
+    assert.equal(await next, 'ran');
+  });
+});
