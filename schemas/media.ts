@@ -111,6 +111,12 @@ export const RenditionSpec = Type.Union([
     videoKbps: Type.Integer({ minimum: 1 }),
     /** Null: no sound. */
     audio: Nullable(Type.Object({ kbps: Type.Integer({ minimum: 1 }), sampleRate: Count, channels: Count })),
+    /** Of a copy: the sound is made anew all the same. */
+    sound: Type.Optional(Type.Literal('encode')),
+    /** `hdr`: the source's own range, in HEVC Main 10. Without: SDR in H.264. */
+    range: Type.Optional(Type.Literal('hdr')),
+    /** How often a gif is shown, one after the other. Without: once. */
+    rounds: Type.Optional(Type.Integer({ minimum: 2 })),
     /** The file may not be larger. Null: no limit. */
     maxBytes: Nullable(Count),
   }),

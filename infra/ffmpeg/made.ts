@@ -22,6 +22,8 @@ export const fingerprint = async (path: string): Promise<{ readonly bytes: numbe
 
 export interface SeenVideo {
   readonly codec: string;
+  /** ffprobe's name of how light is coded; null: not said. */
+  readonly transfer: string | null;
   readonly width: number;
   readonly height: number;
   readonly durationMs: number;
@@ -30,7 +32,7 @@ export interface SeenVideo {
 /** Null: it cannot be read. As it is shown: a copy may still be turned by its player. */
 export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortSignal): Promise<SeenVideo | null> => {
   const entries =
-    'stream=codec_name,width,height,sample_aspect_ratio:stream_side_data=rotation:stream_tags=rotate:format=duration';
+    'stream=codec_name,color_transfer,width,height,sample_aspect_ratio:stream_side_data=rotation:stream_tags=rotate:format=duration';
   const args = ['-v', 'error', '-of', 'json', '-select_streams', 'v:0', '-show_entries', entries];
   const ended = await runTool(ffprobe, [...args, ...input(path, 'video/mp4')], limits({ reads: [path] }), signal);
   if (ended.code !== 0 || ended.struck !== null) return null;
@@ -46,6 +48,7 @@ export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortS
   const width = over > 0 && under > 0 ? Math.round((stream.width * over) / under) : stream.width;
   return {
     codec: stream.codec_name,
+    transfer: stream.color_transfer ?? null,
     width: turned ? stream.height : width,
     height: turned ? width : stream.height,
     durationMs: Math.round(seconds * 1_000),

@@ -1,4 +1,4 @@
-/** Filters that make a source's pictures into those of a rendition: upright, square, progressive, SDR, 4:2:0. */
+/** Filters that make a source's pictures into those of a rendition: upright, square, progressive, 4:2:0, SDR or as it was. */
 import type { MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { picturesOf } from './input.ts';
 
@@ -10,9 +10,20 @@ export interface Picture {
   readonly fps: number | null;
 }
 
-/** What is special about a source's colours: HDR, by ffprobe's names, or HD that does not say how they are coded. */
+/**
+ * What is special about a source's colours: HDR, by ffprobe's names, which is made SDR or kept, or HD that does not say
+ * how they are coded.
+ */
 export type Colours =
   | { readonly kind: 'hdr'; readonly transfer: string; readonly primaries: string }
+  | {
+      readonly kind: 'kept';
+      readonly transfer: string;
+      readonly primaries: string;
+      /** As x265 is told them; null: not said. */
+      readonly screen: string | null;
+      readonly light: string | null;
+    }
   | { readonly kind: 'unsaid' };
 
 const even = (value: number): number => Math.max(2, 2 * Math.round(value / 2));
@@ -74,17 +85,25 @@ const shared = (probe: MediaProbe, pictures: readonly Picture[], colours: Colour
   ...(colours?.kind === 'hdr' ? [toSdr(colours, largest(pictures, probe))] : []),
 ];
 
-/** `known`: the pictures are BT.709 whatever they say; else they are what they say. */
-const finish = (picture: Picture, probe: MediaProbe, known: boolean): string => {
+/** How the pictures are coded: as they say, as BT.709 whatever they say, or in HDR that is to stay. */
+type Coding = 'said' | 'known' | 'kept';
+
+const matrices: Readonly<Record<Coding, string>> = {
+  said: 'out_color_matrix=bt709:out_range=tv',
+  known: 'in_color_matrix=bt709:out_color_matrix=bt709:out_range=tv',
+  kept: 'in_color_matrix=bt2020:out_color_matrix=bt2020:out_range=tv',
+};
+
+const finish = (picture: Picture, probe: MediaProbe, coding: Coding): string => {
   const { width, height } = inner(picture, probe);
   const pad = picture.fit === 'pad' ? [`pad=${picture.width}:${picture.height}:(ow-iw)/2:(oh-ih)/2:black`] : [];
-  const from = known ? 'in_color_matrix=bt709:' : '';
-  const scale = `scale=${width}:${height}:flags=lanczos:${from}out_color_matrix=bt709:out_range=tv`;
-  return [scale, ...pad, 'setsar=1', 'format=yuv420p'].join(',');
+  const scale = `scale=${width}:${height}:flags=lanczos:${matrices[coding]}`;
+  return [scale, ...pad, 'setsar=1', `format=${coding === 'kept' ? 'yuv420p10le' : 'yuv420p'}`].join(',');
 };
 
 /** Players take HD that does not say for BT.709; the scaler would take it for BT.601. */
-const isKnown = (colours: Colours | null): boolean => colours?.kind === 'unsaid';
+const codingOf = (colours: Colours | null): Coding =>
+  colours?.kind === 'kept' ? 'kept' : colours?.kind === 'unsaid' ? 'known' : 'said';
 
 const paced = (picture: Picture, probe: MediaProbe): string =>
   `fps=fps=${exactRate(paceOf(picture, probe))}:start_time=0`;
@@ -143,7 +162,8 @@ export const graphOf = (
     const parent = parents[index] ?? null;
     const pace = parent === null ? [paced(picture, probe)] : [];
     // NOTE: what was scaled once is BT.709, but an old ffmpeg still takes it for what its source said.
-    const made = finish(picture, probe, parent !== null || isKnown(colours));
+    const coding = codingOf(colours);
+    const made = finish(picture, probe, parent !== null && coding === 'said' ? 'known' : coding);
     fan([...pace, made], `s${index}`, [...own, ...children]);
   });
   return { filters, labels };
@@ -151,4 +171,4 @@ export const graphOf = (
 
 /** For one picture alone. */
 export const chainOf = (probe: MediaProbe, picture: Picture, colours: Colours | null): string =>
-  [...shared(probe, [picture], colours), finish(picture, probe, isKnown(colours))].join(',');
+  [...shared(probe, [picture], colours), finish(picture, probe, codingOf(colours))].join(',');

@@ -2,8 +2,9 @@ import { stat } from 'node:fs/promises';
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
 import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { type Ended, limits, runTool } from './child.ts';
-import { encodeCommand, encoderThreads, remuxCommand, type VideoOutput } from './command.ts';
+import { encodeCommand, encoderThreads, remuxCommand, shownMs, type VideoOutput } from './command.ts';
 import { tooMuchWork, unreadable } from './failures.ts';
+import { keptColours, writesHevc } from './hdr.ts';
 import { fillVideo, fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
 import { processorsFor } from './processors.ts';
@@ -13,17 +14,27 @@ import { beginningOf, coloursOf } from './streams.ts';
 const GiB = 1024 ** 3;
 const mostCpuSeconds = 48 * 3_600;
 
+/** In pictures of 1080p, and at least one. */
+const areaOf = (width: number, height: number): number => Math.max(1, (width * height) / (1_920 * 1_080));
+
 /** What an honest file of this length and size may cost, with plenty to spare; a slow machine is no fault of the file. */
-const limitsFor = ({ source: { path, probe }, options }: Render, outputs: readonly VideoOutput[]) => {
-  const seconds = (probe.durationMs ?? 0) / 1_000;
-  const area = ((probe.width ?? 0) * (probe.height ?? 0)) / (1_920 * 1_080);
-  const perSecond = 30 * outputs.length + 20 * Math.max(1, area);
+const limitsFor = ({ source, options }: Render, outputs: readonly VideoOutput[]) => {
+  const { path, probe } = source;
+  const seconds = Math.max(...outputs.map(({ spec }) => shownMs(source, spec))) / 1_000;
+  const area = areaOf(probe.width ?? 0, probe.height ?? 0);
+  const encoding = outputs.map(({ spec }) => areaOf(spec.width, spec.height) * (spec.range === 'hdr' ? 4 : 1));
+  const perSecond = 30 * encoding.reduce((sum, each) => sum + each, 0) + 20 * area;
   const cpuSeconds = Math.min(mostCpuSeconds, Math.ceil(120 + seconds * perSecond));
   const kbps = Math.max(...outputs.map(({ spec }) => spec.videoKbps + (spec.audio?.kbps ?? 0)));
   const copies = outputs.some(({ spec }) => spec.mode === 'remux') ? probe.bytes : 0;
   return limits({
     // Each thread of each encoder has its stack and its pictures.
-    memory: (3 + outputs.length / 4 + (encoderThreads(options.threads) * (2 + outputs.length)) / 32) * GiB,
+    memory:
+      (3 +
+        Math.max(...encoding) / 2 +
+        outputs.length / 4 +
+        (encoderThreads(options.threads) * (2 + outputs.length)) / 32) *
+      GiB,
     cpuSeconds,
     wallMs: Math.min(2 ** 31 - 1, 4_000 * cpuSeconds),
     fileBytes: 1.2 * copies + 2 * kbps * 125 * (seconds + 10) + 2 ** 24,
@@ -37,7 +48,7 @@ const encode = async (run: Render, outputs: readonly VideoOutput[], colours: Col
   const { tools, source, options } = run;
   const { ffmpeg } = await tools.binaries();
   const args = encodeCommand(source, outputs, colours, options.threads);
-  const total = 1_000 * Math.max(1, source.probe.durationMs ?? 1);
+  const total = 1_000 * Math.max(1, ...outputs.map(({ spec }) => shownMs(source, spec)));
   return runTool(ffmpeg, args, limitsFor(run, outputs), options.signal, (line) => {
     const done = /^out_time_(?:us|ms)=(\d+)/.exec(line)?.[1];
     if (done !== undefined) options.onProgress?.(Number(done) / total);
@@ -47,15 +58,21 @@ const encode = async (run: Render, outputs: readonly VideoOutput[], colours: Col
 type Judged = MadeRendition | { readonly kind: 'short' } | { readonly kind: 'heavy'; readonly bytes: number };
 
 /** Whether a file is what was asked for. `short`: the source broke off; `heavy`: larger than it may be. */
-const judge = async (run: Render, { id, spec, to }: Wanted<'video'>): Promise<Judged> => {
+const judge = async (
+  run: Render,
+  { id, spec, to }: Wanted<'video'>,
+  colours: Colours | null = null,
+): Promise<Judged> => {
   const { tools, source, options } = run;
   const seen = await lookAt(await tools.binaries(), to, options.signal);
   const wrong = failedRendition(id, 'rendition_failed', 'What was made of the video is not what was asked for.');
   if (seen === null) return wrong;
-  const codec = spec.mode === 'encode' ? 'h264' : source.probe.video?.codec;
+  const kept = colours?.kind === 'kept' ? colours : null;
+  const codec = spec.mode === 'encode' ? (kept === null ? 'h264' : 'hevc') : source.probe.video?.codec;
+  if (kept !== null && seen.transfer !== kept.transfer) return wrong;
   if (seen.codec !== codec || Math.abs(seen.width - spec.width) > 1 || Math.abs(seen.height - spec.height) > 1)
     return wrong;
-  const expected = source.probe.durationMs ?? 0;
+  const expected = shownMs(source, spec);
   if (seen.durationMs < expected - Math.max(500, 0.05 * expected)) return { kind: 'short' };
   if (source.probe.digitalSourceType !== null) await markVideo(to, source.probe.digitalSourceType);
   const { size } = await stat(to);
@@ -80,7 +97,7 @@ const encodeOne = async (run: Render, wanted: Wanted<'video'>, colours: Colours 
       throw tooMuchWork('The video takes more work than a video of its length is given.');
     }
     if (ended.code !== 0) return failedRendition(wanted.id, 'rendition_failed', 'The video could not be converted.');
-    const judged = await judge(run, { ...wanted, spec: { ...wanted.spec, mode: 'encode' } });
+    const judged = await judge(run, { ...wanted, spec: { ...wanted.spec, mode: 'encode' } }, colours);
     if (judged.kind === 'short') throw brokeOff();
     if (judged.kind !== 'heavy') return judged;
     videoKbps = Math.floor((videoKbps * 0.9 * (wanted.spec.maxBytes ?? judged.bytes)) / judged.bytes);
@@ -111,6 +128,37 @@ const remux = async (run: Render, wanted: Wanted<'video'>): Promise<MadeRenditio
   return (judged.durationMs ?? 0) - (source.probe.durationMs ?? 0) > apartMs ? null : judged;
 };
 
+/** Null: the source is not HDR after all, or this ffmpeg cannot write any: then its pictures keep their size alone. */
+const keptOf = async ({ tools, source, options }: Render, colours: Colours | null): Promise<Colours | null> => {
+  if (colours?.kind !== 'hdr') return null;
+  const binaries = await tools.binaries();
+  if (await writesHevc(binaries)) return keptColours(binaries, source, colours, options.signal);
+  tools.warn(`ffmpeg ${binaries.version} has no libx265: HDR is made SDR`);
+  return null;
+};
+
+/** By one command, which decodes once. What did not come of it gets one of its own: a fault of one output ends them all. */
+const encodeAll = async (
+  run: Render,
+  wanted: readonly Wanted<'video'>[],
+  colours: Colours | null,
+): Promise<readonly MadeRendition[]> => {
+  if (wanted.length === 0) return [];
+  const together = await encode(run, wanted, colours);
+  const made: MadeRendition[] = [];
+  const one: Wanted<'video'>[] = [];
+  for (const each of wanted) {
+    // Of one that was to be a copy, this is the encoding.
+    const encoded = { ...each, spec: { ...each.spec, mode: 'encode' as const } };
+    const judged = together.code === 0 ? await judge(run, encoded, colours) : null;
+    if (judged?.kind === 'short') throw brokeOff();
+    if (judged?.kind === 'made') made.push(judged);
+    else one.push(each);
+  }
+  for (const each of one) made.push(await encodeOne(run, each, colours));
+  return made;
+};
+
 /** @throws TranscodeError when nothing can be decoded at all, or `interrupted` */
 export const renderVideos = async (
   run: Render,
@@ -126,16 +174,11 @@ export const renderVideos = async (
   const rest = wanted.filter(({ id }) => !made.has(id));
   if (rest.length === 0) return [...made.values()];
   const colours = await coloursOf(await tools.binaries(), source, options.signal);
-  const together = await encode(run, rest, colours);
-  const one = new Set<string>();
-  for (const each of rest) {
-    const judged = together.code === 0 ? await judge(run, each) : null;
-    if (judged?.kind === 'short') throw brokeOff();
-    if (judged?.kind === 'made') made.set(each.id, judged);
-    else one.add(each.id);
-  }
-  // What did not come of the one command gets one of its own: a fault of one output ends them all.
-  for (const each of rest.filter(({ id }) => one.has(id))) made.set(each.id, await encodeOne(run, each, colours));
+  const kept = rest.some(({ spec }) => spec.range === 'hdr') ? await keptOf(run, colours) : null;
+  const inKept = (each: Wanted<'video'>): boolean => kept !== null && each.spec.range === 'hdr';
+  const apart = rest.filter((each) => !inKept(each));
+  for (const each of await encodeAll(run, apart, colours)) made.set(each.id, each);
+  for (const each of await encodeAll(run, rest.filter(inKept), kept)) made.set(each.id, each);
   const results = [...made.values()];
   const nothing = results.every((each) => each.kind === 'failed' && each.failure.code === 'rendition_failed');
   if (nothing)

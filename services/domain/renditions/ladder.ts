@@ -16,6 +16,8 @@ export interface Rung {
 const box = (long: number, short: number): Box => ({ long, short, width: long });
 const rung = (size: Box, videoKbps: number, audioKbps: number): Rung => ({ box: size, videoKbps, audioKbps });
 
+const uhd = box(3840, 2160);
+const quad = box(2560, 1440);
 const full = box(1920, 1080);
 const hd = box(1280, 720);
 const sd = box(854, 480);
@@ -23,6 +25,9 @@ const small = box(640, 360);
 
 /** From the best down. The last one is the floor: with less, nobody sees or hears what it was. */
 const rungs: readonly Rung[] = [
+  // What YouTube advises for these at 30 pictures a second.
+  rung(uhd, 40_000, 128),
+  rung(quad, 16_000, 128),
   rung(full, 6000, 128),
   rung(full, 3000, 128),
   // X advises at least 5 Mbit/s at this size.
@@ -36,7 +41,7 @@ const rungs: readonly Rung[] = [
   rung(small, 300, 64),
 ];
 
-const boxOfClass: Readonly<Record<VideoClass, Box>> = { '1080': full, '720': hd };
+const boxOfClass: Readonly<Record<VideoClass, Box>> = { '2160': uhd, '1080': full, '720': hd };
 
 /** Whether a picture of these sides lies inside it, either way round. */
 const holds = ({ long, short }: Box, width: number, height: number): boolean =>
@@ -47,7 +52,8 @@ const holds = ({ long, short }: Box, width: number, height: number): boolean =>
  * than the class begins at the smallest box that holds it: more bits would show nothing more.
  */
 export const rungsFor = (target: VideoClass, width: number, height: number): readonly Rung[] => {
-  const start = [small, sd, hd, full].find((one) => one === boxOfClass[target] || holds(one, width, height)) ?? full;
+  const start =
+    [small, sd, hd, full, quad, uhd].find((one) => one === boxOfClass[target] || holds(one, width, height)) ?? full;
   const below = rungs.slice(rungs.findIndex((one) => one.box === start));
   return below.filter((one, index) => below.slice(0, index).every(({ videoKbps }) => videoKbps > one.videoKbps));
 };

@@ -1,4 +1,11 @@
-import { leastVideoBytes, misfits, type UseRules, type VideoRules, wrapping } from '#domain/platforms/media/index.ts';
+import {
+  leastVideoBytes,
+  type Misfit,
+  misfits,
+  type UseRules,
+  type VideoRules,
+  wrapping,
+} from '#domain/platforms/media/index.ts';
 import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
@@ -11,26 +18,52 @@ type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, probe: MediaProbe): Plan => {
   const { kind, width, height, durationMs } = probe;
   if (width === null || height === null || durationMs === null) return { failure: unknownFacts(need, kind) };
-  if (durationMs < rules.durationMs.min) return { failure: tooShort(need, kind, rules.durationMs.min, durationMs) };
+  const rounds = kind === 'gif' ? roundsFor(rules, durationMs) : 1;
+  const shownMs = rounds * durationMs;
+  if (shownMs < rules.durationMs.min) return { failure: tooShort(need, kind, rules.durationMs.min, durationMs) };
   if (durationMs > rules.durationMs.max) return { failure: tooLong(need, kind, rules.durationMs.max, durationMs) };
   if (kind === 'video') {
     const found = misfits(uses, probe);
     if (found.length === 0) return 'fits';
-    const spec = found.every((one) => wrapping.has(one)) ? remuxOf(rules, probe) : null;
+    const spec = found.every((one) => wrapping.has(one) || one === 'sound') ? remuxOf(rules, probe, found) : null;
     if (spec !== null) return { spec };
   }
-  return encodeOf(need, rules, { ...probe, width, height, durationMs });
+  return encodeOf(need, rules, { ...probe, width, height, durationMs: shownMs }, rounds);
+};
+
+/** A file's last picture may end a little early. */
+const tailMs = 50;
+const maxRounds = 500;
+
+/** How often a gif is shown so that a network does not find it too short: it goes round anyway. Of what is too long, once. */
+const roundsFor = ({ durationMs: { min, max } }: VideoRules, durationMs: number): number => {
+  if (durationMs >= min) return 1;
+  const rounds = Math.ceil((min + tailMs) / Math.max(1, durationMs));
+  return rounds > maxRounds || rounds * durationMs > max ? 1 : rounds;
 };
 
 /** Streams that players know inside an MP4 (mp4ra.org, "Codecs"; no network documents any other there). */
 const carried: readonly string[] = ['h264', 'hevc', 'vp9', 'av1', 'mpeg4', 'aac', 'mp3', 'ac3', 'eac3', 'opus', 'alac'];
 
-/** Another wrapping may be a little larger than the one it replaces; null where that could be too large, or cannot hold it. */
-const remuxOf = (rules: VideoRules, probe: MediaProbe): VideoSpec | null => {
+/** What a network that names no rate is given, and one that does at most. */
+const soundOf = ({ maxKbps }: VideoRules['audio']): NonNullable<VideoSpec['audio']> => ({
+  kbps: Math.min(128, maxKbps ?? 128),
+  sampleRate: 48_000,
+  channels: 2,
+});
+
+/**
+ * The pictures as they are in another wrapping, and the sound where that is not what keeps the file from the network. May
+ * be a little larger than what it replaces; null where that could be too large, or cannot hold the pictures.
+ */
+const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Misfit[]): VideoSpec | null => {
   const { video, audio, width, height, bytes, durationMs } = probe;
   if (video === null || width === null || height === null || durationMs === null) return null;
-  if (!carried.includes(video.codec) || (audio !== null && !carried.includes(audio.codec))) return null;
-  const maxBytes = Math.max(leastVideoBytes, Math.ceil(bytes * 1.01) + 65_536);
+  if (!carried.includes(video.codec)) return null;
+  const anew = audio !== null && (found.includes('sound') || !carried.includes(audio.codec));
+  const sound = soundOf(rules.audio);
+  const added = anew ? Math.ceil((sound.kbps * 1.05 * durationMs) / 8) : 0;
+  const maxBytes = Math.max(leastVideoBytes, Math.ceil(bytes * 1.01) + 65_536 + added);
   if (!rules.containers.includes('mp4') || maxBytes > rules.bytes.max) return null;
   const average = (bytes * 8) / Math.max(1, durationMs);
   const kbps = (bitrate: number | null, otherwise: number): number =>
@@ -46,23 +79,41 @@ const remuxOf = (rules: VideoRules, probe: MediaProbe): VideoSpec | null => {
     audio:
       audio === null
         ? null
-        : { kbps: kbps(audio.bitrate, 128), sampleRate: audio.sampleRate, channels: audio.channels },
+        : anew
+          ? sound
+          : { kbps: kbps(audio.bitrate, 128), sampleRate: audio.sampleRate, channels: audio.channels },
+    ...(anew ? { sound: 'encode' } : {}),
+    ...rangeOf(rules, probe),
     maxBytes,
   };
 };
 
+/** What is not said of a spec is not in it: those made before there was a choice keep their names. */
+const rangeOf = (rules: VideoRules, { video }: MediaProbe): Pick<VideoSpec, 'range'> =>
+  rules.hdr && video?.hdr ? { range: 'hdr' } : {};
+
 type Seen = MediaProbe & { readonly width: number; readonly height: number; readonly durationMs: number };
 
 /** The best rung of the house's ladder that the network's limits leave. */
-const encodeOf = (need: MediaNeed, rules: VideoRules, probe: Seen): { spec: VideoSpec } | { failure: MediaFailure } => {
+const encodeOf = (
+  need: MediaNeed,
+  rules: VideoRules,
+  probe: Seen,
+  rounds: number,
+): { spec: VideoSpec } | { failure: MediaFailure } => {
   const { kind, width, height, durationMs } = probe;
-  const specs = rungsFor(rules.target, width, height).map((rung) => specAt(rules, rung, probe));
+  const specs = rungsFor(rules.target, width, height).map((rung) => specAt(rules, rung, probe, rounds));
   if (specs.includes(null)) return { failure: tooSmall(need, width, height) };
   const spec = specs.find((one) => one !== null && (one.maxBytes ?? 0) <= rules.bytes.max) ?? null;
   return spec === null ? { failure: tooHeavy(need, kind, rules.bytes.max, durationMs) } : { spec };
 };
 
-const specAt = (rules: VideoRules, { box, videoKbps, audioKbps }: Rung, probe: Seen): VideoSpec | null => {
+const specAt = (
+  rules: VideoRules,
+  { box, videoKbps, audioKbps }: Rung,
+  probe: Seen,
+  rounds: number,
+): VideoSpec | null => {
   const canvas = canvasOf(rules, probe, box, 2);
   if (canvas === null) return null;
   const fps = rateFor(probe.video?.fps ?? null, probe.kind === 'video' && probe.video?.constantRate === true);
@@ -77,6 +128,8 @@ const specAt = (rules: VideoRules, { box, videoKbps, audioKbps }: Rung, probe: S
     fps,
     videoKbps: ceiling,
     audio: sound ? { kbps: audioKbps, sampleRate: 48_000, channels: 2 } : null,
+    ...rangeOf(rules, probe),
+    ...(rounds > 1 ? { rounds } : {}),
     // What the rung comes to, not what the network allows: the same rung is then the same file for all.
     maxBytes: heaviest(ceiling, sound ? audioKbps : 0, probe.durationMs),
   };

@@ -4,6 +4,7 @@ import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
+import type { MadeRendition } from '#contracts/ports/transcoder.ts';
 import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
@@ -111,6 +112,77 @@ suite('renditions of a video', (t) => {
       pathOf(mapped),
     ]);
     match(stdout, /color_space=bt709[\s\S]*color_transfer=bt709[\s\S]*color_primaries=bt709/);
+  });
+
+  t('HDR and 4K that are turned keep range and size, as a copy or made anew', async () => {
+    const screen =
+      'master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50):max-cll=1000,400';
+    const camera = { seconds: 0.1, container: 'mov', hdr: 'pq', x265: screen, rotate: 90, sound: false } as const;
+    const { ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const light = async (path: string) => {
+      const args = [
+        '-v',
+        'error',
+        '-of',
+        'json',
+        '-select_streams',
+        'v',
+        '-show_frames',
+        '-read_intervals',
+        '%+#1',
+        path,
+      ];
+      const [frame] = JSON.parse((await run(ffprobe, args)).stdout).frames;
+      const { color_transfer: transfer, color_primaries: primaries, color_space: matrix, side_data_list: side } = frame;
+      const of = (type: string) =>
+        side?.find((each: { side_data_type: string }) => each.side_data_type.startsWith(type));
+      const [shown, content] = [of('Mastering'), of('Content')];
+      return [transfer, primaries, matrix, shown?.max_luminance, shown?.red_x, content?.max_content];
+    };
+    const seen = async (made: MadeRendition | undefined) => {
+      const { probe } = await sourceOf(pathOf(made));
+      const { codec, profile, pixelFormat, rotation, hdr, located } = probe.video ?? {};
+      return [codec, profile, pixelFormat, rotation, hdr, located, probe.width, probe.height];
+    };
+    const pq = ['smpte2084', 'bt2020', 'bt2020nc', '10000000/10000', '34000/50000', 1_000];
+    const asked = { range: 'hdr', audio: null, videoKbps: 8_000 } as const;
+
+    const large = await clipSource({ ...camera, width: 3_840, height: 2_160, metadata: { location: '+48.1+011.5/' } });
+    deepEqual([large.probe.video?.hdr, large.probe.width, large.probe.height], [true, 2_160, 3_840]);
+    const [copy] = await render(large, [
+      videoSpec({ ...asked, mode: 'remux', fps: null, width: 2_160, height: 3_840 }),
+    ]);
+    deepEqual(await seen(copy), ['hevc', 'main 10', 'yuv420p10le', 90, true, false, 2_160, 3_840]);
+    deepEqual(await light(pathOf(copy)), pq);
+
+    const size = { width: 180, height: 320 };
+    const [anew, flat] = await render(await clipSource(camera), [
+      videoSpec({ ...asked, ...size }),
+      videoSpec({ ...size, audio: null }),
+    ]);
+    deepEqual(await seen(anew), ['hevc', 'main 10', 'yuv420p10le', 0, true, false, 180, 320]);
+    deepEqual(await light(pathOf(anew)), pq);
+    deepEqual((await seen(flat)).slice(0, 5), ['h264', 'high', 'yuv420p', 0, false]);
+  });
+
+  t('sound that is too much is made anew, and the pictures are those of the source', async () => {
+    const source = await clipSource({ seconds: 0.5, container: 'mov', audioKbps: 320 });
+    const spec = videoSpec({
+      mode: 'remux',
+      sound: 'encode',
+      fps: null,
+      audio: { kbps: 64, sampleRate: 48_000, channels: 2 },
+    });
+    const [made] = await render(source, [spec]);
+    const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
+    const pictures = async (path: string) =>
+      (await run(ffmpeg, ['-v', 'error', '-i', path, '-map', '0:v', '-c', 'copy', '-f', 'md5', '-'])).stdout;
+    equal(await pictures(pathOf(made)), await pictures(source.path));
+    const { probe } = await sourceOf(pathOf(made));
+    ok((source.probe.audio?.bitrate ?? 0) > 120_000, `${source.probe.audio?.bitrate}`);
+    ok((probe.audio?.bitrate ?? Number.NaN) < 90_000, `${probe.audio?.bitrate}`);
+    deepEqual([probe.audio?.codec, probe.audio?.channels, probe.video?.editList], ['aac', 2, false]);
+    ok(((await packets(pathOf(made), 'a:0'))[0] ?? 1) < 0.03);
   });
 
   t('HD that does not say how its colours are coded is taken as players take it', async () => {
@@ -269,6 +341,12 @@ suite('renditions of a video', (t) => {
     const source = await sourceOf(await makeGif(folder, 10, 160, 120, 10));
     const [made] = await render(source, [videoSpec({ width: 160, height: 120, audio: null })]);
     ok(made?.kind === 'made' && Math.abs((made.durationMs ?? 0) - 1_000) < 100, JSON.stringify(made));
+    const [again, once] = await render(source, [
+      videoSpec({ width: 160, height: 120, audio: null, rounds: 4 }),
+      videoSpec({ width: 80, height: 60, audio: null }),
+    ]);
+    ok(again?.kind === 'made' && Math.abs((again.durationMs ?? 0) - 4_000) < 100, JSON.stringify(again));
+    ok(once?.kind === 'made' && Math.abs((once.durationMs ?? 0) - 1_000) < 100, JSON.stringify(once));
     const dot = (left: number) => ({
       input: { create: { width: 8, height: 8, channels: 4 as const, background: 'red' } },
       left,

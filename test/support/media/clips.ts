@@ -19,6 +19,9 @@ export interface Clip {
   readonly variable?: boolean;
   readonly interlaced?: boolean;
   readonly hdr?: 'pq' | 'hlg';
+  /** More for x265, where it is HDR: `max-cll=1000,400`. */
+  readonly x265?: string;
+  readonly audioKbps?: number;
   /** Clockwise degrees that a player turns it by. */
   readonly rotate?: 90 | 180 | 270;
   readonly picture?: 'testsrc2' | 'smptebars' | 'mandelbrot';
@@ -40,9 +43,9 @@ const encoders: Readonly<Record<NonNullable<Clip['codec']>, readonly string[]>> 
 
 const transfers = { pq: 'smpte2084', hlg: 'arib-std-b67' } as const;
 
-const videoOptions = ({ codec = 'h264', group, hdr, interlaced, kbps, streamable }: Clip): readonly string[] => {
+const videoOptions = ({ codec = 'h264', group, hdr, interlaced, kbps, streamable, x265 }: Clip): readonly string[] => {
   if (hdr !== undefined) {
-    const colours = `log-level=none:colorprim=bt2020:transfer=${transfers[hdr]}:colormatrix=bt2020nc`;
+    const colours = `log-level=none:colorprim=bt2020:transfer=${transfers[hdr]}:colormatrix=bt2020nc${x265 === undefined ? '' : `:${x265}`}`;
     return ['-c:v', ...encoders.hevc, '-pix_fmt', 'yuv420p10le', '-x265-params', colours];
   }
   return [
@@ -89,6 +92,9 @@ export const makeClip = async (folder: string, clip: Clip = {}): Promise<string>
   const { ffmpeg } = await findBinaries(process.env.FFMPEG_PATH ?? null);
   const { seconds = 1, width = 320, height = 180, fps = 30, container = 'mp4', sound = true } = clip;
   const { picture = 'testsrc2', rotate, metadata = {} } = clip;
+  const soundRate = clip.audioKbps === undefined ? [] : ['-b:a', `${clip.audioKbps}k`];
+  // A tone takes hardly any bits, whatever the rate.
+  const tone = clip.audioKbps === undefined ? 'sine=frequency=440:sample_rate=48000' : 'anoisesrc=sample_rate=48000';
   made += 1;
   const path = join(folder, `clip-${made}.${container}`);
   const rate = clip.interlaced ? Number(fps) * 2 : fps;
@@ -98,10 +104,10 @@ export const makeClip = async (folder: string, clip: Clip = {}): Promise<string>
       : `${picture}=s=${width}x${height}:r=${rate}`;
   await run(ffmpeg, [
     ...['-v', 'error', '-nostdin', '-y', '-f', 'lavfi', '-i', video],
-    ...(sound ? ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000'] : []),
+    ...(sound ? ['-f', 'lavfi', '-i', tone] : []),
     ...['-t', String(seconds), '-vf', filters(clip), ...(clip.variable ? ['-vsync', 'vfr'] : [])],
     ...videoOptions(clip),
-    ...(sound ? (container === 'webm' ? ['-c:a', 'libopus'] : ['-c:a', 'aac', '-ac', '2']) : []),
+    ...(sound ? (container === 'webm' ? ['-c:a', 'libopus'] : ['-c:a', 'aac', '-ac', '2', ...soundRate]) : []),
     ...Object.entries(metadata).flatMap(([name, value]) => ['-metadata', `${name}=${value}`]),
     ...(container === 'mov' || container === 'mp4' ? [] : ['-shortest']),
     path,

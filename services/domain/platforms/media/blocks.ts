@@ -36,9 +36,14 @@ export const nineBySixteen = about(9 / 16, 9 / 16);
 export const h264: CodecRule = { codec: 'h264', profiles: ['constrained baseline', 'baseline', 'main', 'high'] };
 /** Main 10 carries ten bits. */
 export const hevc: CodecRule = { codec: 'hevc', profiles: ['main'] };
+const hevc10: CodecRule = { codec: 'hevc', profiles: ['main', 'main 10'] };
 export const vp8: CodecRule = { codec: 'vp8', profiles: null };
 export const vp9: CodecRule = { codec: 'vp9', profiles: ['profile 0'] };
+const vp9of10: CodecRule = { codec: 'vp9', profiles: ['profile 0', 'profile 2'] };
+/** Its main profile carries ten bits as well. */
 export const av1: CodecRule = { codec: 'av1', profiles: ['main'] };
+/** What HDR comes in, for networks that show it. */
+export const tenBits: readonly CodecRule[] = [hevc10, vp9of10, av1];
 
 /** 4:2:0 of eight bits, the only one that every player of every network shows. */
 export const eightBit420: readonly string[] = ['yuv420p', 'yuvj420p'];

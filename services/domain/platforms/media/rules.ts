@@ -53,14 +53,18 @@ export interface VideoRules extends SizeRules {
   readonly indexFirst: boolean;
   /** Whether an edit list is refused. */
   readonly noEditList: boolean;
+  /** Whether PQ and HLG are shown as such. Without: they are made SDR. */
+  readonly hdr?: true;
+  /** Whether pictures that a player is to turn are taken as they lie. Without: they are made upright. */
+  readonly turned?: true;
   /** A file without sound is always taken. */
   readonly audio: AudioRules;
   /** Class of the house's ladder that a rendition starts from. */
   readonly target: VideoClass;
 }
 
-/** `1080`: at most 1920 by 1080 either way round; `720`: 1280 by 720. */
-export type VideoClass = '1080' | '720';
+/** `1080`: at most 1920 by 1080 either way round; `720`: 1280 by 720; `2160`: 3840 by 2160. */
+export type VideoClass = '2160' | '1080' | '720';
 
 export interface ImageRules extends SizeRules {
   /** As MediaProbe names them. */

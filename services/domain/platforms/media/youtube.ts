@@ -1,4 +1,4 @@
-import { about, anySize, av1, eightBit420, h264, hevc, upToMB, vp8, vp9 } from './blocks.ts';
+import { about, anySize, eightBit420, h264, tenBits, upToMB, vp8 } from './blocks.ts';
 import type { CodecRule, MediaUseRules } from './rules.ts';
 
 /** YouTube. Figures: developers.google.com/youtube, "Videos: insert", "Thumbnails: set"; support.google.com, formats. */
@@ -12,7 +12,7 @@ export const youtube: MediaUseRules = {
     video: {
       ...anySize,
       containers: ['mp4', 'mov', 'webm', 'matroska', 'avi', 'mpegts'],
-      codecs: [h264, hevc, vp8, vp9, av1, any('prores'), any('mpeg4'), any('mpeg2video')],
+      codecs: [h264, ...tenBits, vp8, any('prores'), any('mpeg4'), any('mpeg2video')],
       // Ten bits and 4:2:2 are taken of codecs that are made for them.
       pixelFormats: [...eightBit420, 'yuv422p', 'yuv422p10le', 'yuv420p10le'],
       fps: { min: 1, max: 60 },
@@ -23,8 +23,11 @@ export const youtube: MediaUseRules = {
       durationMs: { min: 1, max: 12 * 3_600_000 },
       indexFirst: false,
       noEditList: false,
+      // It makes renditions of each size and range of its own: support.google.com, "Recommended upload encoding", "Upload HDR".
+      hdr: true,
+      turned: true,
       audio: { codecs: sounds.map(any), maxChannels: 6, maxSampleRate: 96_000, maxKbps: null },
-      target: '1080',
+      target: '2160',
     },
     gif: null,
     document: null,

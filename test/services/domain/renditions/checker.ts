@@ -39,9 +39,9 @@ const soundComplaints = (rules: AudioRules, sound: NonNullable<MediaProbe['audio
   return found;
 };
 
-/** Of the pictures, sound and size in a video file: all that copying the streams leaves as it is. */
+/** Of the pictures and size in a video file: what copying them leaves as it is. */
 const streamComplaints = (rules: VideoRules, probe: MediaProbe): Complaints => {
-  const { video, audio, width, height, durationMs } = probe;
+  const { video, width, height, durationMs } = probe;
   if (video === null || width === null || height === null || durationMs === null) return ['not seen into'];
   const found = sizeComplaints(rules, width, height);
   if (out(rules.durationMs, durationMs)) found.push('duration');
@@ -52,10 +52,17 @@ const streamComplaints = (rules: VideoRules, probe: MediaProbe): Complaints => {
   if (rules.constantRate && !video.constantRate) found.push('unsteady');
   if (rules.maxKbps !== null && (video.bitrate ?? Number.POSITIVE_INFINITY) > rules.maxKbps * 1100)
     found.push('bitrate');
-  if (video.rotation > 0 || !video.squarePixels || video.interlaced || video.hdr) found.push('pictures');
-  if (audio !== null) found.push(...soundComplaints(rules.audio, audio));
+  if (!video.squarePixels || video.interlaced) found.push('pictures');
+  if (video.rotation > 0 && rules.turned !== true) found.push('turned');
+  if (video.hdr && rules.hdr !== true) found.push('HDR');
   return found;
 };
+
+const heardComplaints = (rules: VideoRules, { audio }: MediaProbe): Complaints =>
+  audio === null ? [] : soundComplaints(rules.audio, audio);
+
+/** Sound that an MP4 can hold. */
+const held = ['aac', 'mp3', 'ac3', 'eac3', 'opus', 'alac'];
 
 const wrapComplaints = (rules: VideoRules, video: NonNullable<MediaProbe['video']>, bytes: number): Complaints => {
   const found: Complaints = [];
@@ -91,7 +98,8 @@ export const sourceComplaints = ({ platform, use }: MediaNeed, probe: MediaProbe
   }
   if (probe.kind === 'video') {
     if (rules.video === null || probe.video === null) return ['not taken'];
-    return [...streamComplaints(rules.video, probe), ...wrapComplaints(rules.video, probe.video, probe.bytes)];
+    const streams = [...streamComplaints(rules.video, probe), ...heardComplaints(rules.video, probe)];
+    return [...streams, ...wrapComplaints(rules.video, probe.video, probe.bytes)];
   }
   const { gif } = rules;
   if (gif === null || probe.width === null || probe.height === null || probe.frames === null) return ['not taken'];
@@ -125,13 +133,22 @@ const canvasComplaints = (
   return found;
 };
 
+const madeSound = (rules: VideoRules, { kbps, ...sound }: NonNullable<VideoSpec['audio']>): Complaints =>
+  soundComplaints(rules.audio, { codec: 'aac', profile: 'LC', bitrate: kbps * 1000, ...sound });
+
 const videoComplaints = (rules: VideoRules, probe: MediaProbe, spec: VideoSpec): Complaints => {
   const { width, height, durationMs, video } = probe;
   if (width === null || height === null || durationMs === null || video === null) return ['planned blindly'];
+  const range = rules.hdr === true && video.hdr ? 'hdr' : undefined;
   if (spec.mode === 'remux') {
     const found = streamComplaints(rules, probe);
+    const heard = heardComplaints(rules, probe);
     if (!rules.containers.includes('mp4')) found.push('mp4');
-    if (wrapComplaints(rules, video, probe.bytes).length === 0) found.push('remuxed though it fits');
+    if (wrapComplaints(rules, video, probe.bytes).length + heard.length === 0) found.push('remuxed though it fits');
+    const anew = heard.length > 0 || (probe.audio !== null && !held.includes(probe.audio.codec));
+    if ((spec.sound === 'encode') !== anew) found.push('sound made anew, or not');
+    if (anew && spec.audio !== null) found.push(...madeSound(rules, spec.audio));
+    if (spec.range !== range) found.push('range');
     const { maxBytes } = spec;
     if (maxBytes === null || out(rules.bytes, maxBytes) || maxBytes < probe.bytes) found.push('bytes');
     if (spec.width !== width || spec.height !== height || spec.fps !== null) found.push('does not repeat the source');
@@ -140,19 +157,23 @@ const videoComplaints = (rules: VideoRules, probe: MediaProbe, spec: VideoSpec):
   }
   const found = canvasComplaints(rules, { width, height }, spec, 2);
   if (spec.width % 2 !== 0 || spec.height % 2 !== 0) found.push('odd sides');
-  if (out(rules.durationMs, durationMs)) found.push('duration');
-  if (!rules.containers.includes('mp4') || !listed(rules.codecs, 'h264', 'high')) found.push('H.264 in MP4');
-  if (!rules.pixelFormats.includes('yuv420p')) found.push('pixel format');
+  const { rounds = 1 } = spec;
+  const shownMs = rounds * durationMs;
+  if (out(rules.durationMs, shownMs)) found.push('duration');
+  if (rounds > 1 && (probe.kind !== 'gif' || durationMs >= rules.durationMs.min)) found.push('shown again for nothing');
+  if (rounds > 1 && shownMs - durationMs > rules.durationMs.min + 50) found.push('shown too often');
+  if (spec.range !== range) found.push('range');
+  const [codec, profile, pixels] =
+    range === 'hdr' ? (['hevc', 'main 10', 'yuv420p10le'] as const) : (['h264', 'high', 'yuv420p'] as const);
+  if (!rules.containers.includes('mp4') || !listed(rules.codecs, codec, profile)) found.push(`${codec} in MP4`);
+  if (!rules.pixelFormats.includes(pixels)) found.push('pixel format');
   const fps = spec.fps ?? video.fps ?? 0;
   if (fps < rules.fps.min - 0.05 || fps > rules.fps.max + 0.05) found.push(`rate ${fps}`);
   if (spec.fps === null && !video.constantRate) found.push('unsteady');
   if (rules.maxKbps !== null && spec.videoKbps > rules.maxKbps) found.push('bitrate');
-  if (spec.audio !== null) {
-    const { kbps, ...sound } = spec.audio;
-    found.push(...soundComplaints(rules.audio, { codec: 'aac', profile: 'LC', bitrate: kbps * 1000, ...sound }));
-  }
+  if (spec.audio !== null) found.push(...madeSound(rules, spec.audio));
   if ((spec.audio === null) !== (probe.audio === null || probe.kind === 'gif')) found.push('sound');
-  const bytes = ((spec.videoKbps + (spec.audio?.kbps ?? 0)) * durationMs) / 8;
+  const bytes = ((spec.videoKbps + (spec.audio?.kbps ?? 0)) * shownMs) / 8;
   if (spec.maxBytes === null || spec.maxBytes > rules.bytes.max || bytes > spec.maxBytes) found.push('bytes');
   return found;
 };

@@ -106,7 +106,8 @@ const justified = ({ platform, use }: MediaNeed, probe: MediaProbe, code: string
     case 'media_too_long':
       return !still && (durationMs ?? 0) > (rules?.video?.durationMs.max ?? 0);
     case 'media_too_short':
-      return !still && (durationMs ?? 0) < (rules?.video?.durationMs.min ?? 0);
+      // A gif goes round, but not for ever.
+      return !still && (durationMs ?? 0) * (probe.kind === 'gif' ? 500 : 1) < (rules?.video?.durationMs.min ?? 0) + 50;
     case 'media_too_heavy':
       if (probe.kind === 'document') return probe.bytes > (rules?.document?.bytes.max ?? 0);
       // The floor of the ladder, half as much again at a high rate, and what rates overshoot.

@@ -84,6 +84,15 @@ const videoCases: readonly Case[] = [
   ],
   ['index last', (rules) => (rules.indexFirst ? videoFor(rules, {}, { indexFirst: false }) : null), 'remux'],
   [
+    'with sound nobody hears, as heavy as may be',
+    (rules) =>
+      videoFor(rules, {
+        bytes: rules.bytes.max,
+        audio: { codec: 'amr_nb', profile: null, channels: 1, sampleRate: 8000, bitrate: 12_000 },
+      }),
+    'encode',
+  ],
+  [
     'index last, where it may',
     (rules) => (rules.indexFirst ? null : videoFor(rules, {}, { indexFirst: false })),
     'fits',
@@ -130,27 +139,29 @@ const videoCases: readonly Case[] = [
     (rules) => (rules.maxKbps === null ? null : videoFor(rules, {}, { bitrate: null })),
     'encode',
   ],
-  ['turned', (rules) => videoFor(rules, {}, { rotation: 90 }), 'encode'],
+  ['turned', (rules) => (rules.turned ? null : videoFor(rules, {}, { rotation: 90 })), 'encode'],
+  ['turned, where it may', (rules) => (rules.turned ? videoFor(rules, {}, { rotation: 90 }) : null), 'fits'],
   ['of oblong pixels', (rules) => videoFor(rules, {}, { squarePixels: false }), 'encode'],
   ['interlaced', (rules) => videoFor(rules, {}, { interlaced: true }), 'encode'],
-  ['HDR', (rules) => videoFor(rules, {}, { hdr: true }), 'encode'],
+  ['HDR', (rules) => (rules.hdr ? null : videoFor(rules, {}, { hdr: true })), 'encode'],
+  ['HDR, where it may', (rules) => (rules.hdr ? videoFor(rules, {}, { hdr: true }) : null), 'fits'],
   [
     'with sound nobody hears',
     (rules) =>
       videoFor(rules, { audio: { codec: 'amr_nb', profile: null, channels: 1, sampleRate: 8000, bitrate: 12_000 } }),
-    'encode',
+    'remux',
   ],
   [
     'with sound all round',
     (rules) =>
       videoFor(rules, { audio: { codec: 'aac', profile: 'LC', channels: 8, sampleRate: 48_000, bitrate: 128_000 } }),
-    'encode',
+    'remux',
   ],
   [
     'with sound too fine',
     (rules) =>
       videoFor(rules, { audio: { codec: 'aac', profile: 'LC', channels: 2, sampleRate: 192_000, bitrate: 128_000 } }),
-    'encode',
+    'remux',
   ],
   [
     'with sound of too many bits',
@@ -160,7 +171,7 @@ const videoCases: readonly Case[] = [
         : videoFor(rules, {
             audio: { codec: 'aac', profile: 'LC', channels: 2, sampleRate: 48_000, bitrate: 320_000 },
           }),
-    'encode',
+    'remux',
   ],
   [
     'too wide',

@@ -1,0 +1,81 @@
+/** HDR that stays HDR: what the source says of its light, handed on to an encoder of ten bits. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { SourceFile } from '#contracts/ports/transcoder.ts';
+import type { Binaries } from './binaries.ts';
+import { limits, runTool } from './child.ts';
+import { input } from './input.ts';
+import type { Colours } from './picture.ts';
+
+export type KeptColours = Extract<Colours, { kind: 'kept' }>;
+
+const encoders = new Map<string, Promise<boolean>>();
+
+/** Whether this ffmpeg can write HEVC of ten bits. Builds without it are rare: distributions and static ones have it. */
+export const writesHevc = ({ ffmpeg }: Binaries): Promise<boolean> => {
+  const known = encoders.get(ffmpeg);
+  if (known !== undefined) return known;
+  const asking = promisify(execFile)(ffmpeg, ['-hide_banner', '-encoders'], { timeout: 10_000 }).then(
+    ({ stdout }) => /\blibx265\b/.test(stdout),
+    () => false,
+  );
+  encoders.set(ffmpeg, asking);
+  return asking;
+};
+
+interface SideData {
+  readonly side_data_type?: string;
+  readonly [member: string]: unknown;
+}
+
+/** `34000/50000`, in parts of 1 ÷ `of`. Null: not said. */
+const parts = (data: SideData, member: string, of: number): number | null => {
+  const [over = Number.NaN, under = 1] = String(data[member]).split('/').map(Number);
+  const value = Math.round((over / under) * of);
+  return Number.isFinite(value) && value >= 0 ? value : null;
+};
+
+/** As x265 is told it: of the screen that the film was made on, in 0.00002 and in 0.0001 of a candela. */
+const screenOf = (data: SideData): string | null => {
+  const points = ['green', 'blue', 'red', 'white_point'].map((name) => [
+    parts(data, `${name}_x`, 50_000),
+    parts(data, `${name}_y`, 50_000),
+  ]);
+  const light = [parts(data, 'max_luminance', 10_000), parts(data, 'min_luminance', 10_000)];
+  if ([...points.flat(), ...light].includes(null)) return null;
+  const [green, blue, red, white] = points.map(([x, y]) => `(${x},${y})`);
+  return `G${green}B${blue}R${red}WP${white}L(${light.join(',')})`;
+};
+
+const lightOf = (data: SideData): string | null => {
+  const [most, average] = [parts(data, 'max_content', 1), parts(data, 'max_average', 1)];
+  return most === null || average === null ? null : `${most},${average}`;
+};
+
+const found = <T>(all: readonly SideData[], type: string, read: (data: SideData) => T | null): T | null => {
+  const data = all.find(({ side_data_type: its }) => its === type);
+  return data === undefined ? null : read(data);
+};
+
+/** Its transfer and primaries, and what its first pictures say of the light they were made for. */
+export const keptColours = async (
+  { ffprobe }: Binaries,
+  { path, probe }: SourceFile,
+  said: Extract<Colours, { kind: 'hdr' }>,
+  signal: AbortSignal,
+): Promise<KeptColours> => {
+  const entries = ['-show_entries', 'frame=side_data_list', '-select_streams', 'v', '-read_intervals', '%+#4'];
+  const args = ['-v', 'error', '-of', 'json', ...entries, '-show_frames', ...input(path, probe.contentType)];
+  const { stdout, code } = await runTool(ffprobe, args, limits({ reads: [path] }), signal);
+  const frames: readonly { readonly side_data_list?: readonly SideData[] }[] =
+    code === 0 ? (JSON.parse(stdout).frames ?? []) : [];
+  const side = frames.flatMap(({ side_data_list: list = [] }) => list);
+  const { transfer, primaries } = said;
+  return {
+    kind: 'kept',
+    transfer: transfer === '' || transfer === 'unknown' ? 'bt2020-10' : transfer,
+    primaries: primaries === 'unknown' ? 'bt2020' : primaries,
+    screen: found(side, 'Mastering display metadata', screenOf),
+    light: found(side, 'Content light level metadata', lightOf),
+  };
+};
