@@ -88,6 +88,25 @@ export const listPublished = async (
   return pageOf(found.rows.map(asPost), limit);
 };
 
+/** Of these posts those that `listPublished` would list, in no order. */
+export const publishedByIds = async (
+  knex: Knex,
+  workspaceId: string,
+  ids: readonly string[],
+  range: Range,
+  filters: PublishedFilters,
+): Promise<readonly PublishedPost[]> => {
+  const targets = targetsOf(filters);
+  const found = await knex.raw(
+    `select p.id, p.published_at, f.last_published_at, f.targets from read.posts p
+     cross join lateral (${targets.sql}) f
+     where p.id = any(?::uuid[]) and p.workspace_id = ? and p.published_at >= ?::timestamptz
+       and p.published_at < ?::timestamptz and f.targets is not null`,
+    [...targets.bindings, [...ids], workspaceId, range.from, range.to],
+  );
+  return found.rows.map(asPost);
+};
+
 /** How many posts went out. */
 export interface PublishedCount {
   readonly all: number;

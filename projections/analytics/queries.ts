@@ -1,6 +1,7 @@
 import { readAccount } from './read-account.ts';
 import { readBoard } from './read-boards.ts';
 import { readPosts } from './read-posts.ts';
+import { readRanked } from './read-ranked.ts';
 import type { AnalyticsReader } from './rollup.ts';
 import type { AnalyticsStore } from './store.ts';
 
@@ -10,5 +11,6 @@ export const analyticsReader = (store: AnalyticsStore): AnalyticsReader => ({
   client: async (workspaceId, clientId, window, filters, beside) =>
     readBoard(store, workspaceId, window, { ...filters, clientId }, beside),
   account: (workspaceId, accountId, window, beside) => readAccount(store, workspaceId, accountId, window, beside),
-  posts: (workspaceId, posts, to) => readPosts(store, workspaceId, posts, to),
+  posts: (workspaceId, posts, to, seenBy) => readPosts(store, workspaceId, posts, to, seenBy),
+  ranked: (workspaceId, asked, sort, page) => readRanked(store, workspaceId, asked, sort, page),
 });

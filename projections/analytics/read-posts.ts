@@ -27,7 +27,8 @@ const lifetime = (name: (table: TableName) => string): string =>
     // A zone that was changed may have put the first look a day before the post went out.
     `workspace_id = {workspace:UUID} and post_id in {posts:Array(UUID)}
       and published_at between fromUnixTimestamp64Milli({first:Int64}, 'UTC') and fromUnixTimestamp64Milli({last:Int64}, 'UTC')
-      and day between toDate(fromUnixTimestamp64Milli({first:Int64}, 'UTC')) - 1 and {to:Date}`,
+      and day between toDate(fromUnixTimestamp64Milli({first:Int64}, 'UTC')) - 1 and {to:Date}
+      and observed_at <= fromUnixTimestamp64Milli({seen:Int64}, 'UTC')`,
   );
 
 /** Absent where nobody asked, null where the network does not tell. */
@@ -52,11 +53,14 @@ const rowOf = (cells: readonly Cell[]): PostFiguresRow => {
   };
 };
 
+const endOfTime = '2200-01-01T00:00:00.000Z';
+
 export const readPosts = async (
   store: AnalyticsStore,
   workspaceId: string,
   posts: readonly WentOut[],
   to: string,
+  seenBy = endOfTime,
 ): Promise<readonly PostFiguresRow[]> => {
   if (posts.length === 0) return [];
   const rows = await readRows(store, lifetime, {
@@ -65,6 +69,7 @@ export const readPosts = async (
     first: String(Math.min(...posts.map(({ first }) => Date.parse(first)))),
     last: String(Math.max(...posts.map(({ last }) => Date.parse(last)))),
     to,
+    seen: String(Date.parse(seenBy)),
   });
   return rows.map(rowOf);
 };

@@ -94,6 +94,31 @@ export interface PostFiguresRow {
   readonly day: string;
 }
 
+export type SortMetric = Counter | 'engagementRate';
+
+/** Which posts are put in order, and by which observations. */
+export interface PostsAsked {
+  /** ISO 8601: a target of theirs went out then or later. */
+  readonly since: string;
+  /** The newest observation not after this day. */
+  readonly to: string;
+  /** ISO 8601: nor after this instant. */
+  readonly seenBy: string;
+  readonly filters: Filters;
+  /** These alone. */
+  readonly posts?: readonly string[];
+}
+
+/** A figure as it came: neither rounded nor cut. */
+export interface RankedAfter {
+  readonly value: string;
+  readonly id: string;
+}
+export interface Ranked extends RankedAfter {
+  /** ISO 8601: when the first of its targets that are counted went out. */
+  readonly publishedAt: string;
+}
+
 /** Of one workspace; others' ids find nothing. */
 export interface AnalyticsReader {
   overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Board>>;
@@ -113,6 +138,19 @@ export interface AnalyticsReader {
   /**
    * In no order; targets nobody has observed are left out.
    * @param to the newest observation not after this day
+   * @param seenBy ISO 8601: nor after this instant. Default: whenever
    */
-  posts(workspaceId: string, posts: readonly WentOut[], to: string): Promise<readonly PostFiguresRow[]>;
+  posts(
+    workspaceId: string,
+    posts: readonly WentOut[],
+    to: string,
+    seenBy?: string,
+  ): Promise<readonly PostFiguresRow[]>;
+  /** The highest first, of equal ones the greater id; what does not tell the figure is left out. */
+  ranked(
+    workspaceId: string,
+    asked: PostsAsked,
+    sort: SortMetric,
+    page: { readonly after: RankedAfter | null; readonly limit: number },
+  ): Promise<readonly Ranked[]>;
 }

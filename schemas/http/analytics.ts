@@ -39,7 +39,15 @@ export const BoardQuery = Type.Object({
   compare,
   breakdown: Maybe(Type.Enum(['platform'], { description: '`platform`: the days of each network, too.' })),
 });
-export const PostAnalyticsQuery = Type.Object({ ...paging, ...filters });
+export const PostAnalyticsQuery = Type.Object({
+  ...paging,
+  ...filters,
+  sort: Maybe(
+    Type.Enum([...counters, 'engagementRate'], {
+      description: 'The figure whose highest comes first. Default: the newest post first.',
+    }),
+  ),
+});
 
 const EngagementRate = Nullable(
   Type.Number({ description: 'Interactions divided by impressions, of what tells both: 0 to 1 as a rule.' }),

@@ -43,7 +43,12 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
     readonly rows: (
       page: { readonly after: After | null; readonly limit: number },
       knex: Knex,
-    ) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>;
+    ) => Promise<{
+      readonly rows: readonly Row[];
+      readonly hasMore: boolean;
+      /** Where the next page goes on. Default: behind the last row. */
+      readonly next?: After | undefined;
+    }>;
     readonly keyOf: (row: Row) => After;
     /** Fetches what is shown beside the rows and comes from another store, after the list has given back its turn. */
     readonly beside?: (rows: readonly Row[]) => Promise<Beside>;
@@ -53,12 +58,13 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
   const binding = bindingOf(operation, workspaceId, query);
   const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
   // Live and test data of an agency share its turns, so that a second key gives no second share.
-  const { rows, hasMore } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
+  const { rows, hasMore, next } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
     steps.rows({ after, limit: query.limit }, knex),
   );
   const last = rows.at(-1);
+  const position = next ?? (last === undefined ? undefined : steps.keyOf(last));
   const nextCursor =
-    hasMore && last !== undefined ? deps.secrets.seal('cursors', JSON.stringify([binding, steps.keyOf(last)])) : null;
+    hasMore && position !== undefined ? deps.secrets.seal('cursors', JSON.stringify([binding, position])) : null;
   const beside = (await steps.beside?.(rows)) as Beside;
   return {
     data: rows.map((row) => steps.show(row, beside)),

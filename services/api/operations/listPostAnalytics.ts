@@ -1,8 +1,9 @@
-import { listPublished, type PublishedFirst } from '#projections/published.ts';
+import { listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
 import { PostAnalyticsQuery, PostAnalyticsRow } from '#schemas/http/analytics.ts';
 import { postAnalyticsRowExample } from '../analytics/examples.ts';
 import { renderPostAnalytics, wentOut } from '../analytics/posts.ts';
 import { publishedFilters, questionOf, readerOf } from '../analytics/read.ts';
+import { type SortedAfter, sortedPage } from '../analytics/sorted.ts';
 import { instantsOf } from '../analytics/window.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
@@ -12,9 +13,9 @@ export const listPostAnalytics = operation({
   method: 'GET',
   path: '/analytics/posts',
   tag: 'analytics',
-  summary: 'Posts that went out in the window, the newest first',
+  summary: 'Posts that went out in the window, the newest first or by a figure',
   description:
-    'Lifetime figures of the newest observation not after `to`. A filter leaves out targets that it does not fit, and posts that have none left. A post that nobody has looked at yet is there with empty `metrics`.',
+    'Lifetime figures of the newest observation not after `to`. A filter leaves out targets that it does not fit, and posts that have none left. A post that nobody has looked at yet is there with empty `metrics`. With `sort` the highest figure comes first, posts that do not tell it last; all pages go by what was observed before the first was asked for, but a post that was looked at again on the same day since may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether there are more.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,
@@ -26,14 +27,30 @@ export const listPostAnalytics = operation({
   handle: async (call) => {
     const { workspaceId } = call;
     await call.behind(['posts']);
-    const { window, filters, timezone } = await questionOf(call);
+    const question = await questionOf(call);
+    const { window, filters, timezone } = question;
     const reader = readerOf(call);
+    const figuresOf = async (posts: readonly PublishedPost[], seenBy?: string) =>
+      Map.groupBy(await reader.posts(workspaceId, wentOut(posts), window.to, seenBy), ({ postId }) => postId);
+    const { sort } = call.query;
+    if (sort !== undefined) {
+      return listPage('listPostAnalytics', call, {
+        rows: (page: { readonly after: SortedAfter | null; readonly limit: number }, knex) =>
+          sortedPage({ reader, knex, workspaceId, question, sort, limit: page.limit }, page.after, call.now),
+        keyOf: ({ after }) => after,
+        beside: (rows) =>
+          figuresOf(
+            rows.map(({ post }) => post),
+            rows[0]?.after.seenBy,
+          ),
+        show: ({ post }, figures) => renderPostAnalytics(post, figures.get(post.id) ?? [], window),
+      });
+    }
     return listPage('listPostAnalytics', call, {
       rows: (page: { readonly after: PublishedFirst | null; readonly limit: number }, knex) =>
         listPublished(knex, workspaceId, instantsOf(window, timezone), publishedFilters(filters), page),
       keyOf: (post) => ({ publishedAt: post.published_at ?? '', id: post.id }),
-      beside: async (rows) =>
-        Map.groupBy(await reader.posts(workspaceId, wentOut(rows), window.to), ({ postId }) => postId),
+      beside: (rows) => figuresOf(rows),
       show: (post, figures) => renderPostAnalytics(post, figures.get(post.id) ?? [], window),
     });
   },

@@ -7,7 +7,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
-import type { AnalyticsReader, Board } from '#projections/analytics/rollup.ts';
+import type { AnalyticsReader, Board, SortMetric } from '#projections/analytics/rollup.ts';
 import type { AnalyticsStore } from '#projections/analytics/store.ts';
 import { columnOf, createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { daysOf, noTotals } from '#projections/analytics/totals.ts';
@@ -436,6 +436,70 @@ suite('queries of the analytics', (t) => {
     assert.deepEqual(await reader.posts(workspace, [went(post)], '2026-05-01'), []);
     assert.deepEqual(await reader.posts(other, [went(post)], '2026-05-31'), []);
     assert.deepEqual(await reader.posts(workspace, [], '2026-05-31'), []);
+  });
+
+  t('posts in the order of a figure: by the newest look that counts, whole pages without gap or repeat', async () => {
+    const mine = randomUUID();
+    const posts: readonly string[] = Array.from({ length: 6 }, () => randomUUID());
+    const look = (n: number, day: string, more: object) => ({
+      ...{ workspace_id: mine, post_id: posts[n], target_id: posts[n], client_id: client, account_id: account },
+      ...{ platform: 'threads', published_at: at('2026-05-01', '07:00:00.000'), day, observed_at: at(day), version: 1 },
+      ...{ more: '{}', fetched: 2 ** counters.length - 1, ...more },
+    });
+    await write('post_days', look(0, '2026-05-02', { likes: 1_000, version: 1 }));
+    await write(
+      'post_days',
+      ...[look(0, '2026-05-02', { likes: 10, version: 2 }), look(0, '2026-05-03', { likes: 7, impressions: 10 })],
+      // Of its two targets the sum; what one does not tell is no zero.
+      look(1, '2026-05-03', { likes: 5, impressions: 20, comments: null }),
+      look(1, '2026-05-03', { target_id: randomUUID(), likes: 3, platform: 'x', account_id: randomUUID() }),
+      // Ties, and a figure beyond what a double holds.
+      ...[look(2, '2026-05-03', { likes: 7 }), look(3, '2026-05-03', { likes: '9007199254740993' })],
+      // Told once, and not any more: the newest look counts, and it does not tell.
+      ...[look(4, '2026-05-02', { likes: 99 }), look(4, '2026-05-03', { likes: null, shares: 1 })],
+      look(5, '2026-05-03', { likes: 500, published_at: at('2026-04-01') }),
+      look(5, '2026-05-03', { likes: 900, workspace_id: other }),
+    );
+    const asked = {
+      ...{ since: '2026-05-01T00:00:00.000Z', to: '2026-05-31', seenBy: '2026-06-01T00:00:00.000Z', filters: {} },
+    };
+    const all = { after: null, limit: 10 };
+    const orderOf = async (more: object, sort: SortMetric = 'likes') =>
+      (await reader.ranked(mine, { ...asked, ...more }, sort, all)).map(({ id, value }) => [posts.indexOf(id), value]);
+    const tied = [[0, '7'] as const, [2, '7'] as const].sort(([a], [b]) =>
+      (posts[a] ?? '') > (posts[b] ?? '') ? -1 : 1,
+    );
+    assert.deepEqual(await orderOf({}), [[3, '9007199254740993'], [1, '8'], ...tied]);
+    const before = await orderOf({ seenBy: '2026-05-02T23:00:00.000Z' });
+    assert.deepEqual(before, [
+      [4, '99'],
+      [0, '10'],
+    ]);
+    assert.deepEqual(await orderOf({ to: '2026-05-02' }), before);
+    assert.deepEqual(await orderOf({ filters: { platforms: ['x'] } }), [[1, '3']]);
+    assert.deepEqual(await orderOf({ filters: { socialAccountId: account, clientId: client } }), [
+      [3, '9007199254740993'],
+      ...tied,
+      [1, '5'],
+    ]);
+    assert.deepEqual(await orderOf({ posts: [posts[1], posts[4]] }), [[1, '8']]);
+    assert.deepEqual(await orderOf({ filters: { clientId: randomUUID() } }), []);
+    // 17 of 30 would be the rate of all that is told; of the target without impressions nothing is in it.
+    assert.deepEqual(await orderOf({}, 'engagementRate'), [
+      [0, '0.7'],
+      [1, '0.25'],
+    ]);
+    for (const sort of ['likes', 'engagementRate'] as const) {
+      const whole = await reader.ranked(mine, asked, sort, all);
+      const walked: unknown[] = [];
+      for (let after = null as (typeof whole)[number] | null; ; ) {
+        const [next] = await reader.ranked(mine, asked, sort, { after, limit: 1 });
+        if (next === undefined) break;
+        walked.push(next);
+        after = next;
+      }
+      assert.deepEqual(walked, whole, sort);
+    }
   });
 
   t('what posts got, for best times: the last look at each that is a day old, since an instant', async () => {

@@ -327,6 +327,82 @@ suite('analytics over HTTP', (t) => {
     },
   );
 
+  t(
+    'posts by a figure: the highest first, those without it last, page by page each once while figures change',
+    async () => {
+      const days = 'from=2026-03-01&to=2026-03-31';
+      const out = (hour: number, ...platforms: Platform[]) =>
+        published(`2026-03-10T${String(hour).padStart(2, '0')}:00:00.000Z`, platforms);
+      const [low, both, high, mute, unseen] = [
+        await out(8, 'x'),
+        await out(9, 'instagram', 'facebook'),
+        await out(10, 'x'),
+        await out(11, 'instagram'),
+        await out(12, 'x'),
+      ];
+      // Its first target went out before the window: it is not of it, however high its figure is.
+      const early = await published('2026-02-28T12:00:00.000Z', ['x', 'instagram']);
+      await world.settled();
+      const late = early.targetOf('instagram');
+      await write(
+        'post_days',
+        ...[observed(low, 'x', '2026-03-11', { likes: 1 }), observed(high, 'x', '2026-03-11', { likes: 30 })],
+        ...[observed(both, 'instagram', '2026-03-11', { likes: 9 })],
+        ...[observed(both, 'facebook', '2026-03-11', { likes: 9 }), observed(mute, 'instagram', '2026-03-11', {})],
+        {
+          ...observed(early, 'instagram', '2026-03-11', { likes: 5_000 }),
+          ...{ target_id: late?.targetId, published_at: '2026-03-02 00:00:00.000' },
+        },
+      );
+      const order: readonly { readonly id: string }[] = [high, both, low, unseen, mute];
+      const names = new Map<string, string>(
+        Object.entries({ low, both, high, mute, unseen, early }).map(([name, { id }]) => [id, name]),
+      );
+      const wanted = order.map(({ id }) => names.get(id));
+      const namesOf = (rows: readonly Readonly<Record<string, unknown>>[]) =>
+        rows.map(({ postId }) => names.get(String(postId)));
+      const whole = await caller.get(`/analytics/posts?${days}&sort=likes`);
+      assert.equal(whole.status, 200, whole.text);
+      assert.deepEqual(namesOf(whole.rows), wanted);
+      assert.deepEqual(whole.body.page, { hasMore: false, cursor: null, nextCursor: null });
+      assert.deepEqual(
+        whole.rows.slice(0, 3).map(({ metrics }) => (metrics as { likes: number }).likes),
+        [30, 18, 1],
+      );
+      const filtered = await caller.get(`/analytics/posts?${days}&sort=likes&platform=instagram`);
+      assert.deepEqual(namesOf(filtered.rows), ['both', 'mute']);
+      assert.deepEqual((await other.get(`/analytics/posts?${days}&sort=likes`)).rows, []);
+
+      for (const limit of [1, 2, 3]) {
+        const seen: unknown[] = [];
+        for (let cursor = '', pages = 0; ; pages += 1) {
+          assert.ok(pages < 10, 'the walk comes to an end');
+          const page = await caller.get(`/analytics/posts?${days}&sort=likes&limit=${limit}${cursor}`);
+          assert.equal(page.status, 200, page.text);
+          seen.push(...namesOf(page.rows));
+          const next = page.body.page?.nextCursor ?? null;
+          if (next === null) break;
+          cursor = `&cursor=${next}`;
+          // A look of another day turns the order round; this walk goes by what was there when it began.
+          const today = new Date(Date.now() + 60_000).toISOString();
+          await write('post_days', {
+            ...observed(low, 'x', '2026-03-12', { likes: 1_000 + limit }),
+            observed_at: today.replace('T', ' ').replace('Z', ''),
+          });
+        }
+        assert.deepEqual(seen, wanted, `pages of ${limit}`);
+      }
+      const first = await caller.get(`/analytics/posts?${days}&sort=likes&limit=1`);
+      const cursor = first.body.page?.nextCursor;
+      refused(await caller.get(`/analytics/posts?${days}&sort=shares&cursor=${cursor}`), 400, 'invalid_cursor');
+      refused(await caller.get(`/analytics/posts?${days}&cursor=${cursor}`), 400, 'invalid_cursor');
+      refused(await caller.get('/analytics/posts?sort=permalink'), 400, 'invalid_parameter');
+      // Nothing tells it: all posts, the newest first.
+      const none = await caller.get(`/analytics/posts?${days}&sort=quotes`);
+      assert.deepEqual(namesOf(none.rows), ['unseen', 'mute', 'high', 'both', 'low']);
+    },
+  );
+
   t('figures are as fresh as the account that was looked at least lately; who missed a night is counted', async () => {
     const now = Date.now();
     const look = (platform: Platform, hoursAgo: number) => {

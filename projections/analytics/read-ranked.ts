@@ -1,0 +1,78 @@
+import { interactionParts } from '#domain/engagement.ts';
+import { counters } from '#schemas/metrics.ts';
+import { whereOf } from './read-grains.ts';
+import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric } from './rollup.ts';
+import { type AnalyticsStore, isoOf, readRows } from './store.ts';
+import { columnOf, type TableName } from './tables.ts';
+
+/** Posts in the order of a figure: of each of their targets the newest observation counts, as where posts are read. */
+
+const parts = interactionParts.map(columnOf);
+/** As `interactionsOf` has it. */
+const interactions = `coalesce(if(coalesce(${parts.join(', ')}) is null, null,
+    ${parts.map((one) => `ifNull(${one}, 0)`).join(' + ')}), total_interactions)`;
+const isRated = `(${interactions}) is not null and impressions is not null`;
+
+/** What is told of a target, and divided by what: targets that lack either part are of no rate. */
+const ofTarget = (sort: SortMetric): string =>
+  sort === 'engagementRate'
+    ? `tuple(if(${isRated}, ${interactions}, null), if(${isRated}, impressions, null))`
+    : `tuple(${columnOf(sort)})`;
+
+const ofPost = (sort: SortMetric): string =>
+  sort === 'engagementRate' ? 'if(sum(told.2) > 0, sum(told.1) / sum(told.2), null)' : 'sum(told.1)';
+
+/** A null in a tuple is kept: `argMax` would else pass over an observation that does not tell the figure. */
+const ranked =
+  (sort: SortMetric, filters: Filters, isNarrowed: boolean, after: RankedAfter | null) =>
+  (name: (table: TableName) => string): string => {
+    const type = sort === 'engagementRate' ? 'Float64' : 'Int64';
+    return `
+  select toString(post_id) as id, ${ofPost(sort)} as value, toUnixTimestamp64Milli(min(published))
+  from (
+    select post_id, target_id, any(published_at) as published,
+      argMax(${ofTarget(sort)}, (observed_at, version)) as told
+    from ${name('post_days')}
+    where ${['workspace_id = {workspace:UUID}', ...whereOf(filters)].join(' and ')}
+      and published_at >= fromUnixTimestamp64Milli({first:Int64}, 'UTC')
+      and day between toDate(fromUnixTimestamp64Milli({first:Int64}, 'UTC')) - 1 and {to:Date}
+      and observed_at <= fromUnixTimestamp64Milli({seen:Int64}, 'UTC')
+      ${isNarrowed ? 'and post_id in {posts:Array(UUID)}' : ''}
+    group by post_id, target_id
+  )
+  group by post_id
+  having value is not null ${after === null ? '' : `and (value, id) < ({value:${type}}, {id:String})`}
+  order by value desc, id desc limit {limit:UInt32}`;
+  };
+
+export const sortMetrics: readonly SortMetric[] = [...counters, 'engagementRate'];
+
+/**
+ * Posts of which a target went out since the window began, those with the highest figure first. Posts that do not tell it
+ * are left out.
+ */
+export const readRanked = async (
+  store: AnalyticsStore,
+  workspaceId: string,
+  { since, to, seenBy, filters, posts }: PostsAsked,
+  sort: SortMetric,
+  { after, limit }: { readonly after: RankedAfter | null; readonly limit: number },
+): Promise<readonly Ranked[]> => {
+  const rows = await readRows(store, ranked(sort, filters, posts !== undefined, after), {
+    workspace: workspaceId,
+    first: String(Date.parse(since)),
+    seen: String(Date.parse(seenBy)),
+    to,
+    limit,
+    ...(filters.platforms === undefined ? {} : { platforms: filters.platforms }),
+    ...(filters.clientId === undefined ? {} : { client: filters.clientId }),
+    ...(filters.socialAccountId === undefined ? {} : { account: filters.socialAccountId }),
+    ...(posts === undefined ? {} : { posts }),
+    ...(after === null ? {} : { value: after.value, id: after.id }),
+  });
+  return rows.map(([id, value, publishedAt]) => ({
+    id: String(id),
+    value: String(value),
+    publishedAt: isoOf(publishedAt) ?? '',
+  }));
+};

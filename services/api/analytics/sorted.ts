@@ -1,0 +1,115 @@
+import type { Knex } from 'knex';
+import type { AnalyticsReader, Filters, PostsAsked, RankedAfter, SortMetric } from '#projections/analytics/rollup.ts';
+import { listPublished, type PublishedFirst, type PublishedPost, publishedByIds } from '#projections/published.ts';
+import { publishedFilters, type Question } from './read.ts';
+import { instantsOf } from './window.ts';
+
+/**
+ * Pages of posts in the order of a figure. ClickHouse puts those that tell it in order, Postgres says which of them went
+ * out in the window. Then come those that do not tell it, or that nobody has looked at, the newest first.
+ *
+ * All pages of a walk go by what was observed before its first page, so that a night's looks in between move nothing. What
+ * was looked at again on the same day since then is an exception: its figures are those of the day before, and it may be
+ * shown twice or left out.
+ */
+
+/** Where a page ends. `seenBy`: when the first page was asked for. ISO 8601. */
+export type SortedAfter = { readonly seenBy: string } & (
+  | { readonly ranked: RankedAfter | null }
+  | { readonly rest: PublishedFirst | null }
+);
+
+export interface SortedPost {
+  readonly post: PublishedPost;
+  readonly after: SortedAfter;
+}
+
+/** Questions to each store for one page; then it ends where it is, and may be shorter than it was to be. */
+const maxRounds = 4;
+const restAtOnce = 200;
+
+interface Walk {
+  readonly reader: Pick<AnalyticsReader, 'ranked'>;
+  readonly knex: Knex;
+  readonly workspaceId: string;
+  readonly question: Question;
+  readonly sort: SortMetric;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly rows: readonly SortedPost[];
+  /** Null: all of it was seen. */
+  readonly next: SortedAfter | null;
+}
+
+const askedOf = ({ question }: Walk, seenBy: string, filters: Filters): PostsAsked => ({
+  since: instantsOf(question.window, question.timezone).from,
+  to: question.window.to,
+  seenBy,
+  filters,
+});
+
+const rankedPosts = async (walk: Walk, seenBy: string, from: RankedAfter | null): Promise<Found> => {
+  const { reader, knex, workspaceId, question, sort, limit } = walk;
+  const { window, timezone, filters } = question;
+  const rows: SortedPost[] = [];
+  let after = from;
+  for (let round = 0; round < maxRounds && rows.length < limit; round += 1) {
+    const found = await reader.ranked(workspaceId, askedOf(walk, seenBy, filters), sort, { after, limit });
+    const ids = found.map(({ id }) => id);
+    const range = instantsOf(window, timezone);
+    const posts = await publishedByIds(knex, workspaceId, ids, range, publishedFilters(filters));
+    const byId = new Map(posts.map((post) => [post.id, post]));
+    for (const { id, value } of found) {
+      const post = byId.get(id);
+      if (post !== undefined) rows.push({ post, after: { seenBy, ranked: { value, id } } });
+    }
+    const last = found.at(-1);
+    if (last === undefined || found.length < limit) return { rows, next: { seenBy, rest: null } };
+    after = { value: last.value, id: last.id };
+  }
+  return { rows, next: { seenBy, ranked: after } };
+};
+
+const restOfPosts = async (walk: Walk, seenBy: string, from: PublishedFirst | null, limit: number): Promise<Found> => {
+  const { reader, knex, workspaceId, question, sort } = walk;
+  const { window, timezone, filters } = question;
+  const rows: SortedPost[] = [];
+  let after = from;
+  for (let round = 0; round < maxRounds && rows.length < limit; round += 1) {
+    const page = { after, limit: restAtOnce };
+    const range = instantsOf(window, timezone);
+    const found = await listPublished(knex, workspaceId, range, publishedFilters(filters), page);
+    const ids = found.rows.map(({ id }) => id);
+    const asked = { ...askedOf(walk, seenBy, filters), posts: ids };
+    const told =
+      ids.length === 0 ? [] : await reader.ranked(workspaceId, asked, sort, { after: null, limit: restAtOnce });
+    const known = new Set(told.map(({ id }) => id));
+    for (const post of found.rows) {
+      const key = { publishedAt: post.published_at ?? '', id: post.id };
+      after = key;
+      if (!known.has(post.id)) rows.push({ post, after: { seenBy, rest: key } });
+    }
+    if (!found.hasMore) return { rows, next: null };
+  }
+  return { rows, next: { seenBy, rest: after } };
+};
+
+/** @param now when the first page is asked for, ISO 8601 */
+export const sortedPage = async (walk: Walk, from: SortedAfter | null, now: string) => {
+  const start = from ?? { seenBy: now, ranked: null };
+  const { seenBy } = start;
+  // One more than is shown tells whether there are more.
+  const wanted = { ...walk, limit: walk.limit + 1 };
+  const first: Found = 'ranked' in start ? await rankedPosts(wanted, seenBy, start.ranked) : { rows: [], next: start };
+  const left = wanted.limit - first.rows.length;
+  const goesOn = left > 0 && first.next !== null && 'rest' in first.next;
+  const then = goesOn && 'rest' in first.next ? await restOfPosts(walk, seenBy, first.next.rest, left) : null;
+  const rows = [...first.rows, ...(then?.rows ?? [])];
+  const next = then === null ? first.next : then.next;
+  const shown = rows.slice(0, walk.limit);
+  // Behind the last one shown where more were found, else where the search ended.
+  if (rows.length > walk.limit) return { rows: shown, hasMore: true, next: shown.at(-1)?.after };
+  return { rows: shown, hasMore: next !== null, next: next ?? undefined };
+};
