@@ -13,6 +13,7 @@ import type { KafkaOptions } from './kafka/client.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
+import { type KeeperOptions, keptByOne } from './postgres/kept-by-one.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { openPool } from './postgres/pool.ts';
@@ -55,6 +56,11 @@ export interface Parts {
   /** Another one, whose statements are waited for so many milliseconds. Its opener ends it. */
   openPool(answerMs: number): pg.Pool;
   readonly store: EventStore;
+  /**
+   * Fills what `store.readWorkspace` finds a workspace's events by, until the signal. In one process of the system at a
+   * time, whoever calls it; without it those reads look through all events.
+   */
+  keepWorkspaceIndex(options: KeeperOptions): Promise<void>;
   readonly log: Log;
   /** Tells when any process appended events; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
@@ -99,8 +105,8 @@ export const openParts = async ({
     // A wrong key found only at the first read would have accepted posts that never go out.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
-    const store = postgres?.store ?? (await openEventStoreDb(eventStoreUrl ?? ''));
-    closers.push(postgres?.release ?? (() => store.close()));
+    const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
+    closers.push(release);
     if (eventStoreUrl !== null) await askEventStoreDb(eventStoreUrl, store);
     const { kafkaReplicationFactor: factor, kafkaMinInSyncReplicas: minInSync } = config;
     const kafka = {
@@ -124,7 +130,8 @@ export const openParts = async ({
       silentParts(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
     return {
-      ...{ databaseUrl: url, pool, store, log, changes, dataKeys, blobs, analytics, openLogWriter, silent, close },
+      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
+      ...{ openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {
@@ -192,8 +199,24 @@ const configuredUrl = ({ baseUrl, host, port }: PartsOptions['config']): string 
 };
 
 // The clients of Kafka and EventStoreDB are loaded where they are used: else every thread of standalone would hold them.
-const openEventStoreDb = async (url: string): Promise<EventStore> =>
-  new (await import('./eventstoredb/event-store.ts')).EventStoreDbStore({ url });
+const openEventStoreDb = async (esdbUrl: string, url: string, pool: pg.Pool): Promise<OpenStore> => {
+  const [{ EventStoreDbStore }, { fillPlaces }, { WorkspacePlaces }] = await Promise.all([
+    import('./eventstoredb/event-store.ts'),
+    import('./eventstoredb/workspace-index.ts'),
+    import('./postgres/workspace-places.ts'),
+  ]);
+  const places = new WorkspacePlaces(pool);
+  await places.prepare();
+  const store = new EventStoreDbStore({ url: esdbUrl, places });
+  return {
+    store,
+    release: () => store.close(),
+    keepWorkspaceIndex: (options) =>
+      keptByOne({ ...options, url, name: 'workspace index' }, (signal) =>
+        fillPlaces(store, places, { ...options, signal }),
+      ),
+  };
+};
 
 /** A cluster that elects its leader takes some seconds to answer. Milliseconds. */
 const eventStoreMs = 15_000;
@@ -203,6 +226,9 @@ const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
   const named = { part: 'EventStoreDB', setting: 'ESDB_URL', address: addressOf(url) };
   return asked(named, () => inTime(eventStoreMs, store.head()));
 };
+
+/** An event store, who gives it back, and who fills its index of workspaces. */
+type OpenStore = Pick<Parts, 'store' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
 
 interface SharedStore {
   readonly opening: Promise<PostgresEventStore>;
@@ -227,7 +253,11 @@ const shareStore = async (url: string, partitions: number) => {
   };
   try {
     const store = await shared.opening;
-    return { store, release: async () => (leave() ? store.close() : undefined) };
+    return {
+      store,
+      release: async () => (leave() ? store.close() : undefined),
+      keepWorkspaceIndex: (options: KeeperOptions) => store.keepWorkspaceIndex(options),
+    };
   } catch (error) {
     leave();
     throw error;

@@ -44,6 +44,6 @@ await runProcess({
     if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
     const names = running?.status().map((one) => one.name) ?? [];
     ready({ projections: analytics === null ? names : [...names, 'analytics'] });
-    await Promise.all([running?.done, analytics?.done]);
+    await Promise.all([running?.done, analytics?.done, parts.keepWorkspaceIndex({ signal, logger })]);
   },
 });

@@ -550,6 +550,110 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.equal((await store.readAll({ from: position, limit: 1 })).length, 1);
   });
 
+  t('of a workspace: its events alone, in order, with pages of any size, however far the index has come', async () => {
+    const from = await store.head();
+    const mine = randomUUID();
+    const streams = Array.from({ length: 4 }, newStream);
+    const round = async (expected: ExpectedRevision) => {
+      for (const stream of streams) {
+        await store.append(stream, expected, events(3, ofWorkspace(mine)));
+        await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
+      }
+      await store.append(newStream(), 'none', events(2));
+    };
+    const isWhole = async () => {
+      const all = await readAllOf(store, new Set(streams), from);
+      for (const limit of [1, 7, 500]) {
+        for (const after of [from, all.at(-5)?.position ?? null]) {
+          const { found } = await workspaceEvents(other, mine, { after, limit });
+          const wanted = all.filter(({ position }) => after === null || position > after);
+          assert.deepEqual(found, wanted, `pages of ${limit}`);
+        }
+      }
+    };
+    await round('none');
+    await isWhole();
+    if (offered('index')) await hook('index');
+    await isWhole();
+    await round(2n);
+    await isWhole();
+    if (offered('index')) await hook('index');
+    await isWhole();
+  });
+
+  t('of a workspace: from a position, up to a position, both inclusive', async () => {
+    const mine = randomUUID();
+    const stream = newStream();
+    await store.append(stream, 'none', events(6, ofWorkspace(mine)));
+    const foreign = await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
+    await store.append(stream, 5n, events(3, ofWorkspace(mine)));
+    const stored = await store.read(stream);
+    const at = (revision: number): bigint => stored[revision]?.position ?? 0n;
+    const bounds = async () => {
+      const inclusive = await other.readWorkspace(mine, { from: at(2), limit: 500 });
+      const { found: behind } = await workspaceEvents(other, mine, { after: inclusive.next });
+      assert.deepEqual(ids([...inclusive.events, ...(inclusive.isEnd ? [] : behind)]), ids(stored.slice(2)));
+      const upTo = async (until: bigint, limit = 500) =>
+        ids((await workspaceEvents(other, mine, { after: at(1), until, limit })).found);
+      assert.deepEqual(await upTo(at(4)), ids(stored.slice(2, 5)));
+      assert.deepEqual(await upTo(at(4), 1), ids(stored.slice(2, 5)));
+      assert.deepEqual(await upTo(foreign.position ?? 0n), ids(stored.slice(2, 6)));
+      assert.deepEqual(await upTo(at(0)), []);
+      assert.deepEqual(await upTo(at(8) + 1_000_000n), ids(stored.slice(2)));
+      const beyond = await other.readWorkspace(mine, { after: at(8), limit: 500 });
+      assert.deepEqual({ events: beyond.events, isEnd: beyond.isEnd }, { events: [], isEnd: true });
+    };
+    await bounds();
+    if (offered('index')) await hook('index');
+    await bounds();
+  });
+
+  t('of a workspace: what all others have is passed over in bounded pages, and an index reads none of it', async () => {
+    const from = await store.head();
+    const mine = randomUUID();
+    const list = events(3, ofWorkspace(mine));
+    const theirs = ofWorkspace(randomUUID());
+    for (let i = 0; i < 5; i++) await store.append(newStream(), 'none', events(450, theirs));
+    await store.append(newStream(), 'none', list);
+    assert.deepEqual(ids((await workspaceEvents(store, mine, { after: from })).found), ids(list));
+    assert.deepEqual((await workspaceEvents(store, randomUUID(), { after: from })).found, []);
+    if (!offered('index')) return;
+    await hook('index');
+    const { found, pages } = await workspaceEvents(store, mine, { after: from });
+    assert.deepEqual(ids(found), ids(list));
+    assert.ok(pages <= 2, `${pages} pages for three events`);
+  });
+
+  t('of a workspace: metadata name it, or nobody; an event that says otherwise is refused', async () => {
+    const from = await store.head();
+    const [mine, theirs] = [randomUUID(), randomUUID()];
+    for (const metadata of ['{}', `{"workspaceId":"${theirs}"}`, `{"workspaceId": "${mine}"}`]) {
+      const wrong = event({ workspaceId: mine, metadata: text.encode(metadata) });
+      await refused(store.append(newStream(), 'none', [wrong]), 'invalid_event');
+    }
+    const named = [
+      text.encode(`{"workspaceId":"${mine}"}`),
+      text.encode(`{"partitionKey":"k","workspaceId":"${mine}","schemaVersion":1}`),
+    ];
+    const unnamed = [
+      new Uint8Array(0),
+      new Uint8Array([0, 255, 0, 128]),
+      text.encode('{"workspaceId":"'),
+      text.encode(`{"workspaceId":"${mine.slice(1)}"}`),
+      text.encode(`{"workspaceId":"${mine.toUpperCase().replace(/^./, 'A')}"}`),
+      text.encode(`{"workspaceId":"${mine}x"}`),
+      text.encode(`{"note":"\\"workspaceId\\":\\"${mine}"}`),
+    ];
+    const stream = newStream();
+    const list = [...named, ...unnamed].map((metadata) => event({ metadata }));
+    await store.append(stream, 'none', list);
+    for (const state of ['before', 'behind'] as const) {
+      if (state === 'behind' && offered('index')) await hook('index');
+      const { found } = await workspaceEvents(store, mine, { after: from });
+      assert.deepEqual(ids(found), ids(list.slice(0, named.length)), `${state} the index`);
+    }
+  });
+
   t('a subscription loses no event, however many it found: whole pages of the server and parts', async () => {
     for (const backlog of [32, 33, 64]) {
       const from = await store.head();
@@ -795,108 +899,6 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
       },
     );
   }
-
-  t('of a workspace: its events alone, in order, with pages of any size, however far the index has come', async () => {
-    const from = await store.head();
-    const mine = randomUUID();
-    const streams = Array.from({ length: 4 }, newStream);
-    const round = async (expected: ExpectedRevision) => {
-      for (const stream of streams) {
-        await store.append(stream, expected, events(3, ofWorkspace(mine)));
-        await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
-      }
-      await store.append(newStream(), 'none', events(2));
-    };
-    const isWhole = async () => {
-      const all = await readAllOf(store, new Set(streams), from);
-      for (const limit of [1, 2, 7, 500]) {
-        for (const after of [from, all[4]?.position ?? null, all.at(-2)?.position ?? null]) {
-          const { found } = await workspaceEvents(other, mine, { after, limit });
-          const wanted = all.filter(({ position }) => after === null || position > after);
-          assert.deepEqual(found, wanted, `pages of ${limit}`);
-        }
-      }
-    };
-    await round('none');
-    await isWhole();
-    if (offered('index')) await hook('index');
-    await isWhole();
-    await round(2n);
-    await isWhole();
-    if (offered('index')) await hook('index');
-    await isWhole();
-  });
-
-  t('of a workspace: from a position, up to a position, both inclusive', async () => {
-    const mine = randomUUID();
-    const stream = newStream();
-    await store.append(stream, 'none', events(6, ofWorkspace(mine)));
-    const foreign = await store.append(newStream(), 'none', events(2, ofWorkspace(randomUUID())));
-    await store.append(stream, 5n, events(3, ofWorkspace(mine)));
-    const stored = await store.read(stream);
-    const at = (revision: number): bigint => stored[revision]?.position ?? 0n;
-    const bounds = async () => {
-      const inclusive = await other.readWorkspace(mine, { from: at(2), limit: 500 });
-      const { found: behind } = await workspaceEvents(other, mine, { after: inclusive.next });
-      assert.deepEqual(ids([...inclusive.events, ...(inclusive.isEnd ? [] : behind)]), ids(stored.slice(2)));
-      const upTo = async (until: bigint, limit = 500) =>
-        ids((await workspaceEvents(other, mine, { after: at(1), until, limit })).found);
-      assert.deepEqual(await upTo(at(4)), ids(stored.slice(2, 5)));
-      assert.deepEqual(await upTo(at(4), 1), ids(stored.slice(2, 5)));
-      assert.deepEqual(await upTo(foreign.position ?? 0n), ids(stored.slice(2, 6)));
-      assert.deepEqual(await upTo(at(0)), []);
-      assert.deepEqual(await upTo(at(8) + 1_000_000n), ids(stored.slice(2)));
-      const beyond = await other.readWorkspace(mine, { after: at(8), limit: 500 });
-      assert.deepEqual({ events: beyond.events, isEnd: beyond.isEnd }, { events: [], isEnd: true });
-    };
-    await bounds();
-    if (offered('index')) await hook('index');
-    await bounds();
-  });
-
-  t('of a workspace: what all others have is passed over in bounded pages, and an index reads none of it', async () => {
-    const mine = randomUUID();
-    const list = events(3, ofWorkspace(mine));
-    await store.append(newStream(), 'none', list);
-    // The cases before this one have left tens of thousands of events that are not its own.
-    assert.deepEqual(ids((await workspaceEvents(store, mine, { after: null })).found), ids(list));
-    assert.deepEqual((await workspaceEvents(store, randomUUID(), { after: null })).found, []);
-    if (!offered('index')) return;
-    await hook('index');
-    const { found, pages } = await workspaceEvents(store, mine, { after: null });
-    assert.deepEqual(ids(found), ids(list));
-    assert.ok(pages <= 2, `${pages} pages for three events`);
-  });
-
-  t('of a workspace: metadata name it, or nobody; an event that says otherwise is refused', async () => {
-    const from = await store.head();
-    const [mine, theirs] = [randomUUID(), randomUUID()];
-    for (const metadata of ['{}', `{"workspaceId":"${theirs}"}`, `{"workspaceId": "${mine}"}`]) {
-      const wrong = event({ workspaceId: mine, metadata: text.encode(metadata) });
-      await refused(store.append(newStream(), 'none', [wrong]), 'invalid_event');
-    }
-    const named = [
-      text.encode(`{"workspaceId":"${mine}"}`),
-      text.encode(`{"partitionKey":"k","workspaceId":"${mine}","schemaVersion":1}`),
-    ];
-    const unnamed = [
-      new Uint8Array(0),
-      new Uint8Array([0, 255, 0, 128]),
-      text.encode('{"workspaceId":"'),
-      text.encode(`{"workspaceId":"${mine.slice(1)}"}`),
-      text.encode(`{"workspaceId":"${mine.toUpperCase().replace(/^./, 'A')}"}`),
-      text.encode(`{"workspaceId":"${mine}x"}`),
-      text.encode(`{"note":"\\"workspaceId\\":\\"${mine}"}`),
-    ];
-    const stream = newStream();
-    const list = [...named, ...unnamed].map((metadata) => event({ metadata }));
-    await store.append(stream, 'none', list);
-    for (const state of ['before', 'behind'] as const) {
-      if (state === 'behind' && offered('index')) await hook('index');
-      const { found } = await workspaceEvents(store, mine, { after: from });
-      assert.deepEqual(ids(found), ids(list.slice(0, named.length)), `${state} the index`);
-    }
-  });
 
   t('a closed handle refuses; the others go on', async () => {
     const closing = await harness.open();

@@ -61,6 +61,10 @@ export const readErrorOf = (raw: unknown): EventStoreError => {
   return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), options);
 };
 
+/** Whether an error of the port says that an operator deleted the stream. */
+export const isDeletedStream = (error: unknown): boolean =>
+  error instanceof EventStoreError && typed(error.cause) instanceof db.StreamDeletedError;
+
 /** Whether the client forgets its connection by itself after this error; after any other a broken one may stay. */
 export const reconnects = (raw: unknown): boolean => {
   const error = typed(raw);

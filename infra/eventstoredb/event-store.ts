@@ -28,7 +28,9 @@ import {
   streamRequest,
   subscribeRequest,
 } from '#infra/eventstoredb/wire.ts';
+import { readPlacedWorkspace } from '#infra/eventstoredb/workspace-index.ts';
 import { scanWorkspace } from '#infra/eventstoredb/workspace-scan.ts';
+import type { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
 
 export interface EventStoreDbOptions {
   /** `esdb://[user:password@]host:port?tls=false`, several hosts, or `esdb+discover://`. */
@@ -39,6 +41,8 @@ export interface EventStoreDbOptions {
   readonly appendMs?: number;
   /** Milliseconds one read may take. Default 10,000. */
   readonly readMs?: number;
+  /** Where the events of workspaces lie. Without it all events are looked through for those of one. */
+  readonly places?: WorkspacePlaces;
 }
 
 type Client = db.EventStoreDBClient;
@@ -80,6 +84,7 @@ export class EventStoreDbStore implements EventStore {
   readonly #attemptMs: number;
   readonly #appendMs: number;
   readonly #readMs: number;
+  readonly #places: WorkspacePlaces | undefined;
   #appends: Client;
   readonly #reads: Client;
   readonly #closed = new AbortController();
@@ -90,6 +95,7 @@ export class EventStoreDbStore implements EventStore {
     this.#attemptMs = options.attemptMs ?? 3_000;
     this.#appendMs = options.appendMs ?? 8_000;
     this.#readMs = options.readMs ?? 10_000;
+    this.#places = options.places;
     this.#appends = guardedClient(this.#url);
     this.#reads = guardedClient(this.#url);
   }
@@ -166,7 +172,9 @@ export class EventStoreDbStore implements EventStore {
     workspaceId: string,
     options: ReadStart & { readonly limit: number; readonly until?: bigint },
   ): Promise<WorkspacePage> {
-    return scanWorkspace(this, workspaceId, options);
+    return this.#places === undefined
+      ? scanWorkspace(this, workspaceId, options)
+      : readPlacedWorkspace(this, this.#places, workspaceId, options);
   }
 
   async head(): Promise<bigint | null> {

@@ -1,7 +1,7 @@
 import { type EventStore, type ReadStart, type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 
 /** Events of all workspaces that one call looks at. */
-const stretchEvents = 5_000;
+const stretchEvents = 2_000;
 const pageEvents = 500;
 /** A page ends with the event that passes this: events may be half a megabyte each. */
 export const workspacePageBytes = 8 * 1_024 * 1_024;

@@ -45,6 +45,9 @@ export interface PostgresEventStoreOptions {
 const maxInt8 = 2n ** 63n - 1n;
 const pageEvents = 500;
 
+const within = (position: bigint | undefined): bigint | undefined =>
+  position === undefined || position > maxInt8 ? undefined : position;
+
 /**
  * Makes the tables where they are missing. Runs side by side with others that do the same.
  * @throws LogError `partition_mismatch` when the tables were made with another number of partitions.
@@ -153,7 +156,7 @@ export class PostgresEventStore implements EventStore {
   ): Promise<WorkspacePage> {
     const begin = from === undefined ? after : from - 1n;
     const page = await this.#answer(
-      this.#workspaces.read({ workspaceId, after: begin ?? 0n, limit: Math.max(1, limit), until }),
+      this.#workspaces.read({ workspaceId, after: begin ?? 0n, limit: Math.max(1, limit), until: within(until) }),
     );
     // Of the start that was given a caller makes its next one; a position that was counted back is none.
     return page.next === (begin ?? 0n) ? { ...page, next: after ?? null } : page;

@@ -3,6 +3,7 @@
  * that passed `checkSchemaName`. It is a table of its own, filled behind the appends, because a third index on the events
  * costs every append a tenth of its speed, and because it then knows old rows and those of every release alike.
  */
+import type pg from 'pg';
 import { eventColumns } from './event-store.sql.ts';
 
 /** The index holds every event up to and with `position`, whose id is `event_id`; nothing where that is null. */
@@ -22,7 +23,11 @@ export const workspaceTables = (s: string): string => `
 /** What stands behind the member's name, and the quote that ends it; as `workspaceOf` of the port reads it. */
 const member = `'"workspaceId":"'::bytea`;
 const named = `encode(substr(metadata, position(${member} in metadata) + 15, 37), 'escape')`;
-const hasWorkspace = `position(${member} in metadata) > 0 and ${named} ~ '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"$'`;
+const hex = '[0-9a-f]+';
+/** Two plain patterns: one that counts its digits takes Postgres ten times as long. */
+const isUuid = `${named} like '________-____-____-____-____________"'
+  and ${named} ~ '^${hex}-${hex}-${hex}-${hex}-${hex}"$'`;
+const hasWorkspace = `position(${member} in metadata) > 0 and ${isUuid}`;
 
 /**
  * The events at the positions that `positions` finds, in order, up to and with the one that passes $5 bytes. The last
@@ -36,6 +41,10 @@ const eventsAt = (s: string, positions: string): string => `
       row_number() over (order by position) as n
     from ${s}.events where position = any((select positions from found)::int8[])
   ) as sized where bytes <= $5::int8 or n = 1 order by position`;
+
+/** Behind a position: where at most so many events end. Positions have gaps, but seldom ones as wide as a piece. */
+const pieceEnd = (s: string, after: string, most: string): string =>
+  `greatest(${after} + ${most}, (select min(position) from ${s}.events where position > ${after}))`;
 
 export const workspaceStatements = (s: string) => ({
   /** Up to where the index holds everything; no row where it holds nothing, or was filled from another history. */
@@ -52,14 +61,17 @@ export const workspaceStatements = (s: string) => ({
   fromEvents: eventsAt(
     s,
     `select position from ${s}.events where position > $2::int8 and position <= $3::int8
-       and ${hasWorkspace} and left(${named}, 36) = $1::text order by position limit $4::int8`,
+       and position(${member} in metadata) > 0 and ${named} = $1::text || '"' order by position limit $4::int8`,
   ),
 
-  /** $1 position before the first, $2 last position or null, $3 most rows: where they end, and how many there are. */
+  /**
+   * $1 position before the first, $2 last position, $3 most rows: where so many events end, and where all do. Both null
+   * where nothing is there. A piece is a range of positions, not a limit: without statistics Postgres would sort the table.
+   */
   stretch: `
-    select max(position), count(*) from (
-      select position from ${s}.events
-      where position > $1::int8 and ($2::int8 is null or position <= $2::int8) order by position limit $3::int8) as stretch`,
+    select
+      (select max(position) from ${s}.events where position > $1::int8 and position <= least($2::int8, ${pieceEnd(s, '$1::int8', '$3::int8')})),
+      (select max(position) from ${s}.events where position > $1::int8 and position <= $2::int8)`,
 
   /** Whether the index lacks events. It writes nothing, as `fill` does even where it finds none. */
   behind: `
@@ -68,15 +80,16 @@ export const workspaceStatements = (s: string) => ({
 
   /**
    * $1 most events: the next ones go into the index, and its position behind them, or neither. Two that run at once
-   * take turns. One row: how many there were; none at the end of the table. Sorted, so that a page of the index is
-   * written once for all its rows.
+   * take turns. One row: the position, how many there were, whether more follow; none at the end of the table. Sorted, so
+   * that a page of the index is written once for all its rows.
    */
   fill: `
     with known as (
-      select position from ${s}.workspace_index for update
+      select coalesce(position, 0) as position from ${s}.workspace_index for update
     ), page as materialized (
       select position, id, metadata from ${s}.events
-      where position > coalesce((select position from known), 0) order by position limit $1::int8
+      where position > (select position from known)
+        and position <= (select ${pieceEnd(s, 'known.position', '$1::int8')} from known)
     ), written as (
       insert into ${s}.workspace_events (workspace, position)
       select left(${named}, 36)::uuid, position from page where ${hasWorkspace} order by 1, 2 on conflict do nothing
@@ -84,16 +97,30 @@ export const workspaceStatements = (s: string) => ({
       select position, id from page order by position desc limit 1
     )
     update ${s}.workspace_index set position = last.position, event_id = last.id
-    from last returning workspace_index.position, (select count(*) from page)`,
+    from last returning workspace_index.position, (select count(*)::int from page),
+      exists (select from ${s}.events e where e.position > last.position)`,
 
-  /** Empties an index that was filled from another history: the event table was restored without it. */
-  forget: `
-    do $$ begin
-      perform from ${s}.workspace_index for update;
-      if exists (select from ${s}.workspace_index i where i.position is not null and not exists (
-          select from ${s}.events e where e.position = i.position and e.id = i.event_id)) then
-        truncate ${s}.workspace_events;
-        update ${s}.workspace_index set position = null, event_id = null;
-      end if;
-    end $$`,
+  /** Believes nothing of an index that was filled from another history: the event table was restored without it. */
+  disbelieve: `
+    update ${s}.workspace_index i set position = null, event_id = null
+    where not exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)`,
 });
+
+const forgottenAtOnce = 10_000;
+
+/**
+ * Deletes what an index holds that reaches nowhere, a piece at a time: a statement that deletes a hundred million rows
+ * would end by its deadline each time. It stops where the index has begun to be filled again.
+ */
+export const forgetInPieces = async (pool: pg.Pool, s: string, signal: AbortSignal): Promise<void> => {
+  for (let gone = forgottenAtOnce; gone === forgottenAtOnce && !signal.aborted; ) {
+    const { rowCount } = await pool.query(
+      `with empty as (
+         select from ${s}.workspace_index where position is null for update
+       )
+       delete from ${s}.workspace_events where exists (select from empty)
+         and ctid = any(array(select ctid from ${s}.workspace_events limit ${forgottenAtOnce}))`,
+    );
+    gone = rowCount ?? 0;
+  }
+};

@@ -3,7 +3,7 @@
  * time. While the index is being filled over an old table such a stretch often has nothing of the workspace.
  */
 import type pg from 'pg';
-import type { WorkspacePage } from '#contracts/ports/event-store.ts';
+import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 import { type EventRow, pageBytes, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
@@ -11,6 +11,9 @@ import { workspaceStatements } from './workspace-index.sql.ts';
 
 /** Events of all workspaces that one call looks at where the index does not reach: some tens of milliseconds. */
 const stretchEvents = 5_000;
+
+/** Beyond it no position is drawn, and sums with it stay int8. */
+const maxPosition = 2n ** 62n;
 
 interface Asked {
   readonly workspaceId: string;
@@ -35,35 +38,37 @@ export class WorkspaceReader {
 
   async read(asked: Asked): Promise<WorkspacePage> {
     const { after, until } = asked;
+    if (after >= maxPosition) return { events: [], next: after, isEnd: true };
     const [row] = await this.#ask<[bigint]>('workspace-indexed', this.#sql.indexed, []);
     const indexed = row?.[0] ?? 0n;
     if (indexed <= after) return this.#fromEvents(asked);
     const isBehind = until === undefined || until > indexed;
     const upTo = isBehind ? indexed : until;
-    const { events, isCut } = await this.#page('workspace-from-index', this.#sql.fromIndex, asked, upTo);
-    const last = events.at(-1)?.position;
-    if (isCut && last !== undefined) return { events, next: last, isEnd: false };
+    const { events, last: cut } = await this.#page('workspace-from-index', this.#sql.fromIndex, asked, upTo);
+    if (cut !== null) return { events, next: cut, isEnd: false };
     if (events.length > 0 || !isBehind) return { events, next: upTo > after ? upTo : after, isEnd: !isBehind };
     return this.#fromEvents({ ...asked, after: indexed });
   }
 
   async #fromEvents(asked: Asked): Promise<WorkspacePage> {
-    const { after, until = null } = asked;
+    const { after, until = maxPosition } = asked;
     const values = [after, until, stretchEvents];
-    const [row] = await this.#ask<[bigint | null, bigint]>('workspace-stretch', this.#sql.stretch, values);
-    const end = row?.[0] ?? null;
+    const [row] = await this.#ask<[bigint | null, bigint | null]>('workspace-stretch', this.#sql.stretch, values);
+    const [end, last] = row ?? [null, null];
     if (end === null) return { events: [], next: after, isEnd: true };
-    const { events, isCut } = await this.#page('workspace-from-events', this.#sql.fromEvents, asked, end);
-    const last = events.at(-1)?.position;
-    if (isCut && last !== undefined) return { events, next: last, isEnd: false };
-    return { events, next: end, isEnd: row?.[1] !== BigInt(stretchEvents) };
+    const { events, last: cut } = await this.#page('workspace-from-events', this.#sql.fromEvents, asked, end);
+    if (cut !== null) return { events, next: cut, isEnd: false };
+    return { events, next: end, isEnd: end === last };
   }
 
-  /** `isCut`: more may follow up to the same position. */
+  /** `last`: where it was cut; null where nothing follows up to the same position. */
   async #page(name: string, text: string, { workspaceId, after, limit }: Asked, upTo: bigint) {
     const rows = await this.#ask<FoundRow>(name, text, [workspaceId, after, upTo, limit, pageBytes]);
     const isCut = rows.length === limit || rows.length < (rows[0]?.[foundAt] ?? 0);
-    return { events: rows.map((one) => toEvent(one as unknown as EventRow)), isCut };
+    const found = rows.map((one) => toEvent(one as unknown as EventRow));
+    // No row of an index is believed over the event itself: what it says wrongly would show one tenant another's events.
+    const events = found.filter(({ metadata }) => workspaceOf(metadata) === workspaceId);
+    return { events, last: isCut ? (found.at(-1)?.position ?? null) : null };
   }
 
   async #ask<Row extends unknown[]>(name: string, text: string, values: unknown[]): Promise<Row[]> {

@@ -1,18 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import db from '@eventstore/db-client';
 import { eventStoreSuite, type Harness, type Offer } from '#contracts/ports/event-store.suite.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
+import { fillPlaces } from '#infra/eventstoredb/workspace-index.ts';
+import { openPool } from '#infra/postgres/pool.ts';
+import { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
+import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Handles on one server, closed together. */
-const handlesOn = (url: string) => {
+const handlesOn = (url: string, places?: WorkspacePlaces) => {
   const stores: EventStoreDbStore[] = [];
   return {
     async open() {
-      const store = new EventStoreDbStore({ url, attemptMs: 1_000 });
+      const store = new EventStoreDbStore({ url, attemptMs: 1_000, ...(places === undefined ? {} : { places }) });
       stores.push(store);
       return store;
     },
@@ -22,14 +27,47 @@ const handlesOn = (url: string) => {
   };
 };
 
+const openPlaces = async () => {
+  const database = await testDatabase();
+  const pool = openPool({ url: database.url });
+  const places = new WorkspacePlaces(pool);
+  await places.prepare();
+  const close = async (): Promise<void> => {
+    await pool.end();
+    await database.drop();
+  };
+  return { places, close };
+};
+
+/** Fills the places up to the newest event. */
+const fillUp = async (store: EventStoreDbStore, places: WorkspacePlaces): Promise<void> => {
+  const stop = new AbortController();
+  const logger = { info: () => {}, warn: () => {} };
+  const filling = fillPlaces(store, places, { signal: stop.signal, logger });
+  try {
+    for (let after = (await places.reached())?.position ?? null; ; await sleep(10)) {
+      if ((await store.readAll({ after, limit: 1 })).length === 0) return;
+      after = (await places.reached())?.position ?? null;
+    }
+  } finally {
+    stop.abort();
+    await filling;
+  }
+};
+
 const overDouble = async (batch: boolean, release: Release): Promise<Harness> => {
   const double = await EventStoreDouble.start({ batch, release });
-  const handles = handlesOn(double.url);
+  const placed = batch ? await openPlaces() : null;
+  const handles = handlesOn(double.url, placed?.places);
   return {
     open: handles.open,
     async close() {
       await handles.close();
       await double.stop();
+      await placed?.close();
+    },
+    async index() {
+      if (placed !== null) await fillUp(await handles.open(), placed.places);
     },
     async dropReplyAfterCommit() {
       double.faults.appends.push('drop_reply');
@@ -54,13 +92,13 @@ const overDouble = async (batch: boolean, release: Release): Promise<Harness> =>
 
 const offers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'systemEvent', 'buffered'];
 
-// The two ways of appending and the two releases: neither depends on the other.
+// The two ways of appending, the two releases, with and without an index of workspaces: none depends on another.
 for (const [mode, release] of [
   ['batch', '24.10'],
   ['unary', '23.10'],
 ] as const) {
   suite(`EventStoreDB adapter over the double, ${mode}, ${release}`, (t) => {
-    eventStoreSuite(t, () => overDouble(mode === 'batch', release), offers);
+    eventStoreSuite(t, () => overDouble(mode === 'batch', release), mode === 'batch' ? [...offers, 'index'] : offers);
   });
 }
 

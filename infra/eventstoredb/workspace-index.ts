@@ -1,0 +1,146 @@
+/**
+ * EventStoreDB cannot be asked for the events of a workspace. Where they lie is kept beside it, filled from `$all` by one
+ * keeper, and a page of them is read as one run of each of its streams. Places are believed as far as the event that was
+ * added last is still the store's: a store restored to an earlier day is read through until the keeper has filled them
+ * anew. Events of a stream that an operator deleted are left out, also before a scavenge takes them.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type EventStore,
+  EventStoreError,
+  type ReadStart,
+  type RecordedEvent,
+  type WorkspacePage,
+  workspaceOf,
+} from '#contracts/ports/event-store.ts';
+import type { KeeperOptions } from '#infra/postgres/kept-by-one.ts';
+import type { Place, PlaceToAdd, Reached, WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import { isDeletedStream } from './errors.ts';
+import { scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
+
+type Store = Pick<EventStore, 'read' | 'readAll'>;
+
+/** Streams of one page that are read at once. */
+const maxReads = 8;
+
+/**
+ * The event at a position of ours, and those behind it; null where another one begins there, or none does. A read that the
+ * server ended early looks like one that found nothing, so an empty one is asked for again.
+ */
+const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: number) => {
+  try {
+    for (let asked = 0; asked < 3; asked++) {
+      const [first, ...rest] = await store.readAll({ from: position, limit: limit + 1 });
+      if (first !== undefined) return first.position === position && first.id === eventId ? rest : null;
+    }
+    return null;
+  } catch (error) {
+    if (error instanceof EventStoreError && error.code === 'invalid_position') return null;
+    throw error;
+  }
+};
+
+export const readPlacedWorkspace = async (
+  store: Store,
+  index: WorkspacePlaces,
+  workspaceId: string,
+  options: ReadStart & { readonly limit: number; readonly until?: bigint },
+): Promise<WorkspacePage> => {
+  const { limit, until = null } = options;
+  // The first event of a store may lie at 0.
+  const after = options.from === undefined ? (options.after ?? -1n) : options.from - 1n;
+  const asked = { after, until, limit, bytes: workspacePageBytes };
+  const { reached, places, isCut } = await index.find(workspaceId, asked).catch((cause: unknown) => {
+    throw new EventStoreError('unavailable', 'the index of workspaces does not answer', { cause });
+  });
+  const isBelieved = reached !== null && reached.position > after && (await onwardFrom(store, reached, 0)) !== null;
+  if (!isBelieved) return scanWorkspace(store, workspaceId, options);
+  const events = (await eventsAt(store, places)).filter(({ metadata }) => workspaceOf(metadata) === workspaceId);
+  const last = places.at(-1)?.position ?? options.after ?? null;
+  if (isCut) return { events, next: last, isEnd: false };
+  if (until !== null && until <= reached.position) return { events, next: last, isEnd: true };
+  if (events.length > 0) return { events, next: reached.position, isEnd: false };
+  return scanWorkspace(store, workspaceId, {
+    after: reached.position,
+    limit,
+    ...(until === null ? {} : { until }),
+  });
+};
+
+/** The events that still stand where they were placed, in order. What was scavenged is left out. */
+const eventsAt = async (store: Store, places: readonly Place[]): Promise<RecordedEvent[]> => {
+  const placed = new Set(places.map(({ position }) => position));
+  const runs = [...Map.groupBy(places, ({ stream }) => stream)];
+  const found: RecordedEvent[] = [];
+  const read = async (): Promise<void> => {
+    for (let run = runs.pop(); run !== undefined; run = runs.pop()) {
+      const [stream, [first, ...rest]] = run;
+      if (first === undefined) continue;
+      const last = rest.at(-1) ?? first;
+      const limit = Number(last.revision - first.revision) + 1;
+      const events = await store.read(stream, { from: first.revision, limit }).catch((error: unknown) => {
+        if (isDeletedStream(error)) return [];
+        throw error;
+      });
+      found.push(...events.filter(({ position }) => placed.has(position)));
+    }
+  };
+  await Promise.all(Array.from({ length: maxReads }, read));
+  return found.sort((a, b) => (a.position < b.position ? -1 : 1));
+};
+
+/** Events of one piece. Larger ones cost memory: an event may have half a megabyte. */
+const pieceEvents = 500;
+/** Rest after a full piece, in times of what it took: who appends and who reads comes first. */
+const restShare = 1;
+/** Between two looks for what was appended, milliseconds. Readers look through what lies behind the index themselves. */
+const lookMs = 1_000;
+/** Between two lines about a store that is still being read, milliseconds. */
+const tellMs = 10_000;
+
+/** Fills the places until the signal, or until another keeper does; what fails is the caller's. One keeper at a time. */
+export const fillPlaces = async (store: Store, index: WorkspacePlaces, options: KeeperOptions): Promise<void> => {
+  const { signal, logger } = options;
+  let reached = await index.reached();
+  if (reached === null) await index.forget(signal);
+  let filled = 0;
+  for (let told = performance.now(); !signal.aborted; ) {
+    const began = performance.now();
+    const page: readonly RecordedEvent[] | null =
+      reached === null
+        ? await store.readAll({ after: null, limit: pieceEvents })
+        : await onwardFrom(store, reached, pieceEvents);
+    if (page === null) {
+      logger.warn({ position: String(reached?.position) }, 'the store has another history: its index is filled anew');
+      await index.forget(signal);
+      reached = null;
+      continue;
+    }
+    const last = page.at(-1);
+    if (last !== undefined) {
+      const to: Reached = { position: last.position, eventId: last.id };
+      if (!(await index.add(reached, page.flatMap(placeOf), to))) return;
+      reached = to;
+      filled += page.length;
+    }
+    const isFull = page.length === pieceEvents;
+    if (isFull && performance.now() - told >= tellMs) {
+      told = performance.now();
+      logger.info({ position: String(reached?.position), events: filled }, 'the index of workspaces is being filled');
+    }
+    if (!isFull) {
+      if (filled > pieceEvents) logger.info({ events: filled }, 'the index of workspaces is filled');
+      filled = 0;
+    }
+    await pause(isFull ? (performance.now() - began) * restShare : lookMs, signal);
+  }
+};
+
+const placeOf = ({ stream, revision, position, data, metadata }: RecordedEvent): readonly PlaceToAdd[] => {
+  const workspaceId = workspaceOf(metadata);
+  const bytes = data.byteLength + metadata.byteLength;
+  return workspaceId === null ? [] : [{ workspaceId, position, stream, revision, bytes }];
+};
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  delay(ms, undefined, { signal }).catch(() => undefined);

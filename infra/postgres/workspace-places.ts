@@ -1,0 +1,150 @@
+/**
+ * Where the events of a workspace lie in a store that cannot be asked for them: (workspace, position, stream, revision) in
+ * Postgres, filled from the store's total order by one keeper. It can be thrown away and filled anew.
+ */
+import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
+import { plainArray, textArray } from './event-store.sql.ts';
+import { bigintTypes, checkSchemaName } from './pool.ts';
+import { forgetInPieces } from './workspace-index.sql.ts';
+
+export interface Place {
+  readonly position: bigint;
+  readonly stream: string;
+  readonly revision: bigint;
+}
+
+export interface PlaceToAdd extends Place {
+  readonly workspaceId: string;
+  /** Of data and metadata together. */
+  readonly bytes: number;
+}
+
+/** The event up to and with which every event has its place. Its id tells one history of the store from another. */
+export interface Reached {
+  readonly position: bigint;
+  readonly eventId: string;
+}
+
+export interface FoundPlaces {
+  readonly reached: Reached | null;
+  readonly places: readonly Place[];
+  /** Whether more may follow up to the same position. */
+  readonly isCut: boolean;
+}
+
+export class WorkspacePlaces {
+  readonly #pool: pg.Pool;
+  readonly #s: string;
+
+  /** @param schema default `ops` */
+  constructor(pool: pg.Pool, schema = 'ops') {
+    this.#pool = pool;
+    this.#s = checkSchemaName(schema);
+  }
+
+  async prepare(): Promise<void> {
+    const s = this.#s;
+    await withTableLock(this.#pool, tablesLock, async (tx) => {
+      await tx.query(`
+        create schema if not exists ${s};
+        create table if not exists ${s}.workspace_events (
+          workspace uuid not null,
+          position bigint not null,
+          revision bigint not null,
+          bytes integer not null,
+          stream text collate "C" not null,
+          primary key (workspace, position)
+        );
+        create table if not exists ${s}.workspace_index (
+          one boolean primary key default true check (one),
+          position bigint,
+          event_id uuid
+        );
+        insert into ${s}.workspace_index default values on conflict do nothing`);
+    });
+  }
+
+  async reached(): Promise<Reached | null> {
+    const { rows } = await this.#pool.query<[bigint | null, string | null]>({
+      ...{ name: `${this.#s}-places-reached`, text: `select position, event_id from ${this.#s}.workspace_index` },
+      ...{ rowMode: 'array', types: bigintTypes },
+    });
+    return asReached(rows[0]);
+  }
+
+  /**
+   * Adds places and moves on behind them, or neither.
+   * @returns false where another keeper has moved on from `from` meanwhile: nothing is changed then
+   */
+  async add(from: Reached | null, places: readonly PlaceToAdd[], to: Reached): Promise<boolean> {
+    const { rowCount } = await this.#pool.query({
+      name: `${this.#s}-places-add`,
+      text: `
+        with moved as (
+          update ${this.#s}.workspace_index set position = $2, event_id = $3
+          where position is not distinct from $1::int8 returning 1
+        ), added as (
+          insert into ${this.#s}.workspace_events (workspace, position, revision, bytes, stream)
+          select p.* from unnest($4::uuid[], $5::int8[], $6::int8[], $7::int4[], $8::text[])
+            as p (workspace, position, revision, bytes, stream) where exists (select from moved)
+          order by 1, 2
+          on conflict (workspace, position)
+          do update set revision = excluded.revision, bytes = excluded.bytes, stream = excluded.stream
+        )
+        select from moved`,
+      values: [
+        from?.position ?? null,
+        to.position,
+        to.eventId,
+        plainArray(places.map(({ workspaceId }) => workspaceId)),
+        plainArray(places.map(({ position }) => position)),
+        plainArray(places.map(({ revision }) => revision)),
+        plainArray(places.map(({ bytes }) => bytes)),
+        textArray(places.map(({ stream }) => stream)),
+      ],
+    });
+    return rowCount === 1;
+  }
+
+  /** Of what is found the places after a position, up to and with the one that passes so many bytes; in one look at the tables. */
+  async find(
+    workspaceId: string,
+    { after, until, limit, bytes }: { after: bigint; until: bigint | null; limit: number; bytes: number },
+  ): Promise<FoundPlaces> {
+    const { rows } = await this.#pool.query<
+      [bigint | null, string | null, bigint | null, string | null, bigint | null, bigint | null]
+    >({
+      name: `${this.#s}-places-find`,
+      text: `
+        select i.position, i.event_id, p.position, p.stream, p.revision, p.found
+        from ${this.#s}.workspace_index i left join lateral (
+          select *, sum(w.bytes) over (order by w.position) as sum, count(*) over () as found from (
+            select * from ${this.#s}.workspace_events w
+            where w.workspace = $1::uuid and w.position > $2::int8 and w.position <= i.position
+              and ($3::int8 is null or w.position <= $3::int8)
+            order by w.position limit $4::int8) as w
+        ) as p on p.sum - p.bytes < $5::int8
+        order by p.position`,
+      values: [workspaceId, after, until, limit, bytes],
+      rowMode: 'array',
+      types: bigintTypes,
+    });
+    const places = rows.flatMap(([, , position, stream, revision]) =>
+      position === null || stream === null || revision === null ? [] : [{ position, stream, revision }],
+    );
+    const isCut = places.length === limit || places.length < Number(rows[0]?.[5] ?? 0);
+    return { reached: asReached(rows[0]), places, isCut };
+  }
+
+  /** What is left of a history that is not the store's goes, in pieces; until it is filled again, no place is believed. */
+  async forget(signal: AbortSignal): Promise<void> {
+    await this.#pool.query(`update ${this.#s}.workspace_index set position = null, event_id = null`);
+    await forgetInPieces(this.#pool, this.#s, signal);
+  }
+}
+
+const asReached = (row: readonly unknown[] | undefined): Reached | null => {
+  const [position = null, eventId = null] = (row ?? []) as [bigint | null, string | null];
+  return position === null || eventId === null ? null : { position, eventId };
+};

@@ -1,0 +1,195 @@
+/** The index of workspaces over the event table: filled over old rows in pieces, through deaths, and read by its own index. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { workspaceStatements } from '#infra/postgres/workspace-index.sql.ts';
+import { type PostgresHarness, postgresHarness, runSql } from '#test/support/event-store/postgres.ts';
+import { patience } from '#test/support/patience.ts';
+import { suite } from '#test/support/suite.ts';
+
+const sql = workspaceStatements('es');
+const foreignEvents = 20_000;
+
+const eventOf = (workspaceId: string): EventToAppend => {
+  const id = randomUUID();
+  const metadata = Buffer.from(JSON.stringify({ workspaceId, partitionKey: id }));
+  return { id, type: 'PostCreated', data: Buffer.from('{}'), metadata, partitionKey: id, workspaceId };
+};
+
+const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id);
+
+interface Plan {
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+/** Rows of a table that a plan has looked at. */
+const rowsOf = (plan: Plan, table: string): number => {
+  const own = plan['Relation Name'] === table ? plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0) : 0;
+  return own * plan['Actual Loops'] + (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one, table), 0);
+};
+
+suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
+  let harness: PostgresHarness;
+  let store: PostgresEventStore;
+  const [mine, theirs] = [randomUUID(), randomUUID()];
+
+  /** Rows as a process of any release leaves them: nothing of the index. */
+  const insertForeign = (count: number) =>
+    runSql(
+      harness.url,
+      `with base as materialized (select nextval('es.positions') as first, setval('es.positions', currval('es.positions') + $2))
+       insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+       select first + n, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', '{}',
+         convert_to('{"workspaceId":"' || $1 || '"}', 'utf8'), 'k' from base, generate_series(1, $2) n`,
+      [theirs, count],
+    );
+  const indexed = async (): Promise<bigint> => BigInt((await runSql(harness.url, sql.indexed))[0]?.position as string);
+  const rowsIn = async (workspace: string): Promise<number> =>
+    Number(
+      (await runSql(harness.url, 'select count(*) from es.workspace_events where workspace = $1', [workspace]))[0]
+        ?.count,
+    );
+  const lines: { readonly fields: object; readonly message: string }[] = [];
+  const told = (fields: object, message: string): void => void lines.push({ fields, message });
+  const keeping = (pieceEvents: number) => {
+    const stop = new AbortController();
+    const kept = store.keepWorkspaceIndex({ signal: stop.signal, logger: { info: told, warn: told }, pieceEvents });
+    return async (): Promise<void> => {
+      stop.abort();
+      await kept;
+    };
+  };
+  const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
+    const end = performance.now() + 30_000 * patience;
+    while (!(await holds().catch(() => false))) {
+      if (performance.now() > end) assert.fail(`not in time: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const isFilled = async () => (await runSql(harness.url, sql.behind)).length === 0;
+  const whole = async (workspaceId: string, limit = 500): Promise<RecordedEvent[]> => {
+    const found: RecordedEvent[] = [];
+    for (let after: bigint | null = null; ; ) {
+      const { events, next, isEnd } = await store.readWorkspace(workspaceId, { after, limit });
+      found.push(...events);
+      if (isEnd) return found;
+      after = next;
+    }
+  };
+
+  t.before(async () => {
+    harness = await postgresHarness();
+    store = await harness.open();
+    await store.append(`post-${randomUUID()}`, 'none', [eventOf(mine), eventOf(mine)]);
+    await insertForeign(foreignEvents);
+    await store.append(`post-${randomUUID()}`, 'none', [eventOf(mine)]);
+  });
+  t.after(() => harness?.close());
+
+  t('killed in the middle of filling, time after time: it goes on from where it was, and reads are whole', async () => {
+    const before = ids(await whole(mine));
+    assert.equal(before.length, 3);
+    const stop = keeping(2_000);
+    let reached = 0n;
+    for (let killed = 0; killed < 2; killed += 1) {
+      await until('it gets on', async () => (await indexed()) > reached);
+      reached = await indexed();
+      assert.deepEqual(ids(await whole(mine, 2)), before);
+      await harness.killConnections?.();
+      assert.ok((await indexed()) >= reached, 'nothing of what was filled is filled again');
+    }
+    assert.ok(!(await isFilled()), 'it was killed in the middle');
+    await until('all is filled', isFilled);
+    await stop();
+    assert.equal(await rowsIn(theirs), foreignEvents);
+    assert.equal(await rowsIn(mine), 3);
+    assert.deepEqual(ids(await whole(mine)), before);
+    assert.ok(lines.some(({ message }) => message.includes('is filled')));
+  });
+
+  t('a page of one workspace looks at its own events alone, beside 20,000 others', async () => {
+    const client = new pg.Client({ connectionString: harness.url });
+    await client.connect();
+    try {
+      for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+        await client.query(`set plan_cache_mode = ${mode}; deallocate all`);
+        await client.query(`prepare page (text, int8, int8, int8, int8) as ${sql.fromIndex}`);
+        const { rows } = await client.query(
+          `explain (analyze, format json) execute page ('${mine}', 0, ${await indexed()}, 500, 1000000)`,
+        );
+        const plan: Plan = rows[0]['QUERY PLAN'][0].Plan;
+        assert.ok(rowsOf(plan, 'events') <= 3, `${mode}: ${JSON.stringify(rows[0])}`);
+        assert.ok(rowsOf(plan, 'workspace_events') <= 3, `${mode}: ${JSON.stringify(rows[0])}`);
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
+  t('what any release appends beside it is found at once, and goes into the index', async () => {
+    const stop = keeping(2_000);
+    const [event] = [eventOf(mine)];
+    const before = await whole(mine);
+    await store.append(`post-${randomUUID()}`, 'none', [event]);
+    assert.deepEqual(ids(await whole(mine)), [...ids(before), event.id]);
+    await insertForeign(10);
+    await until('it is filled', isFilled);
+    assert.equal(await rowsIn(mine), before.length + 1);
+    await stop();
+  });
+
+  t('four that fill at once leave nothing out', async () => {
+    await insertForeign(4_000);
+    await store.append(`post-${randomUUID()}`, 'none', [eventOf(mine)]);
+    const wanted = await rowsIn(theirs);
+    const filling = async (): Promise<void> => {
+      for (;;) if ((await store.pool.query(sql.fill, [300])).rowCount === 0) return;
+    };
+    await Promise.all([filling(), filling(), filling(), filling()]);
+    assert.equal(await rowsIn(theirs), wanted + 4_000);
+    assert.ok(await isFilled());
+    const { rows } = await store.pool.query(
+      `select count(*)::int as n from es.events e where not exists (select from es.workspace_events w where w.position = e.position)`,
+    );
+    assert.equal(rows[0].n, 0);
+  });
+
+  t(
+    'an event table that was restored without its index: read through, and never another tenant by an old row',
+    async () => {
+      // An older day: the last events are gone, and their positions come to others.
+      const list = await whole(mine);
+      const last = list.at(-1);
+      const gone = await whole(mine).then((events) => events.at(-2));
+      assert.ok(last !== undefined && gone !== undefined);
+      await runSql(harness.url, 'delete from es.events where position >= $1', [gone.position]);
+      await runSql(
+        harness.url,
+        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+       select p, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', '{}',
+         convert_to('{"workspaceId":"' || $1 || '"}', 'utf8'), 'k' from unnest($2::int8[]) p`,
+        [theirs, [gone.position, last.position]],
+      );
+      const left = ids(list.slice(0, -2));
+      assert.deepEqual(ids(await whole(mine)), left);
+      // Even where the index says so itself.
+      await runSql(
+        harness.url,
+        'update es.workspace_index set event_id = (select id from es.events where position = $1), position = $1',
+        [last.position],
+      );
+      assert.deepEqual(ids(await whole(mine)), left);
+      await runSql(harness.url, 'update es.workspace_index set event_id = gen_random_uuid()');
+      const stop = keeping(5_000);
+      await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === left.length);
+      await stop();
+      assert.deepEqual(ids(await whole(mine)), left);
+    },
+  );
+});
