@@ -9,7 +9,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/metrics.ts';
 import type { Cases } from './platform.suite.ts';
 import type { PublishRequest } from './platform.ts';
-import type { MetricsAnswer, MetricsSource, MetricsSubject } from './platform-metrics.ts';
+import { accountDays, type MetricsAnswer, type MetricsSource, type MetricsSubject } from './platform-metrics.ts';
 
 /** What the network is told to do when it is asked for figures of one post. */
 export type MetricsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
@@ -29,6 +29,11 @@ export interface MetricsHarness {
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const never = new AbortController().signal;
+const all = async (answers: AsyncIterable<MetricsAnswer>): Promise<readonly MetricsAnswer[]> => {
+  const told: MetricsAnswer[] = [];
+  for await (const one of answers) told.push(one);
+  return told;
+};
 
 export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): void {
   let harness: MetricsHarness;
@@ -38,7 +43,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
   t.after(() => harness?.close());
 
   const one = async (platform: Platform, account: PublishRequest['account'], post: MetricsSubject) => {
-    const answers = await harness.source.fetchPostMetrics(platform, account, [post], never);
+    const answers = await all(harness.source.fetchPostMetrics(platform, account, [post], never));
     assert.equal(answers.length, 1);
     return answers[0] as MetricsAnswer;
   };
@@ -58,7 +63,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const posts = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.pass();
       const asked = [posts[1], posts[0], posts[1]] as MetricsSubject[];
-      const answers = await harness.source.fetchPostMetrics(platform, account, asked, never);
+      const answers = await all(harness.source.fetchPostMetrics(platform, account, asked, never));
       assert.equal(answers.length, 3);
       const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as MetricsAnswer));
       assert.deepEqual(figures[0], figures[2], 'the same post');
@@ -78,6 +83,21 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const mapped = accountFiguresOf(platform, answer.raw);
       assert.ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? `${platform}: ${mapped.reason}` : '');
       assert.equal(typeof mapped.figures.followerCount, 'number', platform);
+      const { earlier = [], figuresOf: last } = answer;
+      assert.ok(earlier.length < accountDays, platform);
+      const days = earlier.map(({ day }) => day);
+      assert.equal(new Set(days).size, days.length, platform);
+      for (const { day, raw } of earlier) {
+        assert.match(day, /^\d{4}-\d\d-\d\d$/);
+        assert.ok(last !== null && day < last, `${platform}: ${day} is before ${last}`);
+        const told = accountFiguresOf(platform, raw);
+        assert.ok(told.kind === 'figures' && told.odd.length === 0, platform);
+        assert.ok(typeof told.figures.followerCount !== 'number', `${platform}: followers are told of now`);
+        assert.ok(
+          Object.values(told.figures).some((figure) => typeof figure === 'number'),
+          `${platform}: ${day}`,
+        );
+      }
     }
   });
 
@@ -94,7 +114,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
 
   t('of nothing it tells nothing', async () => {
     const [platform] = harness.platforms as [Platform];
-    assert.deepEqual(await harness.source.fetchPostMetrics(platform, harness.account(platform), [], never), []);
+    assert.deepEqual(await all(harness.source.fetchPostMetrics(platform, harness.account(platform), [], never)), []);
   });
 
   t('says that a post is gone, and goes on with the others', async () => {
@@ -102,7 +122,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const account = harness.account(platform);
       const [gone, stays] = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.remove(platform, gone);
-      const answers = await harness.source.fetchPostMetrics(platform, account, [gone, stays], never);
+      const answers = await all(harness.source.fetchPostMetrics(platform, account, [gone, stays], never));
       assert.deepEqual(
         answers.map(({ kind }) => kind),
         ['removed', 'told'],
@@ -138,7 +158,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
           await harness.publish(platform, account, fault),
           await harness.publish(platform, account),
         ];
-        const answers = await harness.source.fetchPostMetrics(platform, account, [fails, stays], never);
+        const answers = await all(harness.source.fetchPostMetrics(platform, account, [fails, stays], never));
         check(answers[0] as MetricsAnswer);
         assert.equal((await one(platform, account, fails)).kind, 'told', `${platform}: it struck once`);
       }
@@ -162,7 +182,8 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
     const account = harness.account(platform);
     const post = await harness.publish(platform, account);
     const stopped = AbortSignal.abort();
-    await assert.rejects(harness.source.fetchPostMetrics(platform, account, [post], stopped), { name: 'AbortError' });
+    const asking = all(harness.source.fetchPostMetrics(platform, account, [post], stopped));
+    await assert.rejects(asking, { name: 'AbortError' });
     await assert.rejects(harness.source.fetchAccountMetrics(platform, account, stopped), { name: 'AbortError' });
   });
 }

@@ -37,9 +37,26 @@ export type MetricsAnswer =
   /** Away, or not willing now: ask again later. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
-/** `figuresOf`: `YYYY-MM-DD`, the network's own day that its daily figures are of; null: it tells none. */
+/** A day of the network's own that is over for it. */
+export interface ToldDay {
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  /** In the shape of the answer, of this day, without what is told of now. */
+  readonly raw: Json;
+}
+
+/** Days that an account is asked for where its network tells more than one: some networks revise them, and nights are missed. */
+export const accountDays = 7;
+
+/**
+ * `figuresOf`: `YYYY-MM-DD`, the network's own day that its daily figures are of; null: it tells none. `earlier`: days before
+ * that one, in any order, each as the network tells it now.
+ */
 export type AccountMetricsAnswer =
-  | (Told<keyof AccountFigures | 'demographics'> & { readonly figuresOf: string | null })
+  | (Told<keyof AccountFigures | 'demographics'> & {
+      readonly figuresOf: string | null;
+      readonly earlier?: readonly ToldDay[];
+    })
   | Exclude<MetricsAnswer, { kind: 'told' | 'removed' }>;
 
 export interface MetricsSource {
@@ -49,14 +66,20 @@ export interface MetricsSource {
   readonly leastIntervalMs: number;
   /** Milliseconds that its clock may be ahead of ours; what it tells of a later time is nonsense. Null: as far as it likes. */
   readonly mostAheadMs: number | null;
-  /** One answer for each post, in their order. @param signal aborts the calls */
+  /**
+   * One answer for each post, in their order, each as soon as it is had: what was told before a call failed is kept.
+   * @param signal aborts the calls
+   */
   fetchPostMetrics(
     platform: Platform,
     account: PublishRequest['account'],
     posts: readonly MetricsSubject[],
     signal: AbortSignal,
-  ): Promise<readonly MetricsAnswer[]>;
-  /** Figures of the account on a day that is over for the network, its followers now, its demographics. */
+  ): AsyncIterable<MetricsAnswer>;
+  /**
+   * Figures of the account on a day that is over for the network, and of the `accountDays` before where it has them; its
+   * followers now, its demographics.
+   */
   fetchAccountMetrics(
     platform: Platform,
     account: PublishRequest['account'],

@@ -2,7 +2,8 @@ import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.t
 import type { Decider } from './decider.ts';
 
 /**
- * What networks told of one post, and of one account: a stream each, one event a fetch. Order is that of the network's
+ * What networks told of one post, and of one account: a stream each, one event a fetch, and of an account one more for each
+ * day before that is told anew. Order is that of the network's
  * clock: an answer that is not newer than the last one says nothing, whoever brings it. A post that is gone from its
  * network has its final figures.
  */
@@ -24,12 +25,19 @@ export interface TargetMetricsCommand {
 
 export interface AccountMetricsState {
   readonly last: AccountObservation | null;
+  /** What was told last of each of the newest days of the network's own: without followers, who are of no day. */
+  readonly days: Readonly<Record<string, AccountObservation['figures']>>;
 }
 
 export interface AccountMetricsCommand {
   readonly type: 'Observe';
   readonly observation: AccountObservation;
+  /** Of the same look, of days before: one that says nothing new is not written down. */
+  readonly earlier?: readonly AccountObservation[];
 }
+
+/** Days that are remembered: networks revise fewer. */
+const mostDays = 14;
 
 /** Instants are in UTC with milliseconds, so that letters order as time does. */
 const newer = (one: { readonly observedAt: string }, last: { readonly observedAt: string } | null): boolean =>
@@ -45,10 +53,38 @@ export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, Ta
   evolve: ({ figures }, { data }) => ({ last: data, figures: { ...figures, ...data.figures } }),
 };
 
+const dailyOf = ({ followerCount: _now, ...daily }: AccountObservation['figures']): AccountObservation['figures'] =>
+  daily;
+
+/** What a later look does not tell of a day is not lost: its newest observation is all that is known of it. */
+const completed = (one: AccountObservation, { days }: AccountMetricsState): AccountObservation => {
+  const known = one.figuresDay === null ? undefined : days[one.figuresDay];
+  return known === undefined ? one : { ...one, figures: { ...known, ...one.figures } };
+};
+
+const revises = ({ figuresDay, figures }: AccountObservation, { days }: AccountMetricsState): boolean => {
+  const known: Readonly<Record<string, unknown>> | undefined = figuresDay === null ? undefined : days[figuresDay];
+  return known === undefined || Object.entries(dailyOf(figures)).some(([name, value]) => known[name] !== value);
+};
+
+const byDay = (one: AccountObservation, other: AccountObservation): number =>
+  (one.figuresDay ?? '') < (other.figuresDay ?? '') ? -1 : 1;
+
 export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand, AccountMetricsEvent> = {
   kind: 'accountmetrics',
-  initial: { last: null },
-  decide: ({ observation }, { last }) =>
-    newer(observation, last) ? [{ type: 'AccountMetricsObserved', data: observation }] : [],
-  evolve: (_state, { data }) => ({ last: data }),
+  initial: { last: null, days: {} },
+  decide: ({ observation, earlier = [] }, state) => {
+    if (!newer(observation, state.last)) return [];
+    const told = earlier.map((one) => completed(one, state)).filter((one) => revises(one, state));
+    return [...told.sort(byDay), completed(observation, state)].map((data) => ({
+      type: 'AccountMetricsObserved',
+      data,
+    }));
+  },
+  evolve: ({ days }, { data }) => {
+    if (data.figuresDay === null) return { last: data, days };
+    const all = Object.entries({ ...days, [data.figuresDay]: dailyOf(data.figures) });
+    const newest = all.sort(([one], [other]) => (one < other ? 1 : -1)).slice(0, mostDays);
+    return { last: data, days: Object.fromEntries(newest) };
+  },
 };

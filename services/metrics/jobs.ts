@@ -115,11 +115,11 @@ export class Jobs {
 
   /** Null: it is not connected any more, or its network's rest began since it was found. */
   async turn(accountId: string): Promise<Turn | null> {
-    const { rows } = await this.#pool.query<Omit<Turn, 'jobs'>>(turnSql, [accountId]);
-    const [account] = rows;
-    if (account === undefined) return null;
-    const jobs = await this.#pool.query<Job>(jobsSql, [accountId, mostPosts]);
-    return { ...account, jobs: jobs.rows };
+    const [{ rows }, jobs] = await Promise.all([
+      this.#pool.query<Omit<Turn, 'jobs'>>({ name: 'metrics-turn', text: turnSql, values: [accountId] }),
+      this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, mostPosts] }),
+    ]);
+    return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };
   }
 
   /** It never changes once a post is out. */
@@ -162,7 +162,9 @@ export class Jobs {
         tried.map(({ seenRevision }) => seenRevision),
       ]);
       const done = tried.filter(({ dueAt }) => dueAt === null);
-      await tx.query(doneSql, [done.map(({ job }) => job.id), done.map(({ job }) => job.dueAt)]);
+      if (done.length > 0) {
+        await tx.query(doneSql, [done.map(({ job }) => job.id), done.map(({ job }) => job.dueAt)]);
+      }
       await tx.query(
         `update ops.metrics_accounts set not_before = coalesce($2, not_before),
            limits = case when $3 then limits + 1 else 0 end

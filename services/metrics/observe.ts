@@ -1,8 +1,13 @@
 import type { Json } from '#contracts/ports/platform.ts';
-import type { AccountMetricsAnswer, MetricsAnswer } from '#contracts/ports/platform-metrics.ts';
+import {
+  type AccountMetricsAnswer,
+  accountDays,
+  type MetricsAnswer,
+  type ToldDay,
+} from '#contracts/ports/platform-metrics.ts';
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
-import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
+import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/codec.ts';
@@ -11,6 +16,7 @@ import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/well-formed.ts';
+import type { AccountFigures } from '#schemas/metrics.ts';
 import type { Job, Turn } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
@@ -116,13 +122,14 @@ class Observed extends Error {}
 
 type Of<State, Command> = Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 
-/** The last event that was seen, and those after it: all that the next one depends on. */
+/** The last event that was seen, so many before it, and those after it: all that the next one depends on. */
 const newest = async <State, Command>(
   store: DomainStore,
   decider: Of<State, Command>,
   { id, seenRevision }: Job,
+  before = 0,
 ): Promise<Loaded<State>> => {
-  const events = await store.readStream(`${decider.kind}-${id}`, undefined, seenRevision ?? 0);
+  const events = await store.readStream(`${decider.kind}-${id}`, undefined, Math.max(0, (seenRevision ?? 0) - before));
   return { state: foldEvents(decider, events), revision: events.at(-1)?.revision ?? -1, events };
 };
 
@@ -184,26 +191,51 @@ const isDay = (day: string, observedAt: string): boolean => {
   return ago >= -dayMs && ago <= longestAgoMs && new Date(at).toISOString().startsWith(day);
 };
 
+/** Events in which the days of a list were told before. */
+const listEvents = 3 * accountDays;
+
 const observeAccount = async (
   observing: Observing,
   job: Job,
   observedAt: string,
   raw: Json,
-  { fields, figuresOf }: ToldOfAccount,
+  { fields, figuresOf, earlier = [] }: ToldOfAccount,
 ): Promise<Seen> => {
   if (figuresOf !== null && !isDay(figuresOf, observedAt)) {
     return { kind: 'nonsense', reason: 'its figures are of no day', raw };
   }
-  const mapped = accountFiguresOf(observing.turn.platform, raw, fields === undefined ? {} : { fields });
+  const asked = fields === undefined ? {} : { fields };
+  const mapped = accountFiguresOf(observing.turn.platform, raw, asked);
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { kind: _kind, odd, ...told } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
-  const loaded = await newest(observing.store, accountmetrics, job);
+  const days = figuresOf === null ? [] : earlier.slice(0, accountDays).filter(({ day }) => day < figuresOf);
+  const others = days.map((one) => earlierOf(observing, observation, one, asked));
+  const known = others.flatMap((one) => (one.observation === null ? [] : [one.observation]));
+  const loaded = await newest(observing.store, accountmetrics, job, days.length === 0 ? 0 : listEvents);
+  const command = { type: 'Observe', observation, earlier: known } as const;
   return {
     kind: 'told',
-    revision: await append(observing, job, accountmetrics, { type: 'Observe', observation }, loaded),
-    odd,
+    revision: await append(observing, job, accountmetrics, command, loaded),
+    odd: [...odd, ...others.flatMap((one) => one.odd)],
   };
+};
+
+type AccountObservation = AccountMetricsCommand['observation'];
+
+/** A day of which nothing can be read takes no other with it. Followers and demographics are of now, in each of one look. */
+const earlierOf = (
+  { turn }: Observing,
+  { figures: { followerCount }, ...newest }: AccountObservation,
+  { day, raw }: ToldDay,
+  asked: { readonly fields?: readonly (keyof AccountFigures | 'demographics')[] },
+): { readonly observation: AccountObservation | null; readonly odd: readonly OddFigure[] } => {
+  if (!isDay(day, newest.observedAt)) return { observation: null, odd: [{ field: 'day', reason: 'it is of no day' }] };
+  const mapped = accountFiguresOf(turn.platform, raw, asked);
+  if (mapped.kind === 'nonsense') return { observation: null, odd: [{ field: 'day', reason: mapped.reason }] };
+  const { followerCount: _now, ...daily } = mapped.figures;
+  const figures = followerCount === undefined ? daily : { ...daily, followerCount };
+  return { observation: { ...newest, figures, figuresDay: day, raw: wellFormedJson(raw) }, odd: mapped.odd };
 };
 
 /**

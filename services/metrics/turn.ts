@@ -61,10 +61,10 @@ export const takeTurn = async (
   stop: AbortSignal,
   tools: TurnTools,
 ): Promise<number | null> => {
-  const loaded = await tools.store.load(account, turn.accountId);
+  const [loaded, closed] = await Promise.all([tools.store.load(account, turn.accountId), isClosed(turn, tools)]);
   // Its row is behind its stream, and is held as soon as that is heard.
   if (loaded.state.status !== 'connected') return behindRestMs;
-  if (await isClosed(turn, tools)) {
+  if (closed) {
     await tools.jobs.forget(turn.accountId);
     return null;
   }
@@ -148,22 +148,26 @@ const ask = async (
   tools: TurnTools,
 ): Promise<readonly Answer[]> => {
   const posts = jobs.filter(({ kind }) => kind === 'post');
+  /** What was told before a call failed is kept. */
   const call = async <One extends Answer>(
     most: number,
-    fetch: (signal: AbortSignal) => Promise<readonly One[]>,
+    fetch: (signal: AbortSignal) => AsyncIterable<One> | Iterable<Promise<One>>,
   ): Promise<readonly One[]> => {
+    const told: One[] = [];
     try {
-      return (await fetch(AbortSignal.any([stop, AbortSignal.timeout(tools.callLimitMs)]))).slice(0, most);
+      for await (const one of fetch(AbortSignal.any([stop, AbortSignal.timeout(tools.callLimitMs)]))) {
+        if (told.push(one) >= most) break;
+      }
     } catch (error) {
       stop.throwIfAborted();
       tools.logger.error({ err: error, platform }, 'asking a network for figures ended with an error');
-      return [];
     }
+    return told;
   };
   const [ofAccount = silent]: readonly Answer[] =
     posts.length === jobs.length
       ? []
-      : await call(1, async (signal) => [await source.fetchAccountMetrics(platform, asked, signal)]);
+      : await call(1, (signal) => [source.fetchAccountMetrics(platform, asked, signal)]);
   const over =
     posts.length < jobs.length && (ofAccount.kind === 'rate_limited' || ofAccount.kind === 'reauth_required');
   const ofPosts: readonly Answer[] =

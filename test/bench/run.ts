@@ -24,6 +24,7 @@ const names = [
   'idle',
   'webhooks',
   'neighbour',
+  'pull',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

@@ -68,10 +68,11 @@ export function followersOf(id: string, nowMs: number): number {
   return Math.floor(start * drift * mood);
 }
 
-/** What an account saw on the day before `nowMs`, of the network's own days. */
-export function countingOfDay(id: string, nowMs: number): Counting {
-  const day = Math.floor(nowMs / dayMs) - 1;
-  const views = Math.floor(followersOf(id, day * dayMs) * between(0.2, 0.6, chance(id, 'views', day)));
+/** What an account saw on a day before `nowMs`, of the network's own days. @param revised it counts more on the days after */
+export function countingOfDay(id: string, nowMs: number, daysAgo: number, revised: boolean): Counting {
+  const day = Math.floor(nowMs / dayMs) - daysAgo;
+  const found = revised ? 1 + Math.min(daysAgo - 1, 3) / 100 : 1;
+  const views = Math.floor(followersOf(id, day * dayMs) * between(0.2, 0.6, chance(id, 'views', day)) * found);
   const fixed: Counting['fixed'] = (name, low, high) => between(low, high, chance(id, name, day));
   return { views, part: (name, low, high) => Math.floor(views * fixed(name, low, high)), fixed };
 }

@@ -19,8 +19,9 @@ type Refusal = Exclude<MetricsAnswer, { kind: 'told' | 'removed' }>;
 
 const away = (reason: string): Refusal => ({ kind: 'unavailable', reason });
 
-/** Its days are those of UTC; what it tells of an account is of the one before. */
-const dayBefore = (now: Date): string => new Date(now.getTime() - dayMs).toISOString().slice(0, 10);
+/** Its days are those of UTC; what it tells of an account is of the one before, and of some before that. */
+const dayBefore = (now: Date, days: number): string =>
+  new Date(now.getTime() - days * dayMs).toISOString().slice(0, 10);
 
 /** Faults of reading, in the order in which they are met. */
 const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> = {
@@ -44,32 +45,35 @@ export class SandboxMetrics implements MetricsSource {
     this.#network = network;
   }
 
-  async fetchPostMetrics(
+  async *fetchPostMetrics(
     platform: Platform,
     account: Account,
     posts: readonly MetricsSubject[],
     signal: AbortSignal,
-  ): Promise<readonly MetricsAnswer[]> {
+  ): AsyncIterable<MetricsAnswer> {
     signal.throwIfAborted();
-    if (posts.length === 0) return [];
+    if (posts.length === 0) return;
+    let left = posts;
     try {
       const own = faultsOf('', account.username);
       const refused = await this.#refusal(`metrics/${account.id}`, own);
-      if (refused !== null) return posts.map(() => refused);
+      if (refused !== null) {
+        yield* posts.map(() => refused);
+        return;
+      }
       const targetIds = posts.map(({ targetId }) => targetId);
       const { now, found } = await this.#network.measured(platform, account.id, targetIds);
       signal.throwIfAborted();
-      const answers: MetricsAnswer[] = [];
       for (const post of posts) {
         const known = found.find(
           ({ targetId, externalId }) => targetId === post.targetId && externalId === post.externalId,
         );
-        answers.push(await this.#told(platform, post, known, now, own));
+        yield await this.#told(platform, post, known, now, own);
+        left = left.slice(1);
       }
-      return answers;
     } catch (error) {
-      if (error instanceof NetworkAway) return posts.map(() => away(error.message));
-      throw error;
+      if (!(error instanceof NetworkAway)) throw error;
+      yield* left.map(() => away(error.message));
     }
   }
 
@@ -106,10 +110,15 @@ export class SandboxMetrics implements MetricsSource {
       if (refused !== null) return refused;
       const now = await this.#network.now();
       signal.throwIfAborted();
-      const raw = accountAnswer(platform, account.externalId, now.getTime());
+      const { raw, earlier } = accountAnswer(platform, account.externalId, now.getTime());
       const nonsense = await this.#strikes(met, own, 'metrics_nonsense');
-      const figuresOf = dayBefore(now);
-      return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt: now.toISOString(), figuresOf };
+      return {
+        kind: 'told',
+        raw: nonsense ? spoilt(raw) : raw,
+        observedAt: now.toISOString(),
+        figuresOf: dayBefore(now, 1),
+        earlier: earlier.map((told, place) => ({ day: dayBefore(now, place + 2), raw: told })),
+      };
     } catch (error) {
       if (error instanceof NetworkAway) return away(error.message);
       throw error;

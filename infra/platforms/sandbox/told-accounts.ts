@@ -1,4 +1,5 @@
-/** Counts of an account in each network's own members and shapes: of the day before, and its followers now. */
+/** Counts of an account in each network's own members and shapes: of the days before, and its followers now. */
+import { accountDays } from '#contracts/ports/platform-metrics.ts';
 import type { Platform } from '#schemas/common.ts';
 import { countingOfDay, cut, followersOf } from './curves.ts';
 import { insight, insights, type Members, report, split } from './shapes.ts';
@@ -22,9 +23,46 @@ const demographics = (followers: number) => {
   };
 };
 
-export function accountAnswer(platform: Platform, externalId: string, nowMs: number): Members {
+/** Networks that tell the days before again; the others tell followers alone. */
+const listing: readonly Platform[] = ['instagram', 'youtube', 'facebook', 'linkedin', 'threads', 'pinterest'];
+const revising: readonly Platform[] = ['youtube', 'facebook'];
+
+export interface AccountTold {
+  /** Of the day before. */
+  readonly raw: Members;
+  /** Of the days before that, the newest first. */
+  readonly earlier: readonly Members[];
+}
+
+export function accountAnswer(platform: Platform, externalId: string, nowMs: number): AccountTold {
+  const earlier = listing.includes(platform) ? Array.from({ length: accountDays - 1 }, (_, place) => place + 2) : [];
+  return {
+    raw: answerOf(platform, externalId, nowMs, 1),
+    earlier: earlier.map((daysAgo) => withoutNow(answerOf(platform, externalId, nowMs, daysAgo))),
+  };
+}
+
+/** What is told of now, not of a day. */
+const ofNow = [
+  ...['user', 'channel', 'page', 'networkSizes', 'user_account', 'follower_demographics'],
+  'organizationalEntityFollowerStatistics',
+];
+const insightsOfNow = ['followers_count', 'page_follows_country', 'page_follows_city'];
+
+const withoutNow = (answer: Members): Members =>
+  Object.fromEntries(
+    Object.entries(answer)
+      .filter(([member]) => !ofNow.includes(member))
+      .map(([member, told]) => {
+        const { data } = told as Members;
+        if (!Array.isArray(data)) return [member, told];
+        return [member, { data: data.filter((one) => !insightsOfNow.includes(String((one as Members).name))) }];
+      }),
+  );
+
+function answerOf(platform: Platform, externalId: string, nowMs: number, daysAgo: number): Members {
   const followers = followersOf(externalId, nowMs);
-  const of = countingOfDay(externalId, nowMs);
+  const of = countingOfDay(externalId, nowMs, daysAgo, revising.includes(platform));
   const { country, city, follower_demographics } = demographics(followers);
   const plays = of.part('video views', 0.3, 0.6);
   const watchedMs = plays * Math.floor(of.fixed('watched', 4_000, 40_000));

@@ -197,6 +197,12 @@ suite('sandbox figures', (t) => {
   });
 });
 
+const all = async (answers: AsyncIterable<MetricsAnswer>): Promise<readonly MetricsAnswer[]> => {
+  const told: MetricsAnswer[] = [];
+  for await (const one of answers) told.push(one);
+  return told;
+};
+
 suite('sandbox network and its figures', (t) => {
   let sandbox: Awaited<ReturnType<typeof opened>>;
   t.before(async () => {
@@ -205,7 +211,7 @@ suite('sandbox network and its figures', (t) => {
   t.after(() => sandbox?.close());
   const never = new AbortController().signal;
   const ask = (platform: Platform, by: Account, ...posts: readonly MetricsSubject[]) =>
-    sandbox.network.fetchPostMetrics(platform, by, posts, never);
+    all(sandbox.network.fetchPostMetrics(platform, by, posts, never));
   const kinds = (answers: readonly MetricsAnswer[]) => answers.map(({ kind }) => kind);
 
   t('its clock goes ahead, never back, for everybody', async () => {
@@ -308,7 +314,7 @@ suite('sandbox network and its figures', (t) => {
     try {
       const by = account('x');
       const post = { targetId: 't', externalId: '1', publishedAt: '', use: 'feed', hasVideo: false } as const;
-      deepEqual(kinds(await lost.fetchPostMetrics('x', by, [post, post], never)), ['unavailable', 'unavailable']);
+      deepEqual(kinds(await all(lost.fetchPostMetrics('x', by, [post, post], never))), ['unavailable', 'unavailable']);
       const answer = await lost.fetchAccountMetrics('x', by, never);
       ok(answer.kind === 'unavailable');
       match(answer.reason, /sandbox network/);

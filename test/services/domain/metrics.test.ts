@@ -1,4 +1,4 @@
-import { deepEqual } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
 import { deciding } from '#test/support/deciding.ts';
@@ -121,6 +121,40 @@ suite('account metrics', (t) => {
   });
 
   t('fold to the newest observation', () => {
-    deepEqual(state([heard(ofAccount(at(1), 1)), heard(ofAccount(at(2), 2))]), { last: ofAccount(at(2), 2) });
+    deepEqual(state([heard(ofAccount(at(1), 1)), heard(ofAccount(at(2), 2))]), { last: ofAccount(at(2), 2), days: {} });
+  });
+
+  const ofDay = (hour: number, figuresDay: string, figures: AccountObservation['figures']): AccountObservation => ({
+    ...ofAccount(at(hour), 5),
+    figures: { followerCount: 5, ...figures },
+    figuresDay,
+  });
+  const look = (observation: AccountObservation, ...earlier: readonly AccountObservation[]) =>
+    ({ type: 'Observe', observation, earlier }) as const;
+
+  t('write down the days before that are new or revised, oldest first, and the newest day last', () => {
+    const known = ofDay(1, '2026-01-03', { videoViews: 7, profileViews: 1 });
+    const [same, old, newest] = [
+      ofDay(2, '2026-01-03', { videoViews: 7 }),
+      ofDay(2, '2026-01-02', { videoViews: 4 }),
+      ofDay(2, '2026-01-05', { videoViews: 9 }),
+    ];
+    given([heard(known)])
+      .when(look(newest, ofDay(2, '2026-01-04', { videoViews: 8 }), same, old))
+      .then([heard(old), heard(ofDay(2, '2026-01-04', { videoViews: 8 })), heard(newest)]);
+    // What the later look does not tell of the day is kept beside what it revises.
+    given([heard(known)])
+      .when(look(newest, ofDay(2, '2026-01-03', { videoViews: 6 })))
+      .then([heard(ofDay(2, '2026-01-03', { videoViews: 6, profileViews: 1 })), heard(newest)]);
+    given([heard(newest)])
+      .when(look(ofDay(2, '2026-01-06', {}), ofDay(2, '2026-01-04', { videoViews: 8 })))
+      .then([]);
+  });
+
+  t('remember the newest days, and no more of them than networks revise', () => {
+    const all = Array.from({ length: 30 }, (_, day) => ofDay(1, `2026-01-${String(30 - day).padStart(2, '0')}`, {}));
+    const { days } = state(all.map(heard));
+    equal(Object.keys(days).length, 14);
+    equal(Object.keys(days).sort()[0], '2026-01-17');
   });
 });

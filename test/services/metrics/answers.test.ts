@@ -24,6 +24,8 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   const posts = new Map<string, OfPosts>();
   const accounts = new Map<string, () => AccountMetricsAnswer | Promise<AccountMetricsAnswer>>();
   const asked = new Map<string, number>();
+  /** Accounts whose calls break when all that is given was told. */
+  const breaking = new Set<string>();
 
   t.before(async () => {
     world = await MetricsWorld.open('America/New_York');
@@ -32,10 +34,11 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       metricsVersion: 'other/1',
       leastIntervalMs: 0,
       mostAheadMs: hour,
-      fetchPostMetrics: async (platform, account, all, signal) => {
+      async *fetchPostMetrics(platform, account, all, signal) {
         asked.set(account.id, (asked.get(account.id) ?? 0) + 1);
         const told = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));
-        return told ?? (await sandbox.fetchPostMetrics(platform, account, all, signal));
+        yield* told ?? sandbox.fetchPostMetrics(platform, account, all, signal);
+        if (breaking.has(account.id)) throw new Error('the connection was reset');
       },
       fetchAccountMetrics: async (platform, account, signal) =>
         (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
@@ -291,6 +294,87 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       released.resolve({ kind: 'unavailable', reason: 'it hung' });
     }
     await world.tried(...ids);
+  });
+
+  t('what was told before a call broke is kept, and only the rest is asked again', async () => {
+    const one = await world.account('x');
+    const ids = [
+      ...(await world.published([one])),
+      ...(await world.published([one])),
+      ...(await world.published([one])),
+    ];
+    await world.heard(ids);
+    posts.set(one.id, () => [told(1), told(2)]);
+    breaking.add(one.id);
+    await world.due(...ids);
+    await world.tried(...ids);
+    breaking.delete(one.id);
+    const seen = await Promise.all(ids.map(async (id) => (await world.observed(id)).length));
+    deepEqual(seen.toSorted(), [0, 1, 1]);
+    const failures = await Promise.all(ids.map(async (id) => (await world.job(id))?.failures));
+    deepEqual(
+      failures,
+      seen.map((count) => 1 - count),
+      'who was told is not asked again in a minute',
+    );
+  });
+
+  t('three dead nights lose no day, and a day that the network revises is told anew', async () => {
+    const one = await world.account('youtube');
+    await world.heard([one.id]);
+    const dayOfAgo = (ago: number) => new Date(Date.now() - ago * 24 * hour).toISOString().slice(0, 10);
+    const raw = (views: number) => ({
+      day: { columnHeaders: [{ name: 'views' }, { name: 'estimatedMinutesWatched' }], rows: [[views, 1]] },
+    });
+    const channel = { channel: { statistics: { subscriberCount: '70' } } };
+    /** The newest day, and views of the days before it, the newest first. */
+    const tell = async (newest: number, views: readonly (number | string)[]) => {
+      const earlier = views.map((count, place) => ({ day: dayOfAgo(newest + place + 1), raw: raw(count as number) }));
+      accounts.set(one.id, () => ({
+        ...{ kind: 'told', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
+        ...{ figuresOf: dayOfAgo(newest), earlier },
+      }));
+      const before = (await world.observedOf(one.id)).length;
+      await world.due(one.id);
+      await world.tried(one.id);
+      const all = (await world.observedOf(one.id)).slice(before);
+      const followers = all.map(({ figures }) => figures.followerCount);
+      deepEqual(
+        followers,
+        all.map(() => 70),
+        'each look tells the followers of now',
+      );
+      equal(new Set(all.map(({ observedAt }) => observedAt)).size, 1);
+      return all.map(({ figuresDay, figures }) => [figuresDay, figures.videoViews]);
+    };
+    deepEqual(await tell(5, []), [[dayOfAgo(5), 10]]);
+    // The nights of four, three and two days ago nobody answered; the day of five days ago was revised.
+    deepEqual(await tell(1, [7, 8, 9, 11]), [
+      [dayOfAgo(5), 11],
+      [dayOfAgo(4), 9],
+      [dayOfAgo(3), 8],
+      [dayOfAgo(2), 7],
+      [dayOfAgo(1), 10],
+    ]);
+    deepEqual(await tell(1, [7, 8, 9, 12]), [
+      [dayOfAgo(5), 12],
+      [dayOfAgo(1), 10],
+    ]);
+    // A day of which nothing can be read, and one that is none, take nothing with them; a day told before stays as it was.
+    deepEqual(await tell(1, ['many', 8, 9, 12]), [[dayOfAgo(1), 10]]);
+    accounts.set(one.id, () => ({
+      ...{
+        kind: 'told',
+        raw: { ...channel, ...raw(10) },
+        observedAt: new Date().toISOString(),
+        figuresOf: dayOfAgo(1),
+      },
+      earlier: [dayOfAgo(1), '2026-02-30', '0001-01-01'].map((day) => ({ day, raw: raw(1) })),
+    }));
+    const before = (await world.observedOf(one.id)).length;
+    await world.due(one.id);
+    await world.tried(one.id);
+    equal((await world.observedOf(one.id)).length, before + 1);
   });
 
   t('a look reads of the stream no more than it has not seen', async () => {

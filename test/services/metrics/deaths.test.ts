@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { accountDays } from '#contracts/ports/platform-metrics.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -38,7 +39,9 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await world.refreshed(refreshId)).length, 1);
     await world.tried(...ids, one.id);
     for (const id of ids) assert.equal((await world.observed(id)).length, 1);
-    assert.equal((await world.observedOf(one.id)).length, 1);
+    // One look, which tells each of its network's last days once.
+    const days = (await world.observedOf(one.id)).map(({ figuresDay }) => figuresDay);
+    assert.deepEqual([days.length, new Set(days).size], [accountDays, accountDays]);
     await world.forgotten(refreshId);
     await last.stop();
   });
