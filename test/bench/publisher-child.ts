@@ -1,10 +1,12 @@
 /** The publisher of the bench, alone in its process as it is alone in its thread; prints one JSON line at the end. */
+import { once } from 'node:events';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { processEnv, readConfig } from '#runtime/config.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing } from '#test/support/publishing.ts';
+import { hangs } from './publisher-rounds.ts';
 
 const url = process.argv[2] ?? '';
 const parts = await openPublishing(url, { database: { url, connections: 48 } });
@@ -20,9 +22,11 @@ const watched: PlatformAdapter = {
   settleWindowMs: (platform) => parts.sandbox.settleWindowMs(platform),
   absenceIsProof: (platform) => parts.sandbox.absenceIsProof(platform),
   reconcile: (request, boundary) => parts.sandbox.reconcile(request, boundary),
-  publish: (request, steps) => {
+  publish: async (request, steps) => {
     begun.push([request.targetId, Date.now()]);
-    return parts.sandbox.publish(request, steps);
+    if (!request.content.startsWith(hangs)) return parts.sandbox.publish(request, steps);
+    await once(steps.signal, 'abort');
+    throw steps.signal.reason;
   },
 };
 const clock = await DatabaseClock.open({ pool: parts.pool, logger });

@@ -1,25 +1,22 @@
 /**
  * 1,000 targets due within one second, and 1,000 due at one instant: how late each publish call starts, and that none is
- * early; then the same with 1,000,000 pending rows in the read model. Production defaults; the publisher in a process of
- * its own, projections beside it keeping up, the sandbox network answering.
+ * early; then the same with 1,000,000 pending rows in the read model, and with 1,000,000 outcomes that are parked.
+ * Production defaults; the publisher in a process of its own, projections beside it keeping up, the sandbox network
+ * answering.
  *
  * Run alone: node test/bench/publisher.ts (QUICK=1 for the short form).
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import pg from 'pg';
-import { sharedServer } from '#test/support/postgres.ts';
-import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';
-import { type BenchRow, percentile, printRows, spread } from './row.ts';
+import type pg from 'pg';
+import { type Account, eventually, type PublishingWorld } from '#test/support/publishing.ts';
+import { lateness, publisherOf, withWorlds } from './publisher-rounds.ts';
+import { type BenchRow, percentile, printRows, type Spread, spread } from './row.ts';
 
 const due = 1_000;
 const perPost = 10;
 /** Milliseconds from the last append to the first target's time: longer than the publisher looks ahead. */
 const leadMs = 6_000;
-const script = fileURLToPath(new URL('./publisher-child.ts', import.meta.url));
 
 interface Late {
   /** Milliseconds from due to the start of the publish call. */
@@ -28,30 +25,13 @@ interface Late {
   readonly boundary: readonly number[];
 }
 
-const lines = async (child: ChildProcess): Promise<readonly string[]> => {
-  let text = '';
-  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  await once(child, 'exit');
-  return text.split('\n');
-};
-
-/** Milliseconds from due to the first of its instants, for each target that has one. */
-const lateness = (dueAt: ReadonlyMap<string, number>, instants: readonly [string, number][]): readonly number[] => {
-  const first = new Map<string, number>();
-  for (const [id, at] of instants) if (dueAt.has(id)) first.set(id, Math.min(at, first.get(id) ?? at));
-  return [...first].map(([id, at]) => at - (dueAt.get(id) ?? Number.NaN));
-};
-
 /** Schedules `due` targets whose times are spread over so many milliseconds, lets them go out, measures. */
 const round = async (
   world: PublishingWorld,
   clients: readonly (readonly Account[])[],
   overMs: number,
 ): Promise<Late> => {
-  const child = spawn(process.execPath, [script, world.url], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const said = lines(child);
+  const child = publisherOf(world);
   try {
     const dueAt = new Map<string, number>();
     const from = Date.now() + leadMs;
@@ -76,8 +56,7 @@ const round = async (
       },
       60_000,
     );
-    child.kill('SIGTERM');
-    const begun = JSON.parse((await said).at(-2) ?? '[]') as [string, number][];
+    const begun = await child.end();
     const calls = await world.sandbox.ledger({ targetIds: [...dueAt.keys()] });
     const made = calls.map(({ targetId, callStartedAt }): [string, number] => [targetId, callStartedAt.getTime()]);
     const start = lateness(dueAt, begun);
@@ -86,40 +65,76 @@ const round = async (
     if (start.length !== due) throw new Error(`${start.length} targets begun of ${due}`);
     return { start, boundary };
   } finally {
-    child.kill('SIGKILL');
+    child.kill();
   }
 };
 
-/** Rows of targets that are due much later; the streams behind them are never asked for. */
-const fill = async (pool: pg.Pool, rows: number): Promise<void> => {
+/** Rows of targets; the streams behind them are never asked for. @param at SQL of the time of row `n` */
+const fill = async (pool: pg.Pool, rows: number, status: string, at: string): Promise<void> => {
   await pool.query(
     `insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, account_id,
        platform, status, due_at, timezone, jitter_seconds, schedule_mode, attempts, takeover, next_action_at,
        post_revision, applied_revision)
-     select gen_random_uuid(), gen_random_uuid(), 0, now(), now(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
-       'x', 'pending', at, 'UTC', 0, 'managed', 0, 0, at, 0, 0
-     from (select now() + interval '1 hour' + n * interval '1 second' as at from generate_series(1, $1) as n) as later`,
-    [rows],
+     select gen_random_uuid(), $2, 0, now(), now(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
+       'x', $3, at, 'UTC', 0, 'managed', 0, 0, at, 0, 0
+     from (select ${at} as at from generate_series(1, $1) as n) as rows`,
+    [rows, randomUUID(), status],
   );
   await pool.query('vacuum analyze read.post_targets_v1');
 };
 
-export const run = async ({ quick }: { readonly quick: boolean }): Promise<BenchRow[]> => {
-  const server = await sharedServer();
-  const admin = new pg.Client({ connectionString: server.url });
-  await admin.connect();
-  const name = `bench_${randomBytes(6).toString('hex')}`;
-  await admin.query(`create database ${name}`);
-  const url = new URL(server.url);
-  url.pathname = `/${name}`;
-  const world = await PublishingWorld.open(url.href);
-  try {
-    const clients = await Promise.all(
-      Array.from({ length: due / perPost }, async () => {
-        const id = await world.client();
-        return Promise.all(Array.from({ length: perPost }, () => world.connect(id, 'x')));
-      }),
+/** Outcomes that nobody knows, each with the lease that says when it is asked for next: within the hour after this. */
+const park = async (pool: pg.Pool, rows: number): Promise<void> => {
+  await fill(pool, rows, 'outcome_unknown', `now() - n * interval '0.1 s'`);
+  await pool.query(
+    `insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
+     select 'target', id::text, 'bench', 0, now(), now() + interval '1 hour' + random() * interval '1 hour'
+     from read.post_targets where status = 'outcome_unknown'`,
+  );
+  await pool.query('vacuum analyze ops.work_leases');
+};
+
+const accountsOf = (world: PublishingWorld): Promise<readonly (readonly Account[])[]> =>
+  Promise.all(
+    Array.from({ length: due / perPost }, async () => {
+      const id = await world.client();
+      return Promise.all(Array.from({ length: perPost }, () => world.connect(id, 'x')));
+    }),
+  );
+
+/** The same second in two databases, in turn; in the second of them outcomes are parked. */
+const besideParked = (quick: boolean): Promise<readonly BenchRow[]> =>
+  withWorlds(2, async (worlds) => {
+    const [none, parked] = worlds as [PublishingWorld, PublishingWorld];
+    const rows = quick ? 100_000 : 1_000_000;
+    await park(parked.pool, rows);
+    const both = await Promise.all(
+      [none, parked].map(async (world) => ({ world, clients: await accountsOf(world), p99: [] as number[] })),
     );
+    for (const { world, clients } of both) await round(world, clients, 1_000);
+    for (let turn = 0; turn < (quick ? 1 : 5); turn += 1) {
+      for (const { world, clients, p99 } of both) {
+        p99.push(percentile((await round(world, clients, 1_000)).start, 0.99));
+      }
+    }
+    const [without, ours] = both.map(({ p99 }) => spread(p99)) as [Spread, Spread];
+    return [
+      {
+        name: `1,000 due in one second, ${rows.toLocaleString('en')} outcomes parked`,
+        unit: 'ms p99',
+        ours: ours.median,
+        limit: without.median,
+        goal: '≤ 250 and ≤ 1.5 × none (limit)',
+        ok: ours.median <= 250 && ours.median <= 1.5 * without.median,
+        note: `min ${Math.round(ours.min)}, max ${Math.round(ours.max)}; none: min ${Math.round(without.min)}, max ${Math.round(without.max)}`,
+      },
+    ];
+  });
+
+const besidePending = (quick: boolean): Promise<readonly BenchRow[]> =>
+  withWorlds(1, async (worlds) => {
+    const [world] = worlds as [PublishingWorld];
+    const clients = await accountsOf(world);
     const rounds = quick ? 1 : 3;
     const pending = quick ? 100_000 : 1_000_000;
     const measure = async () => {
@@ -133,7 +148,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
     };
     await round(world, clients, 1_000);
     const empty = await measure();
-    await fill(world.pool, pending);
+    await fill(world.pool, pending, 'pending', `now() + interval '1 hour' + n * interval '1 second'`);
     const full = await measure();
     const of = (late: readonly Late[], kind: keyof Late) => spread(late.map((one) => percentile(one[kind], 0.99)));
     const all = [...empty.second, ...empty.instant, ...full.second, ...full.instant];
@@ -163,12 +178,11 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
       ),
       row(`the same instant, ${pending.toLocaleString('en')} rows pending`, full.instant, 'shown', () => true),
     ];
-  } finally {
-    await world.close();
-    await admin.query(`drop database if exists ${name} with (force)`);
-    await admin.end();
-    await server.stop();
-  }
-};
+  });
+
+export const run = async ({ quick }: { readonly quick: boolean }): Promise<BenchRow[]> => [
+  ...(await besidePending(quick)),
+  ...(await besideParked(quick)),
+];
 
 if (import.meta.main) printRows(await run({ quick: process.env.QUICK === '1' }));

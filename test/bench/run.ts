@@ -20,6 +20,7 @@ const names = [
   'api',
   'lists',
   'publisher',
+  'publisher-shares',
   'memory',
   'idle',
   'webhooks',
