@@ -1,6 +1,6 @@
 /**
- * Which ffmpeg and ffprobe: the operator's (FFMPEG_PATH), the machine's (PATH), else those that npm packages bring, which
- * are years old.
+ * Which ffmpeg and ffprobe: the operator's (FFMPEG_PATH), the machine's (PATH), else those that npm packages bring:
+ * ffmpeg-static a current one, where its install script may download it, @ffmpeg-installer one of 2018.
  */
 import { execFile } from 'node:child_process';
 import { access, chmod, constants } from 'node:fs/promises';
@@ -16,14 +16,21 @@ export interface Binaries {
   readonly ffprobe: string;
   /** As ffmpeg says it, e.g. `5.1.6-0+deb12u1`. */
   readonly version: string;
-  /** Major version of libavcodec: 58 is ffmpeg 4, 59 is 5, 60 is 6, 61 is 7, 62 is 8. */
-  readonly libavcodec: number;
-  /** Whether it is the npm package's. */
-  readonly packaged: boolean;
+  /** Whether both are of versions that are still mended. */
+  readonly current: boolean;
 }
 
-/** From ffmpeg 5 on. */
-export const oldestCurrent = 59;
+/**
+ * libavcodec of ffmpeg 5.1, the oldest that its makers and distributions (Debian 12) still mend for us to ask it. What is
+ * older has decoders with published holes.
+ */
+const oldest = { major: 59, minor: 37 };
+
+/** As `-version` of ffmpeg and of ffprobe say it: development builds have no number, their libraries do. */
+const isCurrent = (said: string): boolean => {
+  const [, major = '0', minor = '0'] = /libavcodec\s+(\d+)\.\s*(\d+)\./.exec(said) ?? [];
+  return Number(major) > oldest.major || (Number(major) === oldest.major && Number(minor) >= oldest.minor);
+};
 
 const runs = async (file: string): Promise<boolean> =>
   access(file, constants.X_OK).then(
@@ -41,11 +48,12 @@ const onPath = async (name: string): Promise<string | null> => {
   }
 };
 
-/** Null: the package is not installed, or not for this machine. */
-const packaged = async (name: 'ffmpeg' | 'ffprobe'): Promise<string | null> => {
+/** Null: the package is not installed, or not for this machine, or what it downloads is not there. */
+const packaged = async (name: string): Promise<string | null> => {
   let file: string;
   try {
-    file = createRequire(import.meta.url)(`@${name}-installer/${name}`).path;
+    const found: string | { readonly path: string } = createRequire(import.meta.url)(name);
+    file = typeof found === 'string' ? found : found.path;
   } catch {
     return null;
   }
@@ -57,28 +65,52 @@ const packaged = async (name: 'ffmpeg' | 'ffprobe'): Promise<string | null> => {
 /** FFMPEG_PATH may name a program that never ends. Milliseconds. */
 const versionMs = 10_000;
 
-/** @throws Error that says what to install, SetupError where FFMPEG_PATH names no ffmpeg */
-export const findBinaries = async (ffmpegPath: string | null): Promise<Binaries> => {
-  const given = ffmpegPath === null ? null : await onPath(ffmpegPath);
+const version = async (file: string): Promise<string> =>
+  (await run(file, ['-hide_banner', '-version'], { timeout: versionMs })).stdout;
+
+/** The ffprobe that belongs to an ffmpeg, else any. Null: there is none. */
+const ffprobeOf = async (ffmpeg: string): Promise<string | null> => {
+  const beside = join(dirname(ffmpeg), 'ffprobe');
+  if (await runs(beside)) return beside;
+  return (await onPath('ffprobe')) ?? (await packaged('@ffprobe-installer/ffprobe'));
+};
+
+/** Null: there is no ffprobe for it. */
+const pairOf = async (ffmpeg: string): Promise<Binaries | null> => {
+  const ffprobe = await ffprobeOf(ffmpeg);
+  if (ffprobe === null) return null;
+  const [said, beside] = [await version(ffmpeg), await version(ffprobe)];
+  const name = /^ffmpeg version (\S+)/.exec(said)?.[1] ?? 'unknown';
+  return { ffmpeg, ffprobe, version: name, current: isCurrent(said) && isCurrent(beside) };
+};
+
+/** @throws SetupError where FFMPEG_PATH names no ffmpeg */
+const namedBinaries = async (ffmpegPath: string): Promise<Binaries | null> => {
   const noProgram = (why: string): SetupError =>
     new SetupError(`FFMPEG_PATH: ${ffmpegPath} ${why}: name the program ffmpeg, or leave the setting out`);
-  if (ffmpegPath !== null && given === null) throw noProgram('is not a program that can be run');
-  const own = given ?? (await onPath('ffmpeg'));
-  const ffmpeg = own ?? (await packaged('ffmpeg'));
-  if (ffmpeg === null) throw new Error('there is no ffmpeg: install it, or set FFMPEG_PATH');
-  const beside = join(dirname(ffmpeg), 'ffprobe');
-  const ffprobe =
-    own !== null && (await runs(beside)) ? beside : ((await onPath('ffprobe')) ?? (await packaged('ffprobe')));
-  if (ffprobe === null) throw new Error('there is no ffprobe beside ffmpeg: install it');
-  const { stdout } = await run(ffmpeg, ['-hide_banner', '-version'], { timeout: versionMs }).catch((error: unknown) => {
-    throw given === null ? error : noProgram('is not a program that can be run');
-  });
-  if (given !== null && !stdout.startsWith('ffmpeg version')) throw noProgram('is not ffmpeg');
-  return {
-    ffmpeg,
-    ffprobe,
-    version: /^ffmpeg version (\S+)/.exec(stdout)?.[1] ?? 'unknown',
-    libavcodec: Number(/libavcodec\s+(\d+)\./.exec(stdout)?.[1] ?? 0),
-    packaged: own === null,
-  };
+  const file = await onPath(ffmpegPath);
+  const said = file === null ? null : await version(file).catch(() => null);
+  if (file === null || said === null) throw noProgram('is not a program that can be run');
+  if (!said.startsWith('ffmpeg version')) throw noProgram('is not ffmpeg');
+  return pairOf(file);
+};
+
+/** @throws Error that says what to install, SetupError where FFMPEG_PATH names no ffmpeg */
+export const findBinaries = async (ffmpegPath: string | null): Promise<Binaries> => {
+  let old: Binaries | null = null;
+  if (ffmpegPath === null) {
+    const places = [
+      () => onPath('ffmpeg'),
+      () => packaged('ffmpeg-static'),
+      () => packaged('@ffmpeg-installer/ffmpeg'),
+    ];
+    for (const place of places) {
+      const ffmpeg = await place();
+      const pair = ffmpeg === null ? null : await pairOf(ffmpeg);
+      if (pair?.current) return pair;
+      old ??= pair;
+    }
+  } else old = await namedBinaries(ffmpegPath);
+  if (old === null) throw new Error('there is no ffmpeg with its ffprobe: install it, or set FFMPEG_PATH');
+  return old;
 };

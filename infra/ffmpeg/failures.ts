@@ -9,6 +9,12 @@ const fault =
 export const empty = (): TranscodeError => fault('unreadable', 'media_empty')('The file is empty.');
 export const unreadable = fault('unreadable', 'media_unreadable');
 export const unsupported = fault('unsupported', 'media_unsupported');
+export const unavailableCode = 'media_videos_unavailable';
+export const videosUnavailable = (): TranscodeError =>
+  fault(
+    'unsupported',
+    unavailableCode,
+  )('This server takes no videos until its operator has installed ffmpeg 5.1 or newer.');
 export const bomb = fault('hostile', 'media_bomb');
 export const polyglot = fault('hostile', 'media_polyglot');
 export const reachesOut = fault('hostile', 'media_reaches_out');

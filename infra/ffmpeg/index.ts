@@ -2,8 +2,11 @@
  * The transcoder over ffmpeg, ffprobe and sharp. Every look into a file's pixels happens in a process of its own, with
  * limits (child.ts); here only bytes are compared. What is heavy is loaded with the first file.
  */
+
+import { SetupError } from '#contracts/ports/setup-error.ts';
 import type { Transcoder } from '#contracts/ports/transcoder.ts';
-import { type Binaries, findBinaries, oldestCurrent } from './binaries.ts';
+import { type Binaries, findBinaries } from './binaries.ts';
+import { videosUnavailable } from './failures.ts';
 import { describeIsolation } from './isolation.ts';
 
 export interface TranscoderOptions {
@@ -11,25 +14,32 @@ export interface TranscoderOptions {
   readonly ffmpegPath: string | null;
   /** Folder for what lies between source and rendition; each render cleans up after itself. It must exist. */
   readonly workDir: string;
+  /**
+   * What becomes of videos where the ffmpeg found is older than what is still mended: its decoders have published holes.
+   * Default: they are taken, and `warn` is told.
+   */
+  readonly outdated?: 'take' | 'refuse';
   /** Told once when the ffmpeg found is an old one. */
   readonly warn: (message: string) => void;
 }
 
 /** What the parts of the adapter share. */
 export interface Tools extends TranscoderOptions {
+  /** @throws TranscodeError where there are none that may open a video */
   binaries(): Promise<Binaries>;
 }
 
 export const openTranscoder = (options: TranscoderOptions): Transcoder => {
   let found: Promise<Binaries> | null = null;
-  const binaries = (): Promise<Binaries> => {
+  const look = (): Promise<Binaries> => {
     if (found !== null) return found;
     const finding = findBinaries(options.ffmpegPath);
     found = finding;
     finding.then(
-      ({ version, libavcodec, packaged }) => {
-        if (!packaged && libavcodec >= oldestCurrent) return;
-        options.warn(`ffmpeg ${version} is old: install ffmpeg 5 or newer, or set FFMPEG_PATH`);
+      ({ version, current }) => {
+        if (current) return;
+        const so = options.outdated === 'refuse' ? ', so videos are refused' : '';
+        options.warn(`ffmpeg ${version} is outdated${so}: install ffmpeg 5.1 or newer, or set FFMPEG_PATH`);
       },
       // Whoever asks next looks again: it may have been installed meanwhile.
       () => {
@@ -38,14 +48,23 @@ export const openTranscoder = (options: TranscoderOptions): Transcoder => {
     );
     return finding;
   };
+  const binaries = async (): Promise<Binaries> => {
+    const usable = await look().catch((error: unknown) => {
+      if (error instanceof SetupError) throw error;
+      throw videosUnavailable();
+    });
+    if (!usable.current && options.outdated === 'refuse') throw videosUnavailable();
+    return usable;
+  };
   const tools: Tools = { ...options, binaries };
   return {
     sniff: async (path) => (await import('./sniff.ts')).sniff(path),
     probe: async (path, sniffed, { signal }) => (await import('./probe.ts')).probe(tools, path, sniffed, signal),
     render: async (source, wanted, render) => (await import('./render.ts')).render(tools, source, wanted, render),
     describe: async () => {
-      const { ffmpeg, version } = await binaries();
-      return `ffmpeg ${version} ${await describeIsolation(options.workDir, ffmpeg)}`;
+      const { ffmpeg, version, current } = await look();
+      const refused = !current && options.outdated === 'refuse' ? ', outdated: videos are refused' : '';
+      return `ffmpeg ${version} ${await describeIsolation(options.workDir, ffmpeg)}${refused}`;
     },
   };
 };

@@ -1,6 +1,13 @@
 import { rm } from 'node:fs/promises';
-import type { MadeRendition, RenderOptions, SourceFile, WantedRendition } from '#contracts/ports/transcoder.ts';
+import {
+  type MadeRendition,
+  type RenderOptions,
+  type SourceFile,
+  TranscodeError,
+  type WantedRendition,
+} from '#contracts/ports/transcoder.ts';
 import type { RenditionSpec } from '#schemas/media.ts';
+import { unavailableCode } from './failures.ts';
 import type { Tools } from './index.ts';
 import { folderIn } from './isolation.ts';
 import { renderFrames, renderImages } from './render-images.ts';
@@ -27,6 +34,20 @@ export const failedRendition = (id: string, code: string, message: string): Made
 
 const of = <K extends RenditionSpec['kind']>(wanted: readonly WantedRendition[], kind: K): readonly Wanted<K>[] =>
   wanted.filter((each): each is Wanted<K> => each.spec.kind === kind);
+
+/** A picture needs no ffmpeg: where videos are refused, it is only not made a video. */
+const whereAvailable = async <W extends { readonly id: string }>(
+  wanted: readonly W[],
+  make: (wanted: readonly W[]) => Promise<readonly MadeRendition[]>,
+): Promise<readonly MadeRendition[]> => {
+  try {
+    return await make(wanted);
+  } catch (error) {
+    const { code, message } = (error instanceof TranscodeError && error.failure) || { code: null, message: '' };
+    if (code !== unavailableCode) throw error;
+    return wanted.map(({ id }) => failedRendition(id, code, message));
+  }
+};
 
 const progressEveryMs = 500;
 
@@ -56,8 +77,8 @@ export const render = async (
   const made: MadeRendition[] = [];
   try {
     made.push(...(await renderImages(run, of(wanted, 'image'))));
-    made.push(...(await renderFrames(run, of(wanted, 'frame'))));
-    made.push(...(await renderVideos(run, of(wanted, 'video'))));
+    made.push(...(await whereAvailable(of(wanted, 'frame'), (frames) => renderFrames(run, frames))));
+    made.push(...(await whereAvailable(of(wanted, 'video'), (videos) => renderVideos(run, videos))));
     onProgress(1);
   } catch (error) {
     await Promise.all(wanted.map(({ to }) => rm(to, { force: true })));

@@ -13,6 +13,7 @@ const words = {
   media_empty: 'The file has no bytes.',
   media_unreadable: 'The file is damaged: it could not be read as what it says it is.',
   media_unsupported: 'The file is of a kind that is not taken.',
+  media_videos_unavailable: 'This server takes no videos until its operator has installed a current ffmpeg.',
   media_type_mismatch: 'The file is not of the type that it was sent as.',
   media_too_large: 'The file is larger than its kind may be: 100 MiB, a video 5 GiB.',
   media_bomb: 'The file unpacks to more than an honest one would.',

@@ -35,6 +35,7 @@ await runProcess({
     const transcoder = openTranscoder({
       ffmpegPath: config.ffmpegPath,
       workDir: await folder.of('transcoder'),
+      outdated: config.outdatedFfmpeg,
       warn: (message) => logger.warn(message),
     });
     const time = { clock, now: clock.now };

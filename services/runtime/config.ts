@@ -312,6 +312,12 @@ const variables = {
     null as string | null,
     'ffmpeg; ffprobe is looked for beside it. None = the one on PATH, else the npm package’s',
   ),
+  outdatedFfmpeg: variable(
+    'OUTDATED_FFMPEG',
+    oneOf('refuse', 'take'),
+    'refuse',
+    'videos where the ffmpeg found is older than 5.1, whose decoders have published holes. Standalone on loopback: take',
+  ),
   mediaConcurrency: variable(
     'MEDIA_CONCURRENCY',
     integer(1, 64),

@@ -21,6 +21,7 @@ import { baseUrlOf, startApi } from '#services/api/start.ts';
 import { diskRoom } from './disk-room.ts';
 import { firstStart } from './first-start.ts';
 import { help, type Options, readOptions, UsageError } from './options.ts';
+import { outdatedFfmpegAt } from './outdated-ffmpeg.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { Screen } from './screen.ts';
 import { startThreads } from './threads.ts';
@@ -126,6 +127,7 @@ const run: (
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads(
     {
+      OUTDATED_FFMPEG: outdatedFfmpegAt(config.host),
       ...{ ...own, DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl, PORT: String(door.port) },
       ...(mayBeLost ? { ANALYTICS_LOST: 'rebuild' } : {}),
     },

@@ -108,6 +108,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
       PORT: '0',
       DATA_DIR: dataFolder().dataDir,
       DATABASE_POOL: '4',
+      OUTDATED_FFMPEG: 'take',
       LEASE_TTL_MS: '2000',
       PRIVATE_TARGETS: receiver.host,
       WEBHOOK_EXCHANGE_MS: '1000',

@@ -62,6 +62,7 @@ export const environment = (databaseUrl: string, secretKey: string): Record<stri
   DATABASE_URL: databaseUrl,
   SECRET_KEY: secretKey,
   DATABASE_POOL: '5',
+  OUTDATED_FFMPEG: 'take',
   PORT: '0',
   RATE_LIMIT_PER_MINUTE: '1000000',
   RATE_LIMIT_BURST: '1000000',

@@ -48,7 +48,7 @@ export const sharing = async (quick: boolean): Promise<readonly BenchRow[]> => {
   const second = spawn(process.execPath, [main], {
     env: {
       ...{ PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, SECRET_KEY: world.secretKey, BASE_URL: baseUrl },
-      ...{ DATA_DIR: world.dataDir, MEDIA_TEMP_DIR: work.path, LOG_LEVEL: 'warn' },
+      ...{ DATA_DIR: world.dataDir, MEDIA_TEMP_DIR: work.path, LOG_LEVEL: 'warn', OUTDATED_FFMPEG: 'take' },
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });

@@ -1,0 +1,13 @@
+import { BlockList, isIP } from 'node:net';
+import type { Config } from '#runtime/config.ts';
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Videos of who tries this out on his own machine are his own; at any other address they are anybody's. */
+export const outdatedFfmpegAt = (host: string): Config['outdatedFfmpeg'] => {
+  const family = isIP(host);
+  const local = family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4');
+  return local ? 'take' : 'refuse';
+};
