@@ -79,7 +79,7 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
         json.byPlatform.map(({ platform }) => platform),
         ['instagram'],
       );
-      assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate'].sort());
+      assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate', 'followerCount'].sort());
       await worker.stop();
     },
   );
