@@ -3,7 +3,7 @@
  * revision. The suite's effect is a row per record applied, so that "twice" and "out of order" can be seen.
  */
 import { Pool } from 'pg';
-import type { ConsumerHandlers, Lane, LaneBatch, LanePosition, LogRecord } from './log.ts';
+import type { ConsumerHandlers, Lane, LaneBatch, LanePosition, LogRecord, Overrun } from './log.ts';
 
 /** Ends the member's hold on the lane. */
 class Fenced extends Error {
@@ -141,12 +141,17 @@ export class Member implements ConsumerHandlers {
     await this.#apply(batch, epoch);
   }
 
-  async outOfRange(lane: Lane, from: LanePosition, firstOffset: bigint): Promise<LanePosition> {
-    this.overrun.push(lane);
-    const records = this.#hooks.store?.(lane, from.position) ?? [];
-    const position = records.at(-1)?.position ?? from.position;
-    await this.#apply({ lane, records, nextOffset: firstOffset, position }, this.#epochs.get(lane));
-    return { lane, nextOffset: firstOffset, position };
+  async outOfRange(lanes: readonly Overrun[]): Promise<readonly LanePosition[]> {
+    const moved: LanePosition[] = [];
+    for (const { from, firstOffset } of lanes) {
+      const { lane } = from;
+      this.overrun.push(lane);
+      const records = this.#hooks.store?.(lane, from.position) ?? [];
+      const position = records.at(-1)?.position ?? from.position;
+      await this.#apply({ lane, records, nextOffset: firstOffset, position }, this.#epochs.get(lane));
+      moved.push({ lane, nextOffset: firstOffset, position });
+    }
+    return moved;
   }
 
   async #apply(batch: LaneBatch, epoch: string | undefined): Promise<void> {

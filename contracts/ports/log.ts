@@ -51,6 +51,13 @@ export interface LaneBatch {
   readonly next?: readonly LogRecord[] | Promise<readonly LogRecord[]>;
 }
 
+/** A lane that the log has overrun. */
+export interface Overrun {
+  readonly from: LanePosition;
+  /** The first offset that the log has of it. */
+  readonly firstOffset: bigint;
+}
+
 export interface ConsumerHandlers {
   /**
    * Called when lanes are given to this member, before any record of them, and for a lane that is to be read `again`.
@@ -60,12 +67,13 @@ export interface ConsumerHandlers {
   /** Applies a batch and its position in one transaction. A `Fenced` error ends this member's hold on the lane. */
   batch(batch: LaneBatch): Promise<void>;
   /**
-   * The log does not have what this lane should read next (retention overran it, or the log was lost and began anew).
-   * Applies from the store what lies after `from.position`, up to a head taken now, and returns where to read on,
-   * as a rule `firstOffset`: every record from there on is repeated or new. Called before any further record of the
-   * lane. Without this handler the subscription stops with `LogError fatal`.
+   * The log does not have what these lanes should read next (retention overran it, or the log was lost and began anew).
+   * Applies from the store what lies after each one's `from.position`, up to a head taken now, and returns where to read
+   * on, as a rule `firstOffset`: every record from there on is repeated or new. Called once for all such lanes, before any
+   * further record of theirs; other lanes flow meanwhile. Without this handler the subscription stops with `LogError fatal`.
+   * @param lost aborts when the lanes are given to another member; what is returned then is not looked at
    */
-  outOfRange?(lane: Lane, from: LanePosition, firstOffset: bigint): Promise<LanePosition>;
+  outOfRange?(lanes: readonly Overrun[], lost: AbortSignal): Promise<readonly LanePosition[]>;
 }
 
 export interface LogSubscription {

@@ -9,9 +9,9 @@
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import {
   type Lane,
-  type LanePosition,
   LogError,
   type LogSubscription,
+  type Overrun,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
@@ -63,6 +63,8 @@ export class KafkaSubscription implements LogSubscription {
   readonly #running = new Set<Promise<void>>();
   /** Counts joins and ended sessions: what an older one still does is late and must not touch the lanes. */
   #generation = 0;
+  /** Aborts with the generation: what reads the store for its lanes stops. */
+  #lost = new AbortController();
   #lastSign = performance.now();
   /** Of the current session. */
   #consumer: Consumer | null = null;
@@ -157,7 +159,7 @@ export class KafkaSubscription implements LogSubscription {
     } finally {
       over = true;
       this.#consumer = null;
-      this.#generation += 1;
+      this.#endGeneration();
       this.#held.clear();
       signal.removeEventListener('abort', abort);
       clearInterval(stuck);
@@ -176,10 +178,16 @@ export class KafkaSubscription implements LogSubscription {
       partitions.map((partition) => ({ topic: this.#connection.topicOf(name), partition })),
     );
     for (const lane of mine) this.#pause(consumer, lane);
-    this.#generation += 1;
+    this.#endGeneration();
     this.#held.clear();
     if (mine.length === 0) return;
     this.#takeOrEnd(consumer, mine);
+  }
+
+  #endGeneration(): void {
+    this.#generation += 1;
+    this.#lost.abort();
+    this.#lost = new AbortController();
   }
 
   #takeOrEnd(consumer: Consumer, lanes: readonly TopicPartition[]): void {
@@ -199,30 +207,46 @@ export class KafkaSubscription implements LogSubscription {
     const positions = new Map(stored.map((position) => [position.lane, position]));
     // After the positions: an end read before them could lie below what another member applied meanwhile.
     const bounds = await this.#connection.bounds([...new Set(lanes.map(({ topic }) => topic))]);
+    const overrun: (Overrun & { readonly at: TopicPartition })[] = [];
+    if (generation !== this.#generation) return;
     for (const at of lanes) {
       const lane = laneOf(at.topic, at.partition);
       const bound = bounds.get(lane);
-      const from = positions.get(lane) ?? { lane, nextOffset: null, position: null };
       if (bound === undefined) throw new LogError('unavailable', `the log does not know ${lane}`);
-      if (generation !== this.#generation) return;
-      const start = await this.#inRange(from, bound);
-      if (generation !== this.#generation) return;
-      this.#seek(consumer, at, start);
+      const from = positions.get(lane) ?? { lane, nextOffset: null, position: null };
+      // A lane that was never read starts at the first record ever; if that is gone, it too is out of range.
+      const next = from.nextOffset ?? 0n;
+      if (next < bound.first || next > bound.end) overrun.push({ at, from, firstOffset: bound.first });
+      else this.#flow(consumer, at, { next, position: from.position });
     }
-    for (const at of lanes) this.#resume(consumer, at);
+    if (overrun.length > 0) await this.#readStore(consumer, overrun, generation);
   }
 
-  /** A lane that was never read starts at the first record ever; if that is gone, it too is out of range. */
-  async #inRange(from: LanePosition, bound: { first: bigint; end: bigint }): Promise<Held> {
-    const next = from.nextOffset ?? 0n;
-    if (next >= bound.first && next <= bound.end) return { next, position: from.position };
+  /** The store is read once for all of them; the lanes that the log still has go on meanwhile. */
+  async #readStore(
+    consumer: Consumer,
+    overrun: readonly (Overrun & { readonly at: TopicPartition })[],
+    generation: number,
+  ): Promise<void> {
     const { outOfRange } = this.#options.handlers;
     if (outOfRange === undefined) {
-      const kept = `the log has ${bound.first} to ${bound.end}`;
-      throw new LogError('fatal', `${from.lane} should read on at ${next}, ${kept}, and nobody reads the store`);
+      const lanes = overrun
+        .map(({ from, firstOffset }) => `${from.lane} (the log begins at ${firstOffset})`)
+        .join(', ');
+      throw new LogError('fatal', `the log lacks what these lanes read next, and nobody reads the store: ${lanes}`);
     }
-    const moved = await outOfRange.call(this.#options.handlers, from.lane, from, bound.first);
-    return { next: moved.nextOffset ?? bound.first, position: moved.position };
+    const moved = await outOfRange.call(this.#options.handlers, overrun, this.#lost.signal);
+    if (generation !== this.#generation) return;
+    const ends = new Map(moved.map((one) => [one.lane, one]));
+    for (const { at, from, firstOffset } of overrun) {
+      const end = ends.get(from.lane);
+      this.#flow(consumer, at, { next: end?.nextOffset ?? firstOffset, position: end?.position ?? from.position });
+    }
+  }
+
+  #flow(consumer: Consumer, at: TopicPartition, held: Held): void {
+    this.#seek(consumer, at, held);
+    this.#resume(consumer, at);
   }
 
   #seek(consumer: Consumer, { topic, partition }: TopicPartition, held: Held): void {

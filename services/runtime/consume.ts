@@ -1,11 +1,11 @@
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Lane, LaneBatch, LanePosition, LogSubscription } from '#contracts/ports/log.ts';
-import { topicOf } from '#schemas/topics.ts';
+import type { Lane, LaneBatch, LanePosition, LogSubscription, Overrun } from '#contracts/ports/log.ts';
 import type { DecodedEvent, StoredBytes } from './codec.ts';
 import { Attempts } from './consume/attempts.ts';
 import { asStored, Decoding } from './consume/decoding.ts';
 import { Effects } from './consume/effects.ts';
-import { inTurn, isStopped, type LaneState, type LaneStatus, laneOf, newest } from './consume/lane.ts';
+import { fillFromStore } from './consume/from-store.ts';
+import { inTurn, isStopped, type LaneState, type LaneStatus, newest } from './consume/lane.ts';
 import { Lanes } from './consume/lanes.ts';
 import type { ConsumeOptions, Shaped } from './consume/options.ts';
 import { ParkedAgain } from './consume/parked-again.ts';
@@ -71,7 +71,7 @@ class Member<E extends Shaped> implements Consumer {
         ...(store === undefined
           ? {}
           : {
-              outOfRange: (lane: Lane, from: LanePosition, first: bigint) => this.#outOfRange(store, lane, from, first),
+              outOfRange: (overrun: readonly Overrun[], lost: AbortSignal) => this.#outOfRange(store, overrun, lost),
             }),
       },
     });
@@ -144,32 +144,28 @@ class Member<E extends Shaped> implements Consumer {
     );
   }
 
-  /** Reads the store from the lane's position to a head taken now, then goes on in the log at its first offset. */
-  async #outOfRange(store: EventStore, lane: Lane, from: LanePosition, first: bigint): Promise<LanePosition> {
-    const { log, topics, logger } = this.#options;
-    const held = this.#lanes.get(lane);
-    if (held === undefined) throw new Fenced(this.group, lane);
-    // It takes nothing until its rest is over; then it is asked for anew.
-    if (isStopped(held)) return { lane, nextOffset: first, position: held.position };
-    logger.warn({ group: this.group, lane, from, first }, 'the log lost what this lane reads next: reading the store');
-    const head = await this.#lanes.insisting(held, () => store.head());
-    let after = from.position;
-    for (;;) {
-      const page = await this.#lanes.insisting(held, () => store.readAll({ after, limit: 500 }));
-      const mine = page.filter((one) => {
-        const topic = topicOf(one.stream);
-        if (topic === null || !topics.includes(topic) || (head !== null && one.position > head)) return false;
-        return laneOf(log, one) === lane;
-      });
-      after = page.at(-1)?.position ?? after;
-      const last = page.length === 0 || head === null || (after !== null && after >= head);
-      const position = mine.at(-1)?.position ?? held.position;
-      if (mine.length > 0 || last) {
-        const next = last ? first : from.nextOffset;
-        await inTurn(held, () => this.#handle(lane, held, mine, next, position));
-      }
-      if (last) return { lane, nextOffset: first, position: held.position };
-    }
+  async #outOfRange(
+    store: EventStore,
+    overrun: readonly Overrun[],
+    lost: AbortSignal,
+  ): Promise<readonly LanePosition[]> {
+    const { log, topics, logger, signal } = this.#options;
+    const lanes = overrun.map((one) => {
+      const { lane } = one.from;
+      const held = this.#lanes.get(lane);
+      if (held === undefined) throw new Fenced(this.group, lane);
+      return { ...one, lane, held };
+    });
+    // One that is stopped takes nothing until its rest is over; then it is asked for anew.
+    const filled = lanes.filter(({ held }) => !isStopped(held));
+    const names = filled.map(({ lane }) => lane);
+    logger.warn({ group: this.group, lanes: names }, 'the log lost what these lanes read next: reading the store');
+    const scan = {
+      ...{ store, log, topics, lanes: this.#lanes, lost: AbortSignal.any([lost, signal]) },
+      handle: this.#handle.bind(this),
+    };
+    await fillFromStore(scan, filled);
+    return lanes.map(({ lane, held, firstOffset }) => ({ lane, nextOffset: firstOffset, position: held.position }));
   }
 }
 

@@ -148,10 +148,12 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
             applied.push(...records.map(({ revision }) => revision));
             stored = { lane: stored.lane, nextOffset, position };
           },
-          outOfRange: async (lane, from, first) => {
-            overrun.push(from);
-            stored = { lane, nextOffset: first, position: from.position };
-            return stored;
+          outOfRange: async (lanes) => {
+            for (const { from, firstOffset } of lanes) {
+              overrun.push(from);
+              stored = { lane: from.lane, nextOffset: firstOffset, position: from.position };
+            }
+            return [stored];
           },
         },
       },

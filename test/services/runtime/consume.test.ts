@@ -1430,13 +1430,56 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     assert.ok(first !== undefined);
     await one.log.handlers.batch({ lane, records: [first], nextOffset: 1n, position: first.position });
     const from = { lane, nextOffset: 1n, position: first.position };
-    const moved = await one.log.handlers.outOfRange?.(lane, from, 40n);
-    assert.equal(moved?.nextOffset, 40n);
+    const kept = new AbortController();
+    const moved = await one.log.handlers.outOfRange?.([{ from, firstOffset: 40n }], kept.signal);
+    assert.equal(moved?.[0]?.nextOffset, 40n);
     assert.deepEqual(
       (await effects(world.pool, one.group)).map(({ stream, revision }) => `${stream} ${revision}`),
       mine.map(({ stream, revision }) => `${stream} ${revision}`),
     );
     assert.deepEqual(await stored(one.group, lane), { next: 40, position: String(mine.at(-1)?.position) });
+  });
+
+  t('out of range: one scan serves all lanes, and a death in the middle loses and doubles nothing', async () => {
+    const lanes = Array.from({ length: 4 }, (_, at) => `workspace-${at}`);
+    const lives = Array.from({ length: 24 }, () => client(0));
+    await records(...lives);
+    for (let more = 0; more < 4; more += 1) await records(client(300));
+    const all = (await world.store.readAll({ after: null, limit: 10_000 })).filter(
+      ({ stream }) => topicOf(stream) === 'workspace',
+    );
+    let pages = 0;
+    let dies = false;
+    const store: EventStore = Object.assign(otherStore({}), {
+      readAll: async (options: Parameters<EventStore['readAll']>[0]) => {
+        if (options.limit > 1) pages += 1;
+        if (dies && pages > 2) throw new EventStoreError('access_denied', 'dead (asked for)');
+        return world.store.readAll(options);
+      },
+    });
+    const member = async (group: string) => {
+      const one = start({ store, group });
+      const positions = await one.assigned(lanes);
+      const overrun = positions.map((from) => ({ from, firstOffset: 40n }));
+      return one.log.handlers.outOfRange?.(overrun, new AbortController().signal);
+    };
+    const dead = `g-${randomUUID()}`;
+    dies = true;
+    await assert.rejects(member(dead), /dead/);
+    dies = false;
+    pages = 0;
+    const moved = await member(dead);
+    assert.ok(pages <= Math.ceil(all.length / 500) + 2, `${pages} pages for ${all.length} events and four lanes`);
+    assert.deepEqual(
+      moved?.map(({ lane, nextOffset }) => [lane, nextOffset]),
+      lanes.map((lane) => [lane, 40n]),
+    );
+    const applied = (await effects(world.pool, dead)).map(({ stream, revision }) => `${stream} ${revision}`);
+    assert.deepEqual(applied.toSorted(), all.map(({ stream, revision }) => `${stream} ${revision}`).toSorted());
+    for (const lane of lanes) {
+      const mine = all.filter(({ stream }) => `workspace-${partitionOf(stream, 4)}` === lane);
+      assert.deepEqual(await stored(dead, lane), { next: 40, position: String(mine.at(-1)?.position) });
+    }
   });
 
   /** A consumer in a process of its own; it dies where `fault` says. */
