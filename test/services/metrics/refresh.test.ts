@@ -1,5 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { accountDays } from '#contracts/ports/platform-metrics.ts';
 import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
@@ -37,7 +38,9 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
         'what was fetched is in the log before',
       );
     }
-    for (const { id } of [one, two]) equal((await world.observedOf(id)).length, 1);
+    equal((await world.observedOf(one.id)).length, 1);
+    // Facebook tells its last days, each of which is an observation.
+    equal((await world.observedOf(two.id)).length, accountDays);
     await world.forgotten(refreshId);
   });
 
