@@ -10,33 +10,40 @@ export interface Touched {
   readonly post: boolean;
 }
 
+/** What is counted anew of a day: all of its posts, their gains alone, or what was told of accounts. */
+export type MarkKind = 'post' | 'gains' | 'account';
+
 export interface Mark {
   readonly workspaceId: string;
+  readonly kind: MarkKind;
   readonly day: string;
   readonly mark: string;
 }
 
 /**
- * In one order: two that mark the same days wait for one another, and neither for ever.
- * @param moved a common table expression before the others, and the condition under which they do anything
+ * Marks in one order: two that mark the same days wait for one another, and neither for ever. A mark that is drawn anew keeps
+ * the place in the queue that its day was given first: else a workspace that is observed all the time is never counted.
  */
+const upsert = (days: string): string => `
+  insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
+  select $1::int4, workspace_id, kind, day, drawn, drawn from (
+    select *, nextval('ops.analytics_marks') as drawn from (${days} order by 1, 3, 2) as ordered
+  ) as days
+  on conflict (version, workspace_id, kind, day) do update set mark = excluded.mark`;
+
+/** @param moved a common table expression before the others, and the condition under which they do anything */
 const marking = (moved: string, condition: string): string => `
   with ${moved} touched as materialized (
     select * from unnest($2::uuid[], $3::date[], $4::bool[]) as t (workspace_id, day, post) where ${condition}
   ), known as (
     insert into ops.analytics_days (version, workspace_id, day)
     select distinct $1::int4, workspace_id, day from touched order by 2, 3 on conflict do nothing
-  ), marked as (
-    insert into ops.analytics_dirty (version, workspace_id, day, mark)
-    select $1::int4, workspace_id, day, nextval('ops.analytics_marks') from (
-      select workspace_id, day from touched
+  ), marked as (${upsert(`
+      select workspace_id, case when post then 'post' else 'account' end as kind, day from touched
       union
-      select d.workspace_id, d.day
+      select d.workspace_id, 'post', d.day
       from (select workspace_id, min(day) as day from touched where post group by workspace_id) as first
-      join ops.analytics_days d on d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day
-      order by 1, 2
-    ) as days
-    on conflict (version, workspace_id, day) do update set mark = excluded.mark
+      join ops.analytics_days d on d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day`)}
   )
   select ${condition} as done`;
 
@@ -73,44 +80,122 @@ export const markAndMove = async (
   if (rows[0]?.done !== true) throw new NotMoved();
 };
 
-/** Workspaces with such days but these, those that wait longest first. */
-export const dirtyWorkspaces = async (
-  db: Pick<Pool, 'query'>,
+/** Marks that one look at the queue reads. */
+const pageMarks = 2_000;
+/** Pages that one look reads at most: what lies behind them waits for the next. */
+const mostPages = 50;
+
+/**
+ * Workspaces with marks, those that wait longest first, each locked for this session: two processes that look at the same
+ * time get others. The locks go with the session, or with `unlock`.
+ * @param but workspaces that rest
+ */
+export const lockWaiting = async (
+  session: PoolClient,
   version: number,
   but: readonly string[],
   limit: number,
 ): Promise<readonly string[]> => {
-  const { rows } = await db.query<{ workspace_id: string }>({
-    name: 'analytics-dirty',
-    text: `select workspace_id from ops.analytics_dirty where version = $1 and workspace_id <> all($2::uuid[])
-           group by workspace_id order by min(mark) limit $3`,
-    values: [version, but, limit],
-  });
-  return rows.map((row) => row.workspace_id);
+  const ours: string[] = [];
+  const tried = new Set(but);
+  let after = '-1';
+  for (let page = 0; page < mostPages && ours.length < limit; page += 1) {
+    const { rows } = await session.query<{ workspace_id: string; last: string; marks: string }>({
+      name: 'analytics-waiting',
+      text: `select workspace_id, max(max(since)) over () as last, sum(count(*)) over () as marks
+             from (select workspace_id, since from ops.analytics_marked
+                   where version = $1 and since > $2::int8 order by since limit $3) as page
+             group by workspace_id order by min(since)`,
+      values: [version, after, pageMarks],
+    });
+    const found = rows.map((row) => row.workspace_id).filter((id) => !tried.has(id));
+    for (const id of found) tried.add(id);
+    ours.push(...(await lockSome(session, version, found, limit - ours.length)));
+    const [first] = rows;
+    if (first === undefined || Number(first.marks) < pageMarks) break;
+    after = first.last;
+  }
+  return ours;
 };
 
+const lockSome = async (
+  session: PoolClient,
+  version: number,
+  workspaces: readonly string[],
+  limit: number,
+): Promise<readonly string[]> => {
+  if (workspaces.length === 0) return [];
+  const { rows } = await session.query<{ id: string }>({
+    name: 'analytics-lock',
+    // The inner limit keeps the locks where they are: moved into the inner select they would be taken in any order, of all.
+    text: `select id from (select id from unnest($2::text[]) with ordinality as w (id, place) order by place limit $4) as w
+           where pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0)) limit $3`,
+    values: [String(version), workspaces, limit, workspaces.length],
+  });
+  return rows.map((row) => row.id);
+};
+
+export const unlock = async (session: PoolClient): Promise<void> => {
+  await session.query('select pg_advisory_unlock_all()');
+};
+
+/** Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. */
 export const marksOf = async (
   db: Pick<Pool, 'query'>,
   version: number,
   workspaces: readonly string[],
   limit: number,
 ): Promise<readonly Mark[]> => {
-  const { rows } = await db.query<{ workspace_id: string; day: string; mark: string }>({
+  const { rows } = await db.query<{ workspace_id: string; kind: MarkKind; day: string; mark: string }>({
     name: 'analytics-marks',
-    text: `select workspace_id, day::text as day, mark from ops.analytics_dirty
-           where version = $1 and workspace_id = any($2::uuid[]) order by mark limit $3`,
+    text: `select workspace_id, kind, day::text as day, mark from (
+             select m.*, row_number() over (partition by w.id order by since) as nth
+             from unnest($2::uuid[]) as w (id) cross join lateral (
+               select * from ops.analytics_marked
+               where version = $1 and workspace_id = w.id order by since limit $3) as m
+           ) as ranked order by nth, since limit $3`,
     values: [version, workspaces, limit],
   });
-  return rows.map((row) => ({ workspaceId: row.workspace_id, day: row.day, mark: row.mark }));
+  return rows.map(({ workspace_id, ...rest }) => ({ workspaceId: workspace_id, ...rest }));
 };
 
-/** Only those that nobody drew anew. */
+/** Those that were drawn anew while they were counted stay, and go to the end of the queue. */
 export const clearMarks = async (db: Pick<Pool, 'query'>, version: number, marks: readonly Mark[]): Promise<void> => {
   await db.query({
     name: 'analytics-clear',
-    text: `delete from ops.analytics_dirty d
-           using unnest($2::uuid[], $3::date[], $4::int8[]) as m (workspace_id, day, mark)
-           where d.version = $1 and d.workspace_id = m.workspace_id and d.day = m.day and d.mark = m.mark`,
-    values: [version, marks.map((one) => one.workspaceId), marks.map((one) => one.day), marks.map((one) => one.mark)],
+    text: `with counted as materialized (
+             select * from unnest($2::uuid[], $3::text[], $4::date[], $5::int8[]) as m (workspace_id, kind, day, mark)
+           ), gone as (
+             delete from ops.analytics_marked d using counted m
+             where d.version = $1 and d.workspace_id = m.workspace_id and d.kind = m.kind and d.day = m.day and d.mark = m.mark
+           )
+           update ops.analytics_marked d set since = d.mark from counted m
+           where d.version = $1 and d.workspace_id = m.workspace_id and d.kind = m.kind and d.day = m.day and d.mark <> m.mark`,
+    values: [
+      version,
+      marks.map((one) => one.workspaceId),
+      marks.map((one) => one.kind),
+      marks.map((one) => one.day),
+      marks.map((one) => one.mark),
+    ],
   });
+};
+
+/** A mark of one of so many days after a day changes the day, too: gains reach back to the look before. */
+const reachDays = 3;
+
+/** Whether days of the window are to be counted yet. Dates `YYYY-MM-DD`, both inclusive. */
+export const hasMarks = async (
+  db: Pick<Pool, 'query'>,
+  version: number,
+  workspaceId: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<boolean> => {
+  const { rows } = await db.query<{ marked: boolean }>({
+    name: 'analytics-has-marks',
+    text: `select exists (select from ops.analytics_marked
+             where version = $1 and workspace_id = $2 and day between $3::date and $4::date + $5::int4) as marked`,
+    values: [version, workspaceId, from, to, reachDays],
+  });
+  return rows[0]?.marked === true;
 };

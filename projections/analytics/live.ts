@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
@@ -34,15 +34,60 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         day date not null,
         primary key (version, workspace_id, day)
       );
-      -- Days whose grains do not hold all observations yet. A mark that is drawn anew while they are counted stays.
+      -- The queue of builds that do not tell post days from account days, which run beside us while a deploy goes on. What
+      -- they mark is marked for us, too; so is what they counted, since they do it by a former rule.
       create table if not exists ops.analytics_dirty (
         version int4 not null,
         workspace_id uuid not null,
         day date not null,
         mark int8 not null,
         primary key (version, workspace_id, day)
+      );
+      -- Days whose grains do not hold all observations yet. A mark that is drawn anew while they are counted stays.
+      create table if not exists ops.analytics_marked (
+        version int4 not null,
+        workspace_id uuid not null,
+        kind text not null check (kind in ('post', 'gains', 'account')),
+        day date not null,
+        -- Its place in the queue.
+        since int8 not null,
+        mark int8 not null,
+        primary key (version, workspace_id, kind, day)
+      );
+      create index if not exists analytics_marked_since on ops.analytics_marked (version, since, workspace_id);
+      create index if not exists analytics_marked_of on ops.analytics_marked (version, workspace_id, since);
+      -- By which rule the days of a version were counted, and how far those of a former rule are marked.
+      create table if not exists ops.analytics_rules (
+        version int4 primary key,
+        rule int4 not null,
+        workspace_id uuid not null default '00000000-0000-0000-0000-000000000000',
+        day date not null default '-infinity'
       )`);
+    await followFormer(tx);
   });
+
+/** Once: a trigger takes a lock that waits for every transaction that marks. */
+const followFormer = async (tx: PoolClient): Promise<void> => {
+  const { rows } = await tx.query(`select from pg_trigger where tgname = 'analytics_follow'`);
+  if (rows.length > 0) return;
+  await tx.query(`
+    create or replace function ops.analytics_follow() returns trigger language plpgsql as $$
+    declare
+      one ops.analytics_dirty := case when tg_op = 'DELETE' then old else new end;
+    begin
+      -- A version that is behind the live one is being forgotten.
+      if one.version >= (select live from ops.analytics_versions) then
+        insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
+        select one.version, one.workspace_id, kind, one.day, drawn, drawn
+        from (select kind, nextval('ops.analytics_marks') as drawn from unnest(array['account', 'post']) as kind) as kinds
+        on conflict (version, workspace_id, kind, day) do update set mark = excluded.mark;
+      end if;
+      return null;
+    end $$;
+    create trigger analytics_follow after insert or update or delete on ops.analytics_dirty
+      for each row execute function ops.analytics_follow();
+    update ops.analytics_dirty set mark = mark`);
+};
 
 /** The consumer group of a version: positions belong to the tables they were read into. */
 export const groupOf = (version: number): string => `analytics-v${version}`;
@@ -100,7 +145,8 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
   const known = made.get(client) ?? new Map<number, Promise<void>>();
   made.set(client, known);
   const before = known.get(version);
-  if (before !== undefined) return before;
+  // A check that is under way and fails is not the caller's who asked for none: a rebuild makes lost tables.
+  if (before !== undefined) return pool === undefined ? before.catch(() => ensureTables(client, version)) : before;
   const making = (async () => {
     if (pool !== undefined && (await isLost(client, version, pool)))
       throw new Unavailable(

@@ -10,8 +10,10 @@ import { type Comparison, compare } from './compare.ts';
 import { observationOf } from './encode.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
 import { dropTables, ensureTables, groupOf, liveVersion } from './live.ts';
-import { Recounter } from './recount.ts';
+import { Recounter } from './recounter.ts';
+import { startsWithRule } from './rules.ts';
 import { announcementSeconds } from './run.ts';
+import { zonesFrom } from './zones.ts';
 
 /**
  * Makes the analytics tables anew beside the ones that are read, while observations go on: from the store up to a head
@@ -57,7 +59,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
 
   const over = new AbortController();
   const consumer = ingest(version, { ...options, signal: AbortSignal.any([signal, over.signal]) });
-  const recounter = new Recounter(client, pool, version);
+  const recounter = new Recounter(client, pool, version, zonesFrom(store, options.codec));
   try {
     // Under constant writing the very end is never reached: close enough is when a pass takes no longer than this.
     for (let took = Infinity; took > nearMs; ) {
@@ -102,6 +104,7 @@ const begin = async (options: IngestOptions, live: number): Promise<number> => {
     if (left !== live && (await readersOf(pool, left)) === 0) await forget(options, left);
   }
   await ensureTables(client, version);
+  await startsWithRule(pool, version);
   return version;
 };
 
@@ -110,7 +113,7 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
   await dropTables(client, version);
   await inTransaction(pool, async (tx) => {
     await forgetParked(tx, groupOf(version));
-    for (const table of ['analytics_days', 'analytics_dirty']) {
+    for (const table of ['analytics_days', 'analytics_dirty', 'analytics_marked', 'analytics_rules']) {
       const forgetting = { text: `delete from ops.${table} where version = $1`, values: [version] };
       await tx.query({ ...forgetting, query_timeout: forgetMs } as QueryConfig);
     }

@@ -1,34 +1,23 @@
-import { interactionParts } from '#domain/engagement.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
 import { counters } from '#schemas/metrics.ts';
-import type { Mark } from './dirty.ts';
+import { list, quoted } from './sql.ts';
 import { columnOf, type TableName, tableOf } from './tables.ts';
 
-/** The statements of a recount. Ids and days come from Postgres, which knows them as such, and stand in the text. */
+/** The statements of a recount, beside those of gains. */
 
 export interface Days {
   readonly version: number;
   /** Under which the rows are written. */
   readonly drawn: string;
-  readonly marks: readonly Pick<Mark, 'workspaceId' | 'day'>[];
+  readonly days: readonly { readonly workspaceId: string; readonly day: string }[];
 }
 
 const columns = counters.map(columnOf);
-const gains = columns.map((one) => `gain_${one}`);
-const ratedGains = ['gain_rated_interactions', 'gain_rated_impressions'];
-/** What `engagementRate` is made of: of a target whose interactions and impressions are both known, else of neither. */
-const rated = ['rated_interactions', 'rated_impressions'];
+const summed = [...columns, 'rated_interactions', 'rated_impressions'];
 
-const list = (all: readonly string[]): string => all.join(', ');
-const quoted = (text: string): string => {
-  if (!/^[\da-f-]{10,36}$/.test(text)) throw new BrokenInvariant(`no id or day: ${text}`);
-  return `'${text}'`;
-};
-
-const workspacesOf = ({ marks }: Days): string => list([...new Set(marks.map((one) => one.workspaceId))].map(quoted));
-const pairsOf = ({ marks }: Days): string =>
-  list(marks.map(({ workspaceId, day }) => `(${quoted(workspaceId)}, ${quoted(day)})`));
-const inOrder = ({ marks }: Days): readonly string[] => marks.map(({ day }) => day).toSorted();
+const workspacesOf = ({ days }: Days): string => list([...new Set(days.map((one) => one.workspaceId))].map(quoted));
+const pairsOf = ({ days }: Days): string =>
+  list(days.map(({ workspaceId, day }) => `(${quoted(workspaceId)}, ${quoted(day)})`));
+const inOrder = ({ days }: Days): readonly string[] => days.map(({ day }) => day).toSorted();
 const firstDay = (days: Days): string => quoted(inOrder(days)[0] ?? '');
 const lastDay = (days: Days): string => quoted(inOrder(days).at(-1) ?? '');
 
@@ -36,99 +25,107 @@ const lastDay = (days: Days): string => quoted(inOrder(days).at(-1) ?? '');
 const within = (days: Days): string => `workspace_id in (${workspacesOf(days)})
   and day >= ${firstDay(days)} and day <= ${lastDay(days)} and (workspace_id, day) in (${pairsOf(days)})`;
 
-/** How many observations a recount of these days looks at, at most. */
-export const observationsStatement = (days: Days): string => `
-select count() as n from ${tableOf('observations', days.version)}
-where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)}`;
+/** How many observations a count of these days goes through, of how many targets, and since when those were observed. */
+export const lifetimesExtentStatement = (days: Days): string => `
+select count() as looks, uniq(target_id) as targets, toUnixTimestamp64Milli(min(published_at)) as since
+from ${tableOf('observations', days.version)} where ${within(days)}`;
 
 /**
  * A counter of an observation as one number: null where it was not fetched, -1 where the network does not tell it. None is
  * negative, and what is null the aggregates pass over: so the last one of them is the last that was fetched.
  */
 const told = columns.map((one, bit) => `if(bitTest(fetched, ${bit}), ifNull(${one}, -1), null) as told_${one}`);
-const parts = interactionParts.map((one) => `nullIf(known_${columnOf(one)}, -1)`);
-/** As `interactionsOf` has it. */
-const interactions = `coalesce(nullIf(known_total_interactions, -1),
-  if(coalesce(${list(parts)}) is null, null, ${parts.map((one) => `ifNull(${one}, 0)`).join(' + ')}))`;
-/** What was fetched of it on the day itself. */
-const ofDay = columns.map((one, bit) => `if(bitTest(day_fetched, ${bit}), nullIf(known_${one}, -1), null)`);
+
+const kept = ['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'account_id', 'platform'];
+const keptOfLook = ['published_at', 'removed_at', 'more', 'observed_at'];
 
 /**
- * Of every target observed on these days what was fetched of it last, by the end of each, and beside each counter the last
- * value that was known before. Earlier is what was observed earlier: a workspace that moved west lives a day again. A counter that a day does not tell gains nothing on it, and the next that is told
- * gains all since the last one known: so the gains of all days add up to the last value known. No two observations of a
- * target are of one instant, but for those that were inserted twice.
+ * Of every target observed on these days what was fetched of it last, by the end of each. Earlier is what was observed
+ * earlier: a workspace that moved west lives a day again. What was observed before any of these days comes as one row a
+ * target. No two observations of a target are of one instant, but for those that were inserted twice.
+ * @param first no observation of these days is earlier, milliseconds
+ * @param since when the first of their targets went out, milliseconds
  */
-export const postDaysStatement = (days: Days, slice: number, slices: number): string => {
+export const lifetimesStatement = (
+  days: Days,
+  { first, since }: { readonly first: number; readonly since: number },
+  slice: number,
+  slices: number,
+): string => {
   const table = tableOf('observations', days.version);
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
-  const kept = [
-    ...['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'account_id', 'platform'],
-    ...['published_at', 'removed_at', 'more', 'observed_at'],
-  ];
+  const begins = `fromUnixTimestamp64Milli(toInt64(${first}), 'UTC')`;
+  const targets = `workspace_id in (${workspacesOf(days)}) ${mine}
+    and day >= toDate(fromUnixTimestamp64Milli(toInt64(${Math.min(first, since)}), 'UTC')) - 2 and day <= toDate(${lastDay(days)}) + 2
+    and (workspace_id, target_id) in (select workspace_id, target_id from ${table} where ${within(days)} ${mine})`;
+  const all = [...kept, ...keptOfLook];
   return `
-insert into ${tableOf('post_days', days.version)} (${list([...kept, 'fetched', ...columns, ...gains, ...ratedGains, 'version'])})
-select ${list(kept)}, known_fetched, ${list(columns.map((one) => `nullIf(known_${one}, -1)`))},
-  ${list(columns.map((one, at) => `${ofDay[at]} - ifNull(before_${one}, 0)`))},
-  ${list(rated.map((one) => `${one} - ifNull(before_${one}, 0)`))}, ${days.drawn}
+insert into ${tableOf('post_days', days.version)} (${list([...all, 'fetched', ...columns, 'version'])})
+select ${list(all)}, known_fetched, ${list(columns.map((one) => `nullIf(known_${one}, -1)`))}, ${days.drawn}
 from (
-  select ${list(kept)}, known_fetched, day_fetched, ${list(columns.map((one) => `known_${one}`))}, ${list(rated)},
-    ${list(columns.map((one) => `anyLast(nullIf(known_${one}, -1)) over earlier as before_${one}`))},
-    ${list(rated.map((one) => `anyLast(${one}) over earlier as before_${one}`))}
+  select ${list(all)}, groupBitOr(fetched) over so_far as known_fetched, max(observed_at) over same_day as newest,
+    ${list(columns.map((one) => `anyLast(told_${one}) over so_far as known_${one}`))}
   from (
-    with ${interactions} as interactions, nullIf(known_impressions, -1) as shown
-    select *, if(shown is null, null, interactions) as rated_interactions,
-      if(interactions is null, null, shown) as rated_impressions
-    from (
-    select * from (
-      select ${list(kept)}, groupBitOr(fetched) over so_far as known_fetched,
-        groupBitOr(fetched) over same_day as day_fetched, max(observed_at) over same_day as newest,
-        ${list(columns.map((one) => `anyLast(told_${one}) over so_far as known_${one}`))}
-      from (
-        select ${list([...kept, 'fetched', ...told])} from ${table}
-        where workspace_id in (${workspacesOf(days)}) and day <= ${lastDay(days)} ${mine}
-          and (workspace_id, target_id) in (
-            select distinct workspace_id, target_id from ${table} where ${within(days)} ${mine})
-      )
-      window same_day as (partition by workspace_id, target_id, day),
-        so_far as (partition by workspace_id, target_id order by observed_at
-          rows between unbounded preceding and current row)
-    )
-    where observed_at = newest
-    limit 1 by workspace_id, target_id, day
-    )
+    select ${list([...all, 'fetched', ...told])} from ${table} where ${targets} and observed_at >= ${begins}
+    union all
+    select workspace_id, any(post_id), target_id, toDate(0), any(client_id), any(account_id), any(platform),
+      any(published_at), null, '', toDateTime64(0, 3, 'UTC'), groupBitOr(fetched),
+      ${list(columns.map((one) => `argMaxIf(told_${one}, observed_at, told_${one} is not null)`))}
+    from (select ${list([...all, 'fetched', ...told])} from ${table} where ${targets} and observed_at < ${begins})
+    group by workspace_id, target_id
   )
-  window earlier as (partition by workspace_id, target_id order by observed_at rows between unbounded preceding and 1 preceding)
+  window same_day as (partition by workspace_id, target_id, day),
+    so_far as (partition by workspace_id, target_id order by observed_at
+      rows between unbounded preceding and current row)
 )
-where (workspace_id, day) in (${pairsOf(days)})`;
+where observed_at = newest and (workspace_id, day) in (${pairsOf(days)})
+limit 1 by workspace_id, target_id, day`;
 };
 
 const sumGrain = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => `
 insert into ${tableOf(name, days.version)}
-  (${list([...keys, ...shown.map((one) => one.split(' as ')[1] ?? one), 'targets', ...columns])},
-   rated_interactions, rated_impressions, observed_at, version)
-select ${list([...keys, ...shown])}, count(), ${list(gains.map((one) => `sum(${one})`))},
-  ${list(ratedGains.map((one) => `sum(${one})`))}, max(observed), ${days.drawn}
+  (${list([...keys, ...shown.map((one) => one.split(' as ')[1] ?? one), 'targets', ...summed])},
+   observed_at, open_until, version)
+select ${list([...keys, ...shown])}, sum(posts), ${list(summed.map((one) => `sum(slice_${one})`))},
+  max(observed), max(open), ${days.drawn}
 from (
-  select ${list(['workspace_id', 'day', 'account_id', 'client_id', 'platform', ...gains, ...ratedGains])},
-    observed_at as observed
-  from ${tableOf('post_days', days.version)}
-  where ${within(days)} and version = ${days.drawn}
+  select ${list(['workspace_id', 'day', 'account_id', 'client_id', 'platform'])}, targets as posts, observed_at as observed,
+    open_until as open, ${list(summed.map((one) => `${one} as slice_${one}`))}
+  from ${tableOf('gain_slices', days.version)}
+  where version = ${days.drawn} and (workspace_id, day) in (${pairsOf(days)})
   -- A statement that was given up and went on has written the same rows.
-  limit 1 by workspace_id, target_id, day
+  limit 1 by slice, workspace_id, day, account_id, client_id, platform
 )
 group by ${list(keys)}`;
 
-/** An account that went to another client: what the former one showed of these days is empty, not what it was. */
-const emptied = (days: Days): string => {
-  const table = tableOf('client_days', days.version);
-  const keys = 'workspace_id, client_id, day, platform';
+/** What is not there any more is empty, not what it was: of an account that went to another client, for one. */
+const emptied = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => {
+  const table = tableOf(name, days.version);
   return `
-insert into ${table} (${keys}, targets, observed_at, version)
-select distinct ${keys}, 0, toDateTime64(0, 3, 'UTC'), ${days.drawn} from ${table}
-where ${within(days)} and version < ${days.drawn} and (${keys}) not in (
-  select ${keys} from ${table} where ${within(days)} and version = ${days.drawn})`;
+insert into ${table} (${list([...keys, ...shown])}, targets, observed_at, version)
+select ${list([...keys, ...shown.map((one) => `any(${one})`)])}, 0, toDateTime64(0, 3, 'UTC'), ${days.drawn}
+from ${table}
+where ${within(days)} and version < ${days.drawn} and (${list(keys)}) not in (
+  select ${list(keys)} from ${table} where ${within(days)} and version = ${days.drawn})
+group by ${list(keys)}`;
 };
+
+const accountDays = ['workspace_id', 'account_id', 'day'];
+const clientDays = ['workspace_id', 'client_id', 'day', 'platform'];
+const workspaceDays = ['workspace_id', 'day', 'platform'];
+
+/** After all slices of the gains, which they add up. */
+export const grainStatements = (days: Days): readonly string[] => [
+  sumGrain(days, 'account_days', accountDays, [
+    'argMax(client_id, observed) as client_id',
+    'any(platform) as platform',
+  ]),
+  sumGrain(days, 'client_days', clientDays, []),
+  sumGrain(days, 'workspace_days', workspaceDays, []),
+  emptied(days, 'account_days', accountDays, ['client_id', 'platform']),
+  emptied(days, 'client_days', clientDays, []),
+  emptied(days, 'workspace_days', workspaceDays, []),
+];
 
 /** The newest is found by the key: what networks told of accounts is long, and sorting would hold all of it. */
 const accountFigures = (days: Days): string => `
@@ -154,17 +151,5 @@ where ${figuresWithin(days)} and event_id in (
   select argMax(event_id, (observed_at, event_id)) from ${tableOf('account_observations', days.version)}
   where ${figuresWithin(days)} group by workspace_id, account_id, figures_day)`;
 
-/** After all slices of the posts' days, whose rows of this version they add up. */
-export const grainStatements = (days: Days): readonly string[] => [
-  sumGrain(
-    days,
-    'account_days',
-    ['workspace_id', 'account_id', 'day'],
-    ['argMax(client_id, observed) as client_id', 'any(platform) as platform'],
-  ),
-  sumGrain(days, 'client_days', ['workspace_id', 'client_id', 'day', 'platform'], []),
-  emptied(days),
-  sumGrain(days, 'workspace_days', ['workspace_id', 'day', 'platform'], []),
-  accountFigures(days),
-  accountAudience(days),
-];
+/** Of what networks told of accounts, not of posts. */
+export const accountStatements = (days: Days): readonly string[] => [accountFigures(days), accountAudience(days)];

@@ -1,25 +1,24 @@
-import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
-import type { Pool } from 'pg';
-import { Unavailable } from '#runtime/domain-store.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { isInfrastructureFault } from '#runtime/faults.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
-import { withConnection } from '#runtime/transactions.ts';
+import type { ClickHouseClient } from '@clickhouse/client';
 import { asking } from './away.ts';
-import { clearMarks, dirtyWorkspaces, type Mark, marksOf } from './dirty.ts';
-import { ensureTables } from './live.ts';
-import { type Days, grainStatements, observationsStatement, postDaysStatement } from './recount.sql.ts';
+import { changedBy, type DaySpan, instantsOf, type Zones } from './calendar.ts';
+import type { Mark } from './dirty.ts';
+import { extentStatement, type GainDays, gainsStatement } from './gains.sql.ts';
+import {
+  accountStatements,
+  type Days,
+  grainStatements,
+  lifetimesExtentStatement,
+  lifetimesStatement,
+} from './recount.sql.ts';
 
 /**
- * Counts the grains of marked days anew, from raw observations, under a new version. Nothing goes through this process:
- * ClickHouse reads, counts and writes.
+ * Counts the grains of days anew, from raw observations, under a new version. Nothing goes through this process: ClickHouse
+ * reads, counts and writes.
  */
 
-/** Days of one round, and the workspaces they are of. */
-const mostDays = 1_000;
-const mostWorkspaces = 64;
-/** Observations that are sorted at once; more are counted in slices by target. */
-const sliceRows = 400_000;
+/** Observations that are gone through at once, and targets; more are counted in slices by target. */
+const sliceLooks = 300_000;
+const sliceTargets = 50_000;
 /** A statement that takes longer is given up, by the server too: nobody waits for it any more. */
 const statementSeconds = 240;
 const statementMs = (statementSeconds + 5) * 1_000;
@@ -38,163 +37,107 @@ const sizes = {
   max_bytes_before_external_group_by: '400000000',
 } as const;
 
-const slicesOf = async (client: ClickHouseClient, days: Days, abort_signal: AbortSignal): Promise<number> => {
-  const query = observationsStatement(days);
-  const answer = await asking(() =>
-    client.query({ query, format: 'JSONEachRow', clickhouse_settings: sizes, abort_signal }),
-  );
-  const [found] = await answer.json<{ n: string }>();
-  return Math.max(1, Math.ceil(Number(found?.n ?? 0) / sliceRows));
+interface Extent {
+  readonly slices: number;
+  /** When the first of the targets went out, milliseconds. */
+  readonly since: number;
+}
+
+export interface CountOptions {
+  /** Default: as many as the observations need. */
+  readonly slices?: number;
+  readonly signal?: AbortSignal;
+}
+
+class Count {
+  readonly #client: ClickHouseClient;
+  readonly #options: CountOptions;
+
+  constructor(client: ClickHouseClient, options: CountOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  #ends(): AbortSignal {
+    const { signal } = this.#options;
+    const late = AbortSignal.timeout(statementMs);
+    return signal === undefined ? late : AbortSignal.any([signal, late]);
+  }
+
+  async tell(query: string): Promise<void> {
+    const abort_signal = this.#ends();
+    await asking(() => this.#client.command({ query, clickhouse_settings: sizes, abort_signal }));
+  }
+
+  /** Null: there is no observation. */
+  async extent(query: string): Promise<Extent | null> {
+    const abort_signal = this.#ends();
+    const answer = await asking(() =>
+      this.#client.query({ query, format: 'JSONEachRow', clickhouse_settings: sizes, abort_signal }),
+    );
+    const [found] = await answer.json<Record<'looks' | 'targets' | 'since', string>>();
+    if (found === undefined || Number(found.looks) === 0) return null;
+    const needed = Math.max(Number(found.looks) / sliceLooks, Number(found.targets) / sliceTargets);
+    return { slices: this.#options.slices ?? Math.ceil(needed), since: Number(found.since) };
+  }
+}
+
+type Marked = Pick<Mark, 'workspaceId' | 'kind' | 'day'>;
+
+/** Each day once, though several marks may change it. */
+const gainDaysOf = (marks: readonly Marked[], zones: ReadonlyMap<string, Zones>): GainDays['days'] => {
+  const days = new Map<string, DaySpan & { readonly workspaceId: string }>();
+  for (const { workspaceId, day } of marks) {
+    for (const span of changedBy(zonesIn(zones, workspaceId), day)) {
+      days.set(`${workspaceId} ${span.day}`, { workspaceId, ...span });
+    }
+  }
+  return [...days.values()];
 };
 
-const tell = async (client: ClickHouseClient, query: string, abort_signal: AbortSignal): Promise<void> => {
-  await asking(() => client.command({ query, clickhouse_settings: sizes, abort_signal }));
+const zonesIn = (zones: ReadonlyMap<string, Zones>, workspaceId: string): Zones => {
+  const found = zones.get(workspaceId);
+  if (found === undefined) throw new TypeError(`the zones of workspace ${workspaceId} were not read`);
+  return found;
 };
 
 /**
- * Counts days anew, whoever marked them.
  * @param drawn the version of the rows: higher than that of any earlier count of these days
- * @param options.slices default: as many as their observations need
+ * @param zones of each workspace that is marked
  */
 export const countDays = async (
   client: ClickHouseClient,
   version: number,
-  marks: readonly Pick<Mark, 'workspaceId' | 'day'>[],
+  marks: readonly Marked[],
   drawn: string,
-  { slices, signal }: { readonly slices?: number; readonly signal?: AbortSignal } = {},
+  zones: ReadonlyMap<string, Zones>,
+  options: CountOptions = {},
 ): Promise<void> => {
-  const days: Days = { version, drawn, marks };
-  const ends = (): AbortSignal => {
-    const late = AbortSignal.timeout(statementMs);
-    return signal === undefined ? late : AbortSignal.any([signal, late]);
-  };
-  const parts = slices ?? (await slicesOf(client, days, ends()));
-  for (let slice = 0; slice < parts; slice += 1) await tell(client, postDaysStatement(days, slice, parts), ends());
-  for (const query of grainStatements(days)) await tell(client, query, ends());
+  const count = new Count(client, options);
+  const ofKind = (...kinds: readonly Mark['kind'][]) => marks.filter(({ kind }) => kinds.includes(kind));
+  const [posts, accounts] = [ofKind('post'), ofKind('account')];
+  if (posts.length > 0) await countLifetimes(count, { version, drawn, days: posts }, zones);
+  const days = gainDaysOf(ofKind('post', 'gains'), zones);
+  if (days.length > 0) await countGains(count, { version, drawn, days });
+  if (accounts.length > 0) {
+    for (const query of accountStatements({ version, drawn, days: accounts })) await count.tell(query);
+  }
 };
 
-/** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
-const leastRestMs = 5_000;
-const mostRestMs = 600_000;
-
-interface Trouble {
-  readonly failures: number;
-  /** Of `performance.now()`. */
-  readonly until: number;
-  readonly reason: string;
-}
-
-/** Whether these statements are what failed: a store or a database that is away fails for everybody. */
-const isItsOwn = (error: unknown): boolean => {
-  const cause = error instanceof Unavailable ? error.cause : error;
-  const late = cause instanceof Error && /^(Timeout|Abort)Error$/.test(cause.name);
-  return late || cause instanceof ClickHouseError || !isInfrastructureFault(error);
+const countLifetimes = async (count: Count, days: Days, zones: ReadonlyMap<string, Zones>): Promise<void> => {
+  const extent = await count.extent(lifetimesExtentStatement(days));
+  if (extent === null) return;
+  const begins = days.days.map(({ workspaceId, day }) => instantsOf(zonesIn(zones, workspaceId), day).first);
+  const bounds = { first: Math.min(...begins), since: extent.since };
+  for (let slice = 0; slice < extent.slices; slice += 1) {
+    await count.tell(lifetimesStatement(days, bounds, slice, extent.slices));
+  }
 };
 
-export class Recounter {
-  readonly #client: ClickHouseClient;
-  readonly #pool: Pool;
-  readonly #version: number;
-  readonly #troubles = new Map<string, Trouble>();
-  /** Rounds to come that take one workspace each: one of several failed, and it is not known which. */
-  #singles = 0;
-
-  constructor(client: ClickHouseClient, pool: Pool, version: number) {
-    this.#client = client;
-    this.#pool = pool;
-    this.#version = version;
+const countGains = async (count: Count, wanted: GainDays): Promise<void> => {
+  const extent = await count.extent(extentStatement(wanted));
+  for (let slice = 0; extent !== null && slice < extent.slices; slice += 1) {
+    await count.tell(gainsStatement(wanted, extent.since, slice, extent.slices));
   }
-
-  /** Why the days of a workspace are not counted; null when none rests. */
-  trouble(): string | null {
-    const [first] = this.#troubles;
-    return first === undefined ? null : `the days of workspace ${first[0]} cannot be counted: ${first[1].reason}`;
-  }
-
-  /**
-   * One round. Returns how many days were counted; 0: there are none, or others count them now.
-   * If we die after the inserts the marks are still there, and the days are counted again under a newer version; if we die
-   * before, as well. A statement that goes on without us, or whose lock was lost with its session, writes an older version
-   * than whoever takes the lock next.
-   * @throws Unavailable
-   */
-  async round(signal?: AbortSignal): Promise<number> {
-    const now = performance.now();
-    const resting = [...this.#troubles].flatMap(([id, { until }]) => (until > now ? [id] : []));
-    const most = this.#singles > 0 ? 1 : mostWorkspaces;
-    const waiting = await dirtyWorkspaces(this.#pool, this.#version, resting, most);
-    this.#singles = Math.max(0, this.#singles - 1);
-    if (waiting.length === 0) return 0;
-    await ensureTables(this.#client, this.#version, this.#pool);
-    faultPoint('analytics:before-recount');
-    try {
-      const counted = await this.#locked(waiting, (ours) => this.#countMarked(ours, signal));
-      for (const id of waiting) this.#troubles.delete(id);
-      return counted;
-    } catch (error) {
-      if (signal?.aborted !== true && isItsOwn(error)) this.#blame(waiting, error);
-      throw error;
-    }
-  }
-
-  async #countMarked(workspaces: readonly string[], signal: AbortSignal | undefined): Promise<number> {
-    // Read under the lock, before anything is counted: what is marked from now on keeps its mark.
-    const marks = workspaces.length === 0 ? [] : await marksOf(this.#pool, this.#version, workspaces, mostDays);
-    if (marks.length === 0) return 0;
-    const drawn = await this.#draw();
-    await countDays(this.#client, this.#version, marks, drawn, signal === undefined ? {} : { signal });
-    faultPoint('analytics:after-recount');
-    await clearMarks(this.#pool, this.#version, marks);
-    return marks.length;
-  }
-
-  /** Higher than any before, also where the database came back from a copy or lost what its sequence had handed out. */
-  async #draw(): Promise<string> {
-    const { rows } = await this.#pool.query<{ drawn: string }>(
-      `select setval('ops.analytics_recounts', greatest(nextval('ops.analytics_recounts'),
-         (extract(epoch from clock_timestamp()) * 1000000)::int8))::text as drawn`,
-    );
-    const [row] = rows;
-    if (row === undefined) throw new BrokenInvariant('a sequence answered nothing');
-    return row.drawn;
-  }
-
-  #blame(workspaces: readonly string[], error: unknown): void {
-    const [only, second] = workspaces;
-    if (only === undefined || second !== undefined) {
-      this.#singles = workspaces.length;
-      return;
-    }
-    const failures = (this.#troubles.get(only)?.failures ?? 0) + 1;
-    const rest = Math.min(mostRestMs, leastRestMs * 2 ** Math.min(failures - 1, 10));
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#troubles.set(only, { failures, until: performance.now() + rest, reason });
-  }
-
-  /** All that is marked now and until it is done, as far as others do not count it. */
-  async all(signal?: AbortSignal): Promise<number> {
-    let days = 0;
-    for (let counted = Infinity; counted > 0; days += counted) {
-      signal?.throwIfAborted();
-      counted = await this.round(signal);
-    }
-    return days;
-  }
-
-  /** With those of the workspaces that nobody else counts. No transaction is open meanwhile: it would hold back vacuum. */
-  async #locked<T>(workspaces: readonly string[], work: (ours: readonly string[]) => Promise<T>): Promise<T> {
-    return withConnection(this.#pool, async (session, died) => {
-      try {
-        const { rows } = await session.query<{ id: string }>({
-          name: 'analytics-lock',
-          text: `select id from unnest($2::text[]) as w (id)
-                 where pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0))`,
-          values: [String(this.#version), workspaces],
-        });
-        return await work(rows.map((row) => row.id));
-      } finally {
-        await session.query('select pg_advisory_unlock_all()').catch(died);
-      }
-    });
-  }
-}
+  for (const query of grainStatements(wanted)) await count.tell(query);
+};

@@ -7,7 +7,9 @@ import { isInfrastructureFault, stopsLane } from '#runtime/faults.ts';
 import { restingOf } from '#runtime/lane-health.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
-import { Recounter } from './recount.ts';
+import { Recounter } from './recounter.ts';
+import { markFormer } from './rules.ts';
+import { zonesFrom } from './zones.ts';
 
 /** Ingests and recounts for the version that is live; when another one goes live it follows. */
 
@@ -64,8 +66,8 @@ class RecountLoop {
   #behind = false;
   #heardAt = 0;
 
-  constructor(version: number, { client, pool, logger, signal }: IngestOptions) {
-    const recounter = new Recounter(client, pool, version);
+  constructor(version: number, { client, pool, store, codec, logger, signal }: IngestOptions) {
+    const recounter = new Recounter(client, pool, version, zonesFrom(store, codec));
     this.#recounter = recounter;
     signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     this.done = (async () => {
@@ -75,6 +77,7 @@ class RecountLoop {
         let counted = 0;
         try {
           counted = await recounter.round(signal);
+          if (counted === 0) counted = await markFormer(pool, version);
           this.#reason = null;
         } catch (error) {
           if (!isInfrastructureFault(error) && !signal.aborted)

@@ -34,12 +34,12 @@ const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'U
 
 /** Sums of the gains of many posts on a day. Null: of none of them the network tells it. */
 const sums = `
-  -- Posts observed that day.
+  -- Posts that gained something on the day, or were observed on it; 0: the row is empty.
   targets UInt32,
   ${columns('Nullable(Int64)')},
   -- Of posts whose impressions and interactions are both known: what engagementRate is made of.
   rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
-  -- The freshest snapshot in it.
+  -- The freshest snapshot that it is counted from; it may be of the night after the day.
   observed_at DateTime64(3, 'UTC'), version UInt64,
   -- Until then a look at one of its posts may still change the day; 0: none will.
   ${openUntil}`;
@@ -48,6 +48,7 @@ export const tableNames = [
   'observations',
   'account_observations',
   'post_days',
+  'gain_slices',
   'account_days',
   'account_figures_days',
   'account_audience_days',
@@ -92,8 +93,8 @@ export const createStatements = (v: number): readonly string[] => [
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
   ttl day + interval ${rawMonths} month ${durable}`,
   // In the order in which posts are listed: a page of them lies together.
-  // Lifetime figures of a post's target at the end of a day on which it was observed, each as it was fetched last, and
-  // what was gained since the last such day.
+  // Lifetime figures of a post's target at the end of a day on which it was observed, each as it was fetched last. The
+  // columns of gains are not written any more; an older build beside us inserts into them.
   `create table if not exists ${tableOf('post_days', v)} (
   workspace_id UUID, post_id UUID, target_id UUID, day Date,
   client_id UUID, account_id UUID, platform LowCardinality(String),
@@ -105,6 +106,16 @@ export const createStatements = (v: number): readonly string[] => [
   more String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, published_at, post_id, target_id, day')}`,
+  // Of one recount, until it is done: sums of a slice of the targets, which the grains below add up. Nobody needs it after
+  // a crash, and so it is not flushed to the disk at once.
+  `create table if not exists ${tableOf('gain_slices', v)} (
+  version UInt64, slice UInt16, workspace_id UUID, day Date, account_id UUID, client_id UUID, platform LowCardinality(String),
+  targets UInt32,
+  ${columns('Nullable(Int64)')},
+  rated_interactions Nullable(Int64), rated_impressions Nullable(Int64),
+  observed_at DateTime64(3, 'UTC'), open_until DateTime64(3, 'UTC'), made Date default today()
+) engine = MergeTree partition by made order by (version, workspace_id, day, account_id)
+  ttl made + interval 2 day settings ttl_only_drop_parts = 1`,
   `create table if not exists ${tableOf('account_days', v)} (
   workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String), ${sums}
 ) ${sumsGrain('workspace_id, account_id, day')}`,

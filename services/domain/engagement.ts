@@ -1,6 +1,6 @@
 import type { PostFigures } from '#schemas/metrics.ts';
 
-/** What makes up engagement where the network tells no total of its own. */
+/** What engagement is made of. */
 export const interactionParts = [
   'likes',
   'comments',
@@ -12,13 +12,16 @@ export const interactionParts = [
 
 type Parts = Pick<PostFigures, 'totalInteractions' | (typeof interactionParts)[number]>;
 
-/** The network's own total; without one the sum of those of its parts that are known; null when none is. */
+/**
+ * The sum of the parts that are known; the network's own total only where no part is; null when neither is. The total is
+ * no better where it is told: networks count other things in it and stop telling it (X after 30 days), and a post whose
+ * definition changes within its life loses interactions that it has.
+ */
 export function interactionsOf(figures: Parts): number | null {
-  if (typeof figures.totalInteractions === 'number') return figures.totalInteractions;
   let sum: number | null = null;
   for (const part of interactionParts) {
     const count = figures[part];
     if (typeof count === 'number') sum = Math.min((sum ?? 0) + count, Number.MAX_SAFE_INTEGER);
   }
-  return sum;
+  return sum ?? figures.totalInteractions ?? null;
 }

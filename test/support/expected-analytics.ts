@@ -12,7 +12,7 @@ import type {
 import { columnOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type AccountFigures, counters, type Demographics } from '#schemas/metrics.ts';
-import { bruteForce, foldedFigures, type Seen, type Sums } from './observations.ts';
+import { foldedFigures, type Seen, type Sums, sumsBy, targetDays } from './observations.ts';
 
 /** What a network told of an account. */
 export interface SeenAccount {
@@ -67,24 +67,39 @@ const daysOf = ({ from, to }: Window): readonly string[] => {
   return days;
 };
 
-/** @param isOf whether the last observation of a day is of what is asked about */
+/** Until then a look may still change the day of the look before. */
+const openMs = 36 * 3_600_000;
+
+/**
+ * @param isOf whether the look that says whose a day is is of what is asked about
+ * @param zone of the workspace
+ */
 export const expectedRollup = (
   all: readonly Seen[],
   isOf: (seen: Seen) => boolean,
   window: Window,
+  zone = 'UTC',
 ): Compared<Rollup> => {
-  const shown = (seen: Seen): boolean => seen.day >= window.from && seen.day <= window.to && isOf(seen);
-  const sumsBy = (keyOf: (seen: Seen) => string) => bruteForce(all, (seen) => (shown(seen) ? keyOf(seen) : ''));
-  const days = sumsBy(({ day }) => day);
-  const networks = sumsBy(({ platform }) => platform);
+  const shown = targetDays(all, zone).filter(
+    ({ seen }) => seen.day >= window.from && seen.day <= window.to && isOf(seen),
+  );
+  const days = sumsBy(shown, ({ day }) => day);
+  const networks = sumsBy(shown, ({ platform }) => platform);
+  const open = shown
+    .filter((one) => one.open && Date.parse(one.observedAt) + openMs > Date.now())
+    .map(({ seen }) => seen.day)
+    .sort();
   return {
-    asOf: latestOf(lastOfDays(all, ({ targetId }) => targetId).filter(shown)),
-    totals: totalsOf(sumsBy(() => 'all').get('all')),
+    asOf: latestOf(shown),
+    totals: totalsOf(sumsBy(shown, () => 'all').get('all')),
     byPlatform: [...networks.keys()]
-      .filter((platform) => platform !== '')
       .sort()
       .map((platform) => ({ platform: platform as Platform, ...totalsOf(networks.get(platform)) })),
-    series: daysOf(window).map((day) => ({ day, ...totalsOf(days.get(day)), provisional: false })),
+    series: daysOf(window).map((day) => ({
+      day,
+      ...totalsOf(days.get(day)),
+      provisional: open[0] !== undefined && day >= open[0],
+    })),
     previous: null,
   };
 };
@@ -109,8 +124,9 @@ export const expectedBoard = (
   own: readonly SeenAccount[],
   isOf: (seen: Seen) => boolean,
   window: Window,
+  zone = 'UTC',
 ): Compared<Board> => {
-  const rollup = expectedRollup(all, isOf, window);
+  const rollup = expectedRollup(all, isOf, window, zone);
   const followersOf = followersBy(own, window);
   const looks = own.filter(({ day }) => day >= window.from && day <= window.to);
   const accounts = new Map(
@@ -138,8 +154,9 @@ export const expectedAccount = (
   own: readonly SeenAccount[],
   accountId: string,
   window: Window,
+  zone = 'UTC',
 ): Compared<AccountRollup> => {
-  const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window);
+  const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window, zone);
   const days = lastOfDays(
     own.filter((one) => one.accountId === accountId && one.day <= window.to),
     () => '',

@@ -1,7 +1,8 @@
 /** Observations as events, and what the grains of them are, counted in the plainest way there is. */
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { interactionsOf } from '#domain/engagement.ts';
+import { Temporal } from 'temporal-polyfill';
+import { interactionParts } from '#domain/engagement.ts';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Counter, counters, type PostFigures } from '#schemas/metrics.ts';
@@ -19,7 +20,11 @@ export interface Seen {
   readonly observedAt: string;
   readonly figures: PostFigures;
   readonly removedAt?: string;
+  /** Default: a month before everything. */
+  readonly publishedAt?: string;
 }
+
+const publishedAtOf = ({ publishedAt = '2026-01-01T00:00:00.000Z' }: Seen): string => publishedAt;
 
 export const observed = (seen: Seen): Given => ({
   stream: `targetmetrics-${seen.targetId}`,
@@ -35,7 +40,7 @@ export const observed = (seen: Seen): Given => ({
     targetId: seen.targetId,
     postId: seen.postId,
     externalId: `x-${seen.targetId}`,
-    publishedAt: '2026-01-01T00:00:00.000Z',
+    publishedAt: publishedAtOf(seen),
     figures: seen.figures,
     platformRemovedAt: seen.removedAt ?? null,
   },
@@ -84,14 +89,16 @@ export const history = (random: () => number, options: HistoryOptions): Seen[] =
   }));
   const all: Seen[] = [];
   for (let n = 0; n < targets; n += 1) {
-    const ids = { workspaceId, postId: randomUUID(), targetId: randomUUID(), ...pick(accounts) };
+    const publishedAt = new Date(from + Math.floor((random() * 4 - 1.5) * 86_400_000)).toISOString();
+    const ids = { workspaceId, postId: randomUUID(), targetId: randomUUID(), ...pick(accounts), publishedAt };
     const life: Partial<Record<Counter, number>> = {};
     const moved = random() < 0.1 ? Math.floor(random() * days) : null;
     for (let day = 0; day < days; day += 1) {
       if (random() < 0.3) continue;
       const looks = random() < 0.15 ? 2 : 1;
       for (let look = 0; look < looks; look += 1) {
-        const at = from + day * 86_400_000 + (look * 8 + 2) * 3_600_000 + Math.floor(random() * 3_600_000);
+        const at = from + day * 86_400_000 + (look * 8 + 2 * random()) * 3_600_000 + Math.floor(random() * 14_400_000);
+        if (at < Date.parse(publishedAt)) continue;
         const figures: Record<string, unknown> = {};
         for (const one of told) {
           const dice = random();
@@ -121,42 +128,165 @@ export type Sums = Record<string, number | null>;
 export const foldedFigures = (seen: readonly Seen[]): PostFigures =>
   Object.assign({}, ...seen.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).map(({ figures }) => figures));
 
-/** The daily grain of each of these keys, `key` → sums, from the observations alone. */
-export const bruteForce = (all: readonly Seen[], keyOf: (seen: Seen) => string): ReadonlyMap<string, Sums> => {
+/** A value of a counter that was told at an instant, milliseconds. */
+interface Told {
+  readonly at: number;
+  readonly value: number;
+}
+
+/** As the engine rounds: half to even. */
+const rounded = (value: number): number => {
+  const floor = Math.floor(value);
+  if (value - floor !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+};
+
+const gapMs = 36 * 3_600_000;
+type Span = readonly [start: number, end: number];
+
+/** What was gained between two looks, as far as it falls between two midnights; null: nothing of it does. */
+const pieceOf = (from: Told, to: Told, [start, end]: Span): number | null => {
+  const gained = to.value - from.value;
+  if (to.at - from.at > gapMs) return to.at >= start && to.at < end ? gained : null;
+  if (from.at >= end || to.at < start) return null;
+  const until = (at: number): number =>
+    rounded(gained * Math.min(1, Math.max(0, (at - from.at) / Math.max(1, to.at - from.at))));
+  return until(end) - until(start);
+};
+
+const added = (values: readonly (number | null)[]): number | null => {
+  const known = values.filter((one) => one !== null);
+  return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
+};
+
+/** What one target gained on a day, counter by counter. */
+class Life {
+  readonly #looks: readonly Seen[];
+  readonly #published: number;
+
+  constructor(seen: readonly Seen[]) {
+    const byInstant = new Map(seen.map((one) => [one.observedAt, one]));
+    this.#looks = [...byInstant.values()].sort((a, b) => (a.observedAt < b.observedAt ? -1 : 1));
+    this.#published = Date.parse(publishedAtOf(this.#looks[0] as Seen));
+  }
+
+  told(counter: Counter): readonly Told[] {
+    return this.#looks.flatMap(({ observedAt, figures }) => {
+      const value = figures[counter] ?? null;
+      return value === null ? [] : [{ at: Date.parse(observedAt), value }];
+    });
+  }
+
+  /** @param after looks after that alone */
+  gained(counter: Counter, span: Span, after = Number.NEGATIVE_INFINITY): number | null {
+    const told = this.told(counter);
+    const first = Date.parse(this.#looks[0]?.observedAt ?? '');
+    const anchored = [{ at: Math.min(this.#published, first), value: 0 }, ...told];
+    return added(told.map((to, at) => (to.at <= after ? null : pieceOf(anchored[at] as Told, to, span))));
+  }
+
+  rated(span: Span): { readonly interactions: number | null; readonly impressions: number | null } {
+    const since = (all: readonly Counter[]): number =>
+      Math.min(...all.flatMap((one) => this.told(one).map(({ at }) => at)), Number.POSITIVE_INFINITY);
+    const made: readonly Counter[] =
+      since(interactionParts) < Number.POSITIVE_INFINITY ? interactionParts : ['totalInteractions'];
+    const anchored = (at: number): number => (at - this.#published <= gapMs ? Number.NEGATIVE_INFINITY : at);
+    const from = Math.max(anchored(since(['impressions'])), anchored(since(made)));
+    const lifetime = (all: readonly Counter[]): number | null =>
+      added(all.map((one) => this.told(one).findLast(({ at }) => at <= from)?.value ?? null));
+    const isFirst = from >= span[0] && from < span[1];
+    const gainOf = (all: readonly Counter[]): number | null =>
+      added([...(isFirst ? [lifetime(all)] : []), ...all.map((one) => this.gained(one, span, from))]);
+    return { interactions: gainOf(made), impressions: gainOf(['impressions']) };
+  }
+
+  /** The look that says whose the day is: the last one on it, else the first after it. */
+  shown([start, end]: Span): Seen | undefined {
+    const at = ({ observedAt }: Seen): number => Date.parse(observedAt);
+    return (
+      this.#looks.findLast((one) => at(one) >= start && at(one) < end) ?? this.#looks.find((one) => at(one) >= end)
+    );
+  }
+
+  within([start, end]: Span): readonly Seen[] {
+    return this.#looks.filter(({ observedAt }) => Date.parse(observedAt) >= start && Date.parse(observedAt) < end);
+  }
+
+  /** Days on which it may have gained something. */
+  days(zone: string): readonly string[] {
+    const days = new Set<string>();
+    for (const { observedAt } of this.#looks) {
+      for (let back = 0; back <= gapMs; back += 3_600_000) days.add(dayAt(Date.parse(observedAt) - back, zone));
+    }
+    return [...days].sort();
+  }
+
+  get last(): Seen {
+    return this.#looks.at(-1) as Seen;
+  }
+}
+
+const dayAt = (at: number, zone: string): string =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+const midnightOf = (day: string, zone: string, days = 0): number =>
+  Temporal.PlainDate.from(day).add({ days }).toZonedDateTime(zone).epochMilliseconds;
+
+/** A target on a day of the zone: what it gained, and the looks on that day. */
+export interface TargetDay {
+  readonly seen: Seen;
+  readonly sums: Sums;
+  /** ISO 8601: the newest look that the day is counted from. */
+  readonly observedAt: string;
+  /** Whether the next look may change the day. */
+  readonly open: boolean;
+}
+
+/** Interpolated between looks, counter by counter, in the plainest way there is. */
+export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetDay[] =>
+  [...Map.groupBy(all, (seen) => seen.targetId).values()].flatMap((own) => {
+    const life = new Life(own);
+    return life.days(zone).flatMap((day) => {
+      const span: Span = [midnightOf(day, zone), midnightOf(day, zone, 1)];
+      const gains = counters.map((one) => [columnOf(one), life.gained(one, span)] as const);
+      const looks = life.within(span);
+      const seen = life.shown(span);
+      if (seen === undefined || (looks.length === 0 && gains.every(([, gain]) => gain === null))) return [];
+      const { interactions, impressions } = life.rated(span);
+      const sums = { ...Object.fromEntries(gains), rated_interactions: interactions, rated_impressions: impressions };
+      const after = own
+        .filter((one) => Date.parse(one.observedAt) >= span[1])
+        .filter((one) => pieceTold(life, one, span))
+        .map((one) => one.observedAt);
+      const observedAt = [...looks.map((one) => one.observedAt), ...after].sort().at(-1) ?? seen.observedAt;
+      const open = looks.includes(life.last) && life.last.removedAt === undefined;
+      return [{ seen: { ...seen, day }, sums, observedAt, open }];
+    });
+  });
+
+/** Whether a look after the day tells of the day. */
+const pieceTold = (life: Life, seen: Seen, span: Span): boolean => {
+  const at = Date.parse(seen.observedAt);
+  return counters.some((one) => {
+    const told = life.told(one);
+    const place = told.findIndex((other) => other.at === at);
+    if (place < 0) return false;
+    const first = Math.min(Date.parse(publishedAtOf(seen)), at);
+    const from = told[place - 1] ?? { at: first, value: 0 };
+    return pieceOf(from, told[place] as Told, span) !== null;
+  });
+};
+
+/** Added up by these keys. */
+export const sumsBy = (days: readonly TargetDay[], keyOf: (seen: Seen) => string): ReadonlyMap<string, Sums> => {
   const grains = new Map<string, Sums>();
-  const byTarget = Map.groupBy(all, (seen) => seen.targetId);
-  const add = (sums: Sums, name: string, value: number | null): void => {
-    if (value !== null) sums[name] = (sums[name] ?? 0) + value;
-    else sums[name] ??= null;
-  };
-  for (const seen of byTarget.values()) {
-    const byDay = Map.groupBy(seen, (one) => one.day);
-    const known: Partial<Record<Counter, number>> = {};
-    const rated = { interactions: 0, impressions: 0 };
-    let folded: readonly Seen[] = [];
-    const newest = (day: string): Seen =>
-      (byDay.get(day) ?? []).toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).at(-1) as Seen;
-    for (const day of [...byDay.keys()].sort((a, b) => (newest(a).observedAt < newest(b).observedAt ? -1 : 1))) {
-      const last = newest(day);
-      folded = seen.filter(({ observedAt }) => observedAt <= last.observedAt);
-      const key = keyOf(last);
-      const sums = grains.get(key) ?? { targets: 0, rated_interactions: null, rated_impressions: null };
-      grains.set(key, sums);
-      sums.targets = (sums.targets ?? 0) + 1;
-      const figures = foldedFigures(byDay.get(day) ?? []);
-      for (const one of counters) {
-        const value = figures[one] ?? null;
-        add(sums, columnOf(one), value === null ? null : value - (known[one] ?? 0));
-        if (value !== null) known[one] = value;
-      }
-      const lifetime = foldedFigures(folded);
-      const interactions = interactionsOf(lifetime);
-      const impressions = lifetime.impressions ?? null;
-      if (interactions !== null && impressions !== null) {
-        add(sums, 'rated_interactions', interactions - rated.interactions);
-        add(sums, 'rated_impressions', impressions - rated.impressions);
-        Object.assign(rated, { interactions, impressions });
-      }
+  for (const { seen, sums } of days) {
+    const key = keyOf(seen);
+    const grain = grains.get(key) ?? { targets: 0 };
+    grains.set(key, grain);
+    grain.targets = (grain.targets ?? 0) + 1;
+    for (const [name, value] of Object.entries(sums)) {
+      if (value !== null) grain[name] = (grain[name] ?? 0) + value;
+      else grain[name] ??= null;
     }
   }
   return grains;
@@ -189,22 +319,3 @@ export const keys = {
   client_days: (seen: Seen) => `${seen.workspaceId} ${seen.day} ${seen.clientId} ${seen.platform}`,
   account_days: (seen: Seen) => `${seen.workspaceId} ${seen.day} ${seen.accountId}`,
 } as const;
-
-/** What was gained by each target on each day of `post_days`, `target day` → gains by the counters' columns. */
-export const shownGains = async (
-  client: ClickHouseClient,
-  workspaceId: string,
-  version = 1,
-): Promise<ReadonlyMap<string, Sums>> => {
-  const columns = counters.map(columnOf);
-  const query = `select target_id, day, ${columns.map((one) => `gain_${one}`).join(', ')}
-    from ${tableOf('post_days', version)} where workspace_id = '${workspaceId}'
-    order by target_id, day, version desc limit 1 by target_id, day`;
-  const rows = await (await client.query({ query, format: 'JSONCompactEachRow' })).json<(string | null)[]>();
-  return new Map(
-    rows.map(([targetId, day, ...gains]) => [
-      `${targetId} ${day}`,
-      Object.fromEntries(columns.map((one, at) => [one, gains[at] === null ? null : Number(gains[at])])),
-    ]),
-  );
-};

@@ -11,7 +11,7 @@ export const getAnalyticsOverview = operation({
   tag: 'analytics',
   summary: 'The workspace: totals, by network, by day',
   description:
-    'Gains of all posts in the window. A day without observation is null, and its gain falls on the next observed day; corrections may be negative.',
+    'Gains of all posts in the window. A day’s gain is the difference of its midnights in the workspace’s zone, interpolated between the looks around them; over 36 h without a look the days between are null and the gain is of the later day. Corrections may be negative. A day that the next look may change is `provisional`.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

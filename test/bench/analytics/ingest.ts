@@ -164,9 +164,10 @@ const ours = async ({ pool, client, env, key }: World, version: number, events: 
   }
   const ended = performance.now();
   const isDirty = async (): Promise<boolean> => {
-    const { rows } = await pool.query('select exists (select 1 from ops.analytics_dirty where version = $1) as dirty', [
-      version,
-    ]);
+    const { rows } = await pool.query(
+      'select exists (select 1 from ops.analytics_marked where version = $1) as dirty',
+      [version],
+    );
     return rows[0].dirty;
   };
   while (await isDirty()) await delay(50);

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
+import { utcZones } from '#projections/analytics/calendar.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { countDays } from '#projections/analytics/recount.ts';
 import type { Window } from '#projections/analytics/rollup.ts';
@@ -108,8 +109,13 @@ const fillOf = (client: ClickHouseClient) => {
       await generate(client, version, n, targets);
       drawn += 1;
       const start = performance.now();
-      const marks = daysOf({ from: firstDay, to: lastDay }).map((day) => ({ workspaceId: workspaceIdOf(n), day }));
-      await countDays(client, version, marks, String(drawn));
+      const marks = daysOf({ from: firstDay, to: lastDay }).map((day) => ({
+        workspaceId: workspaceIdOf(n),
+        kind: 'post' as const,
+        day,
+      }));
+      const zones = new Map([[workspaceIdOf(n), utcZones]]);
+      await countDays(client, version, marks, String(drawn), zones);
       counting += performance.now() - start;
       if ((n - from) % 10 === 9 || n === to - 1) {
         const rows = (n - from + 1) * targets * marks.length;

@@ -10,7 +10,16 @@ import { type RunningAnalytics, runAnalytics } from '#projections/analytics/run.
 import { tableOf } from '#projections/analytics/tables.ts';
 import { embeddedClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { bruteForce, history, keys, observed, randomOf, type Seen, shownGrain } from '#test/support/observations.ts';
+import {
+  history,
+  keys,
+  observed,
+  randomOf,
+  type Seen,
+  shownGrain,
+  sumsBy,
+  targetDays,
+} from '#test/support/observations.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
@@ -44,7 +53,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
         const head = await world.store.head();
         const { rows } = await world.pool.query(
           `select (select position from ops.consumer_positions where consumer_group = $1) as position,
-             (select count(*)::int from ops.analytics_dirty where version = $2) as dirty`,
+             (select count(*)::int from ops.analytics_marked where version = $2) as dirty`,
           [group, Number(group.slice('analytics-v'.length))],
         );
         return BigInt(rows[0].position ?? 0) >= (head ?? 0n) && rows[0].dirty === 0;
@@ -56,7 +65,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       const sorted = (of: Iterable<[string, unknown]>) => [...of].sort(([a], [b]) => (a < b ? -1 : 1));
       assert.deepEqual(
         sorted(await shownGrain(client, name, version)),
-        sorted(bruteForce(all, keys[name])),
+        sorted(sumsBy(targetDays(all), keys[name])),
         `${name} ${words}`,
       );
     }
@@ -64,7 +73,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
   /** Another ClickHouse than before: Postgres knows nothing of what the former one had read. */
   const forget = async (): Promise<void> => {
     await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
-    await world.pool.query('truncate ops.analytics_days, ops.analytics_dirty');
+    await world.pool.query('truncate ops.analytics_days, ops.analytics_marked');
   };
   const observations = async (client: Client, version: number): Promise<number> => {
     const query = `select uniqExact(event_id) as n from ${tableOf('observations', version)}`;

@@ -5,15 +5,17 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('engagement', (t) => {
-  t('is the network’s own total where it tells one, 0 too', () => {
-    equal(interactionsOf({ totalInteractions: 7, likes: 100 }), 7);
-    equal(interactionsOf({ totalInteractions: 0, likes: 100 }), 0);
-  });
-
-  t('else the sum of what is known of it', () => {
+  t('is the sum of the parts that are known, whatever total the network tells, and stops telling', () => {
+    equal(interactionsOf({ totalInteractions: 700, likes: 100 }), 100);
+    equal(interactionsOf({ totalInteractions: null, likes: 100 }), 100);
     equal(interactionsOf({ totalInteractions: null, likes: 3, comments: null, shares: 4 }), 7);
     equal(interactionsOf({ likes: 1, comments: 2, shares: 4, saves: 8, reposts: 16, quotes: 32 }), 63);
     equal(interactionsOf({ likes: 0, comments: null }), 0);
+  });
+
+  t('else the network’s own total', () => {
+    equal(interactionsOf({ totalInteractions: 7 }), 7);
+    equal(interactionsOf({ totalInteractions: 0, likes: null }), 0);
   });
 
   t('is null where nothing of it is known', () => {

@@ -154,7 +154,7 @@ export class ReportsWorld {
 
   async #counted(position: bigint): Promise<boolean> {
     const { rows } = await this.posts.pool.query(
-      `select (select count(*) from ops.analytics_dirty) as dirty,
+      `select (select count(*) from ops.analytics_marked) as dirty,
          (select max(position) from ops.consumer_positions where consumer_group like 'analytics-%') as position`,
     );
     return rows[0].dirty === '0' && BigInt(rows[0].position ?? 0) >= position;

@@ -1,0 +1,160 @@
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { Pool } from 'pg';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
+import { withConnection } from '#runtime/transactions.ts';
+import { clearMarks, lockWaiting, type Mark, marksOf, unlock } from './dirty.ts';
+import { ensureTables } from './live.ts';
+import { countDays } from './recount.ts';
+import type { ZonesOf } from './zones.ts';
+
+/** Counts what is marked, beside others who do: each has the workspaces that it locked. */
+
+/** Days of one round, and the workspaces they are of. */
+const mostDays = 1_000;
+const mostWorkspaces = 64;
+/** Looks at the queue in a round: what was seen there may have been counted by others before it was locked. */
+const mostLooks = 3;
+/** Zones that are read at once. */
+const width = 8;
+
+/** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
+const leastRestMs = 5_000;
+const mostRestMs = 600_000;
+
+interface Trouble {
+  readonly failures: number;
+  /** Of `performance.now()`. */
+  readonly until: number;
+  readonly reason: string;
+}
+
+/** Whether these statements are what failed: a store or a database that is away fails for everybody. */
+const isItsOwn = (error: unknown): boolean => {
+  const cause = error instanceof Unavailable ? error.cause : error;
+  const late = cause instanceof Error && /^(Timeout|Abort)Error$/.test(cause.name);
+  return late || cause instanceof ClickHouseError || !isInfrastructureFault(error);
+};
+
+export class Recounter {
+  readonly #client: ClickHouseClient;
+  readonly #pool: Pool;
+  readonly #version: number;
+  readonly #zonesOf: ZonesOf;
+  readonly #troubles = new Map<string, Trouble>();
+  /** Rounds to come that take one workspace each: one of several failed, and it is not known which. */
+  #singles = 0;
+
+  constructor(client: ClickHouseClient, pool: Pool, version: number, zonesOf: ZonesOf) {
+    this.#client = client;
+    this.#pool = pool;
+    this.#version = version;
+    this.#zonesOf = zonesOf;
+  }
+
+  /** Why the days of a workspace are not counted; null when none rests. */
+  trouble(): string | null {
+    const [first] = this.#troubles;
+    return first === undefined ? null : `the days of workspace ${first[0]} cannot be counted: ${first[1].reason}`;
+  }
+
+  /**
+   * One round. Returns how many marks were counted; 0: there are none, or others count them now.
+   * If we die after the inserts the marks are still there, and the days are counted again under a newer version; if we die
+   * before, as well. A statement that goes on without us, or whose lock was lost with its session, writes an older version
+   * than the process that takes the lock next. No transaction is open meanwhile: it would hold back vacuum.
+   * @throws Unavailable
+   */
+  async round(signal?: AbortSignal): Promise<number> {
+    return withConnection(this.#pool, async (session, died) => {
+      try {
+        for (let look = 0; look < mostLooks; look += 1) {
+          const most = this.#singles > 0 ? 1 : mostWorkspaces;
+          const ours = await lockWaiting(session, this.#version, this.#resting(), most);
+          this.#singles = Math.max(0, this.#singles - 1);
+          const counted = ours.length === 0 ? null : await this.#countOurs(ours, signal);
+          if (counted !== 0) return counted ?? 0;
+        }
+        return 0;
+      } finally {
+        await unlock(session).catch(died);
+      }
+    });
+  }
+
+  #resting(): readonly string[] {
+    const now = performance.now();
+    return [...this.#troubles].flatMap(([id, { until }]) => (until > now ? [id] : []));
+  }
+
+  async #countOurs(ours: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+    await ensureTables(this.#client, this.#version, this.#pool);
+    faultPoint('analytics:before-recount');
+    try {
+      const counted = await this.#countMarked(ours, signal);
+      for (const id of ours) this.#troubles.delete(id);
+      return counted;
+    } catch (error) {
+      if (signal?.aborted !== true && isItsOwn(error)) this.#blame(ours, error);
+      throw error;
+    }
+  }
+
+  async #countMarked(workspaces: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+    // Read under the lock, before anything is counted: what is marked from now on keeps its mark.
+    const marks = await marksOf(this.#pool, this.#version, workspaces, mostDays);
+    if (marks.length === 0) return 0;
+    const zones = await this.#zones(marks);
+    const drawn = await this.#draw();
+    await countDays(this.#client, this.#version, marks, drawn, zones, signal === undefined ? {} : { signal });
+    faultPoint('analytics:after-recount');
+    await clearMarks(this.#pool, this.#version, marks);
+    return marks.length;
+  }
+
+  async #zones(marks: readonly Mark[]) {
+    const ids = [...new Set(marks.map(({ workspaceId }) => workspaceId))];
+    const zones = new Map<string, Awaited<ReturnType<ZonesOf>>>();
+    for (let at = 0; at < ids.length; at += width) {
+      const some = ids.slice(at, at + width);
+      const found = await Promise.all(some.map((id) => this.#zonesOf(id)));
+      for (const [place, id] of some.entries()) zones.set(id, found[place] as Awaited<ReturnType<ZonesOf>>);
+    }
+    return zones;
+  }
+
+  /** Higher than any before, also where the database came back from a copy or lost what its sequence had handed out. */
+  async #draw(): Promise<string> {
+    const { rows } = await this.#pool.query<{ drawn: string }>(
+      `select setval('ops.analytics_recounts', greatest(nextval('ops.analytics_recounts'),
+         (extract(epoch from clock_timestamp()) * 1000000)::int8))::text as drawn`,
+    );
+    const [row] = rows;
+    if (row === undefined) throw new BrokenInvariant('a sequence answered nothing');
+    return row.drawn;
+  }
+
+  #blame(workspaces: readonly string[], error: unknown): void {
+    const [only, second] = workspaces;
+    if (only === undefined || second !== undefined) {
+      this.#singles = workspaces.length;
+      return;
+    }
+    const failures = (this.#troubles.get(only)?.failures ?? 0) + 1;
+    const rest = Math.min(mostRestMs, leastRestMs * 2 ** Math.min(failures - 1, 10));
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#troubles.set(only, { failures, until: performance.now() + rest, reason });
+  }
+
+  /** All that is marked now and until it is done, as far as others do not count it. */
+  async all(signal?: AbortSignal): Promise<number> {
+    let marks = 0;
+    for (let counted = Infinity; counted > 0; marks += counted) {
+      signal?.throwIfAborted();
+      counted = await this.round(signal);
+    }
+    return marks;
+  }
+}

@@ -1,0 +1,45 @@
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventCodec } from '#runtime/codec.ts';
+import { utcZones, type ZoneChange, type Zones } from './calendar.ts';
+
+/** The zones of a workspace, from its stream: no read model keeps the former ones. */
+
+export type ZonesOf = (workspaceId: string) => Promise<Zones>;
+
+const types: ReadonlySet<string> = new Set(['WorkspaceCreated', 'WorkspaceProfileChanged']);
+
+interface Known {
+  /** The next revision to read. */
+  readonly next: bigint;
+  readonly zones: Zones | null;
+}
+
+/** Workspaces remembered; of the others the whole stream is read. */
+const mostKnown = 10_000;
+
+const withChange = (zones: Zones | null, change: ZoneChange): Zones => {
+  if (zones === null) return [{ ...change, since: Number.NEGATIVE_INFINITY }];
+  const last = zones.at(-1) as ZoneChange;
+  if (last.timezone === change.timezone) return zones;
+  // A clock that was set back between two changes must not put the later one before the earlier.
+  return [...zones, { ...change, since: Math.max(change.since, last.since + 1) }];
+};
+
+/** Each call reads what the stream has got since the call before. A workspace without a stream is in UTC. */
+export const zonesFrom = (store: Pick<EventStore, 'read'>, codec: EventCodec): ZonesOf => {
+  const all = new Map<string, Known>();
+  return async (workspaceId) => {
+    const before = all.get(workspaceId) ?? { next: 0n, zones: null };
+    const events = await store.read(`workspace-${workspaceId}`, { from: before.next });
+    let { next, zones } = before;
+    for (const event of events) {
+      next = event.revision + 1n;
+      if (!types.has(event.type)) continue;
+      const { data, metadata } = await codec.decode(event);
+      zones = withChange(zones, { since: Date.parse(metadata.occurredAt), timezone: String(data.timezone) });
+    }
+    if (all.size >= mostKnown) all.clear();
+    all.set(workspaceId, { next, zones });
+    return zones ?? utcZones;
+  };
+};

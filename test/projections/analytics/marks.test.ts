@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import {
+  clearMarks,
+  hasMarks,
+  lockWaiting,
+  markDirty,
+  marksOf,
+  type Touched,
+  unlock,
+} from '#projections/analytics/dirty.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { markFormer, startsWithRule } from '#projections/analytics/rules.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('marks of days', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    pool = new Pool({ connectionString: (await testDatabase()).url, max: 6 });
+    await migrateAnalytics(pool);
+  });
+  t.after(() => pool?.end());
+
+  const mark = async (version: number, ...all: readonly Touched[]): Promise<void> => {
+    const tx = await pool.connect();
+    await markDirty(tx, version, all);
+    tx.release();
+  };
+  const post = (workspaceId: string, day: string): Touched => ({ workspaceId, day, post: true });
+  /** Workspaces that a process of its own locks, and keeps. */
+  const process = async (version: number, limit: number) => {
+    const session = await pool.connect();
+    const close = async (): Promise<void> => {
+      await unlock(session);
+      session.release();
+    };
+    return { ours: await lockWaiting(session, version, [], limit), close };
+  };
+
+  t('two processes that look at the same time count different workspaces', async () => {
+    const all = Array.from({ length: 5 }, () => randomUUID());
+    for (const id of all) await mark(10, post(id, '2026-02-01'));
+    const [one, two] = [await process(10, 3), await process(10, 3)];
+    assert.deepEqual(one.ours, all.slice(0, 3));
+    assert.deepEqual(two.ours, all.slice(3));
+    await one.close();
+    const three = await process(10, 2);
+    assert.deepEqual(three.ours, all.slice(0, 2));
+    await Promise.all([two.close(), three.close()]);
+  });
+
+  t('a workspace behind thousands of marks of another one that is being counted is found', async () => {
+    const [large, small] = [randomUUID(), randomUUID()];
+    await pool.query(
+      `insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
+       select 11, $1, 'post', date '2015-01-01' + n, n, n from generate_series(1, 4500) n`,
+      [large],
+    );
+    await mark(11, post(small, '2026-02-01'));
+    const one = await process(11, 1);
+    const two = await process(11, 1);
+    assert.deepEqual([one.ours, two.ours], [[large], [small]]);
+    await Promise.all([one.close(), two.close()]);
+    const marks = await marksOf(pool, 11, [large, small], 1_000);
+    assert.equal(marks.length, 1_000);
+    assert.equal(marks.filter(({ workspaceId }) => workspaceId === small).length, 1);
+  });
+
+  t(
+    'a workspace that is marked all the time keeps its place until it is counted, and then goes behind the others',
+    async () => {
+      const [busy, quiet] = [randomUUID(), randomUUID()];
+      await mark(12, post(busy, '2026-02-01'));
+      await mark(12, post(quiet, '2026-02-01'));
+      await mark(12, post(busy, '2026-02-01'));
+      const order = async (): Promise<readonly string[]> => {
+        const { ours, close } = await process(12, 9);
+        await close();
+        return ours;
+      };
+      assert.deepEqual(await order(), [busy, quiet]);
+      const marks = await marksOf(pool, 12, [busy], 9);
+      await mark(12, post(busy, '2026-02-01'));
+      await clearMarks(pool, 12, marks);
+      assert.deepEqual(await order(), [quiet, busy]);
+      await clearMarks(pool, 12, await marksOf(pool, 12, [busy, quiet], 9));
+      assert.deepEqual(await order(), []);
+    },
+  );
+
+  t('what was told of an account marks no day of posts, and a late post marks the later ones', async () => {
+    const workspaceId = randomUUID();
+    const kinds = async () =>
+      (await marksOf(pool, 13, [workspaceId], 99)).map(({ kind, day }) => `${kind} ${day}`).sort();
+    await mark(13, { workspaceId, day: '2026-02-05', post: false });
+    assert.deepEqual(await kinds(), ['account 2026-02-05']);
+    await mark(13, post(workspaceId, '2026-02-03'));
+    assert.deepEqual(await kinds(), ['account 2026-02-05', 'post 2026-02-03', 'post 2026-02-05']);
+    const asked = (from: string, to: string) => hasMarks(pool, 13, workspaceId, { from, to });
+    assert.equal(await asked('2026-01-01', '2026-01-30'), false);
+    // An interpolated gain of the day before waits for it, too.
+    assert.equal(await asked('2026-01-01', '2026-02-02'), true);
+    assert.equal(await asked('2026-02-06', '2026-02-09'), false);
+    assert.equal(await hasMarks(pool, 13, randomUUID(), { from: '2026-01-01', to: '2026-03-01' }), false);
+  });
+
+  t('what an older build marks, and what it counts, is marked for us', async () => {
+    const workspaceId = randomUUID();
+    const kinds = async () => (await marksOf(pool, 14, [workspaceId], 9)).map(({ kind }) => kind).sort();
+    await pool.query(`insert into ops.analytics_dirty values (14, $1, '2026-02-01', 5)`, [workspaceId]);
+    assert.deepEqual(await kinds(), ['account', 'post']);
+    await clearMarks(pool, 14, await marksOf(pool, 14, [workspaceId], 9));
+    await pool.query('update ops.analytics_dirty set mark = 6 where version = 14');
+    assert.deepEqual(await kinds(), ['account', 'post']);
+    await clearMarks(pool, 14, await marksOf(pool, 14, [workspaceId], 9));
+    await pool.query('delete from ops.analytics_dirty where version = 14');
+    assert.deepEqual(await kinds(), ['account', 'post']);
+    await migrateAnalytics(pool);
+  });
+
+  t('days that a former rule counted are marked once, in steps; those of new tables never', async () => {
+    const ids = [randomUUID(), randomUUID()].sort();
+    await pool.query(
+      `insert into ops.analytics_days (version, workspace_id, day)
+       select 15, id, current_date - n from unnest($1::uuid[]) id, generate_series(1, 400) n`,
+      [ids],
+    );
+    assert.equal(await markFormer(pool, 15), 500);
+    assert.equal((await marksOf(pool, 15, ids, 5_000)).length, 500);
+    assert.equal(await markFormer(pool, 15), 300);
+    const marks = await marksOf(pool, 15, ids, 5_000);
+    assert.deepEqual([marks.length, new Set(marks.map(({ kind }) => kind))], [800, new Set(['gains'])]);
+    await clearMarks(pool, 15, marks);
+    assert.equal(await markFormer(pool, 15), 0);
+    await pool.query(`insert into ops.analytics_days values (16, $1, current_date)`, [ids[0]]);
+    await startsWithRule(pool, 16);
+    assert.equal(await markFormer(pool, 16), 0);
+  });
+});
