@@ -3,6 +3,7 @@ import type { EventStore, ReadStart, RecordedEvent, WorkspacePage } from '#contr
 import type { Lane, Log } from '#contracts/ports/log.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
+import { hostKey } from '#runtime/egress/host-key.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { dispatcher } from '../positions.ts';
@@ -60,7 +61,7 @@ const pageEvents = 500;
 /** How often a replay looks whether there is room again. */
 const restMs = 500;
 const defaultReplayRate = 200;
-/** Deliveries of replays that may wait for one endpoint: a replay goes on when they are fewer. */
+/** Deliveries of replays that may wait for one host: a replay goes on when they are fewer. */
 const mostWaiting = 1_000;
 const purgedAtOnce = 1_000;
 
@@ -126,11 +127,8 @@ export class JobSteps {
     const { pool, eventStore, replayRate = defaultReplayRate } = this.#deps;
     const { from_time: from, to_time: to, state } = job;
     if (from === null || to === null || state === null || state.status !== 'live') return { next: null };
-    const waiting = await tx.query('select 1 from ops.webhook_queue where endpoint_id = $1 and lane = 2 limit $2', [
-      job.endpoint_id,
-      mostWaiting,
-    ]);
-    if ((waiting.rowCount ?? 0) >= mostWaiting) return { next: restMs };
+    const { hasRoom, sharers } = await this.#shareOfHost(tx, job, state.url);
+    if (!hasRoom) return { next: restMs };
     const after = job.cursor === null ? await positionBefore(pool, from.getTime()) : BigInt(job.cursor);
     const page = await eventStore.readWorkspace(job.workspace_id, { after, limit: pageEvents });
     const filter = job.types ?? state.events;
@@ -148,7 +146,31 @@ export class JobSteps {
     await this.#move(tx, job, page, events.at(-1), minted);
     // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
     const over = page.isEnd || (page.events.at(-1)?.created.getTime() ?? 0) > to.getTime() + disorderMs;
-    return { next: over ? null : (minted * 1_000) / replayRate };
+    return { next: over ? null : (minted * 1_000 * sharers) / replayRate };
+  }
+
+  /** What replays send to one host they send together, whatever number of endpoints the tenant has there. */
+  async #shareOfHost(
+    tx: PoolClient,
+    { workspace_id, endpoint_id }: Job,
+    url: string,
+  ): Promise<{ readonly hasRoom: boolean; readonly sharers: number }> {
+    const host = hostKey(url);
+    const { rows } = await tx.query<{ id: string; url: string }>(
+      `select id, state ->> 'url' as url from ops.webhook_endpoints where workspace_id = $1 and active`,
+      [workspace_id],
+    );
+    const there = new Set([endpoint_id, ...rows.filter((one) => hostKey(one.url) === host).map(({ id }) => id)]);
+    const found = await tx.query<{ waiting: number; sharers: number }>(
+      `select
+         (select count(*)::int from (
+            select from ops.webhook_queue where endpoint_id = any($2::uuid[]) and lane = 2 limit $3) w) as waiting,
+         (select count(*)::int from ops.webhook_jobs
+          where workspace_id = $1 and kind = 'replay' and status = 'running' and endpoint_id = any($2::uuid[])) as sharers`,
+      [workspace_id, [...there], mostWaiting],
+    );
+    const { waiting = 0, sharers = 1 } = found.rows[0] ?? {};
+    return { hasRoom: waiting < mostWaiting, sharers };
   }
 
   /** The deliveries of a deleted endpoint, piece by piece. */

@@ -42,13 +42,20 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
 
 /** What a later release added, each where it is not there yet: see NOTE above. */
 const migrateLater = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query<{ epochs: boolean; places: boolean }>(
+  const { rows } = await tx.query<Record<'epochs' | 'places' | 'shares', boolean>>(
     `select to_regclass('ops.webhook_places') is not null as places,
+       to_regclass('ops.webhook_jobs_replays') is not null as shares,
        exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
   );
   // Catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the interval was
   // committed. Null where the log has several lanes, or where the past is read too.
   if (rows[0]?.epochs !== true) await tx.query('alter table ops.webhook_jobs add column known_epoch int8');
+  // What a replay asks before each page: who shares its host.
+  if (rows[0]?.shares !== true) {
+    await tx.query(`
+      create index webhook_jobs_replays on ops.webhook_jobs (workspace_id) where kind = 'replay' and status = 'running';
+      create index webhook_endpoints_active on ops.webhook_endpoints (workspace_id) where active`);
+  }
   // Endpoints about to be registered: they count before the read model shows them.
   if (rows[0]?.places !== true) {
     await tx.query(`

@@ -1,3 +1,4 @@
+import type { Room } from './places.ts';
 import { askedLane, type Claimed, type Due, type Wish } from './statements.ts';
 
 /**
@@ -12,12 +13,11 @@ export interface Wishes {
 }
 
 /** What of one endpoint may be claimed now. */
-export interface Room {
-  readonly all: number;
-  /** Of those, retries and replays. */
-  readonly later: number;
+export interface Claimable extends Room {
   /** Nothing stands in its way that is known here before the database knows it. */
   readonly open: boolean;
+  /** So many will be claimed: it is less for others. */
+  readonly take: (count: number) => void;
 }
 
 /** Rows one statement claims. */
@@ -30,10 +30,15 @@ export class Backlog {
     return this.#due.size;
   }
 
-  /** A look. What was found before and is not any more was sent by somebody else. */
+  /**
+   * A look. What was found before and is not any more was sent by somebody else. Who waited for his turn waits on before
+   * those who come, or come again: a look gives nobody the first turn twice while others share his limits.
+   */
   found(due: readonly Due[]): void {
+    const found = new Map(due.map((one) => [one.endpointId, one]));
+    const waited = [...this.#due.keys()].flatMap((endpointId) => found.get(endpointId) ?? []);
     this.#due.clear();
-    for (const one of due) this.#due.set(one.endpointId, one);
+    for (const one of [...waited, ...due]) if (!this.#due.has(one.endpointId)) this.#due.set(one.endpointId, one);
   }
 
   /** Do first tries wait that were there before any that come now? */
@@ -41,7 +46,7 @@ export class Backlog {
     return this.#due.get(endpointId)?.first === true;
   }
 
-  wishes(roomOf: (endpointId: string) => Room | null): Wishes {
+  wishes(roomOf: (endpointId: string) => Claimable | null): Wishes {
     const wishes: Wish[] = [];
     const probes: string[] = [];
     let left = mostClaimed;
@@ -55,11 +60,13 @@ export class Backlog {
         if (room.all === 0) continue;
         wishes.push({ endpointId, lane: due.first ? 0 : due.later ? 1 : 2, most: 1 });
         probes.push(endpointId);
+        room.take(1);
         left -= 1;
         continue;
       }
       for (const wish of wishesOf(due, room, Math.min(room.all, share, left))) {
         wishes.push(wish);
+        room.take(wish.most);
         left -= wish.most;
       }
     }
@@ -93,13 +100,17 @@ export class Backlog {
   }
 }
 
-/** First tries before retries before replays; but while something else waits one in eight is not for first tries. */
-const wishesOf = (due: Due, { later, open }: Room, most: number): readonly Wish[] => {
+/**
+ * First tries before retries before replays; but while something else waits one in eight is not for first tries. Of an
+ * endpoint that did not take what it was sent last, one that a person asked for comes before all: a test would wait behind
+ * everything that it is to show to be mended.
+ */
+const wishesOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly Wish[] => {
   const { endpointId } = due;
   const rest = Math.min(later, due.first ? Math.max(1, Math.floor(most / 8)) : most);
   const both = due.later && due.replay;
   const counts: readonly (readonly [lane: number, count: number])[] = [
-    [askedLane, due.asked ? Math.min(later, most) : 0],
+    [askedLane, due.asked ? Math.min(later, most) : open && due.first && !proven ? Math.min(1, most) : 0],
     [0, open && due.first ? (due.later || due.replay ? most - rest : most) : 0],
     [1, open && due.later ? (both ? Math.ceil(rest / 2) : rest) : 0],
     [2, open && due.replay ? (both ? Math.floor(rest / 2) : rest) : 0],

@@ -17,6 +17,8 @@ export type SenderConfig = Pick<
   Config,
   | 'webhookRetryDelaysMs'
   | 'webhookPerEndpoint'
+  | 'webhookPerHost'
+  | 'webhookHostFailures'
   | 'webhookPerTenant'
   | 'webhookConcurrency'
   | 'webhookLeaseMs'

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { WebhookSecret } from '#domain/webhook.ts';
+import { hostKey } from '#runtime/egress/host-key.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { webhookSecret } from '#runtime/webhook-secrets.ts';
 import { type SigningKey, signingKey } from '#runtime/webhook-signature.ts';
@@ -14,6 +15,8 @@ export interface Endpoint {
   readonly id: string;
   readonly workspaceId: string;
   readonly url: string;
+  /** Whose budget it shares with the tenant's other endpoints there. */
+  readonly host: string;
   readonly active: boolean;
   /** Revision under which what it answers is seen; see `Health`. */
   readonly changedRevision: number;
@@ -138,6 +141,7 @@ export class Endpoints {
           id: row.id,
           workspaceId: row.workspace_id,
           url: row.url,
+          host: hostKey(row.url),
           active: row.active,
           changedRevision: row.changed,
           secrets: row.secrets,

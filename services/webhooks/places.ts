@@ -1,15 +1,15 @@
+import { busy, type Count, Credit, Held, half, type Limits, nobody } from './counts.ts';
+
 /**
  * How many requests may be under way, and whose turn it is. A first try that may not begin yet waits in a line of its
- * endpoint, what is tried again or replayed in another; tenants take turns, and so do the endpoints of one tenant.
- * Of every limit at most half is for the second line, so first tries always find a place; and of an endpoint's places one
- * is the second line's as soon as it waits, so that it moves on too.
+ * endpoint, what is tried again or replayed in another; tenants take turns, so do the hosts of one tenant and the
+ * endpoints of one host. Of every limit at most half is for the second line, so first tries always find a place; and of an
+ * endpoint's places one is the second line's as soon as it waits, so that it moves on too.
+ *
+ * A host is one of a tenant: two tenants who name the same one do not meet. What a tenant's endpoints may send there they
+ * share; an endpoint that does not take what it is sent draws on the host's credit for each further request, so that
+ * nobody sends more to a stranger by registering him more often.
  */
-
-export interface Limits {
-  readonly endpoint: number;
-  readonly tenant: number;
-  readonly total: number;
-}
 
 export interface Waiting {
   readonly endpointId: string;
@@ -25,43 +25,60 @@ const aheadMs = 100;
 const mostAhead = 4;
 /** Bytes that wait and are under way, above which nothing more is claimed. */
 const mostBytes = 64 * 1_024 * 1_024;
+/** What is remembered of those who have nothing to send: pace and credit. */
+const mostTenants = 1_000;
+const mostOfTenant = 256;
 
-interface Count {
-  underWay: number;
+export interface Room {
+  readonly all: number;
   /** Of those, retries and replays. */
-  later: number;
-  waiting: number;
-  waitingLater: number;
-  reserved: number;
+  readonly later: number;
+  /** It took what it was sent last. */
+  readonly proven: boolean;
 }
+
+const none: Room = { all: 0, later: 0, proven: false };
 
 interface Seat<Item> extends Count {
   readonly first: Item[];
   readonly second: Item[];
+  host: Host<Item>;
+  /** The last answer took what was sent. */
+  proven: boolean;
   /** Mean time of its answers, milliseconds; null before the first one. */
   paceMs: number | null;
 }
 
-interface Tenant<Item> extends Count {
-  readonly seats: Map<string, Seat<Item>>;
+interface Host<Item> extends Count {
+  readonly name: string;
+  readonly credit: Credit;
+  /** Waiting or reserved at endpoints that are not proven. */
+  owed: number;
+  seats: number;
   /** Seats at which something waits, in the order of their turns. */
   readonly turns: Map<string, Seat<Item>>;
 }
 
-const nobody = (): Count => ({ underWay: 0, later: 0, waiting: 0, waitingLater: 0, reserved: 0 });
-const busy = ({ underWay, waiting, reserved }: Count): number => underWay + waiting + reserved;
-const half = (limit: number): number => Math.max(1, limit >> 1);
+interface Tenant<Item> extends Count {
+  readonly seats: Map<string, Seat<Item>>;
+  readonly hosts: Map<string, Host<Item>>;
+  /** Hosts for which something waits, in the order of their turns. */
+  readonly turns: Map<string, Host<Item>>;
+}
 
 export class Places<Item extends Waiting> {
   readonly #limits: Limits;
+  readonly #hostOf: (endpointId: string) => string;
   readonly #tenants = new Map<string, Tenant<Item>>();
   /** Tenants of whom something waits, in the order of their turns. */
   readonly #turns = new Map<string, Tenant<Item>>();
   readonly #all = nobody();
   #bytes = 0;
 
-  constructor(limits: Limits) {
+  /** @param hostOf where an endpoint is now */
+  constructor(limits: Limits, hostOf: (endpointId: string) => string) {
     this.#limits = limits;
+    this.#hostOf = hostOf;
   }
 
   get underWay(): number {
@@ -72,27 +89,40 @@ export class Places<Item extends Waiting> {
     return this.#all.waiting;
   }
 
-  /** How many more may be taken in for this endpoint now: at all, and of retries and replays. */
-  room(endpointId: string, workspaceId: string): { readonly all: number; readonly later: number } {
-    const tenant = this.#tenants.get(workspaceId);
-    const seat = tenant?.seats.get(endpointId);
-    if (this.#bytes > mostBytes) return { all: 0, later: 0 };
+  /**
+   * How many more may be taken in for this endpoint now: at all, and of retries and replays.
+   * @param held what is about to be taken in for others
+   */
+  room(endpointId: string, workspaceId: string, held = new Held()): Room {
+    if (this.#bytes > mostBytes) return none;
+    const tenant = this.#tenantOf(workspaceId);
+    const seat = this.#seatOf(tenant, endpointId);
+    const { host } = seat;
     const { endpoint, tenant: perTenant, total } = this.#limits;
-    const ahead = aheadOf(seat?.paceMs ?? null, endpoint);
+    const ahead = seat.proven ? aheadOf(seat.paceMs, endpoint) : 0;
     const all = Math.min(
-      endpoint - (seat === undefined ? 0 : busy(seat)),
-      perTenant - (tenant === undefined ? 0 : busy(tenant)),
-      total - busy(this.#all),
+      endpoint - busy(seat),
+      this.#limits.host - busy(host) - held.of(host),
+      perTenant - busy(tenant) - held.of(tenant),
+      total - busy(this.#all) - held.of(this.#all),
     );
     const later = Math.min(
-      half(endpoint) - (seat === undefined ? 0 : seat.later + seat.waitingLater),
-      half(perTenant) - (tenant === undefined ? 0 : tenant.later + tenant.waitingLater),
-      half(total) - (this.#all.later + this.#all.waitingLater),
+      half(endpoint) - laterOf(seat),
+      half(this.#limits.host) - laterOf(host),
+      half(perTenant) - laterOf(tenant),
+      half(total) - laterOf(this.#all),
     );
-    const allRoom = Math.max(0, all + ahead);
-    // A handful is not worth a claim while there is still work in the line.
-    if (allRoom < (endpoint + ahead) / 4 && (seat?.waiting ?? 0) > 0) return { all: 0, later: 0 };
-    return { all: allRoom, later: Math.min(allRoom, Math.max(0, later + (ahead >> 1))) };
+    const credit = seat.proven ? Number.POSITIVE_INFINITY : host.credit.now - host.owed - held.of(host);
+    const allRoom = Math.max(0, Math.min(all + ahead, credit));
+    // A handful is not worth a claim: while there is still work in the line, or while credit comes one by one.
+    const isHandful = allRoom < (endpoint + ahead) / 4 && seat.waiting > 0;
+    if (isHandful || credit < this.#limits.host / 8) return none;
+    return { all: allRoom, later: Math.min(allRoom, Math.max(0, later + (ahead >> 1))), proven: seat.proven };
+  }
+
+  hold(held: Held, endpointId: string, workspaceId: string, count: number): void {
+    const tenant = this.#tenantOf(workspaceId);
+    for (const one of [this.#seatOf(tenant, endpointId).host, tenant, this.#all]) held.add(one, count);
   }
 
   /** Keeps up to `wanted` of the room for first tries that come later. */
@@ -112,12 +142,10 @@ export class Places<Item extends Waiting> {
     const tenant = this.#tenantOf(item.workspaceId);
     const seat = this.#seatOf(tenant, item.endpointId);
     (item.queueLane === 0 ? seat.first : seat.second).push(item);
-    for (const count of [seat, tenant, this.#all]) {
-      count.waiting += 1;
-      if (item.queueLane !== 0) count.waitingLater += 1;
-    }
+    this.#waits(item, 1);
     this.#bytes += item.body.length;
-    tenant.turns.set(item.endpointId, seat);
+    seat.host.turns.set(item.endpointId, seat);
+    tenant.turns.set(seat.host.name, seat.host);
     this.#turns.set(item.workspaceId, tenant);
   }
 
@@ -133,31 +161,44 @@ export class Places<Item extends Waiting> {
       this.#turns.delete(workspaceId);
       if (tenant.waiting > 0) this.#turns.set(workspaceId, tenant);
       this.#moved(item, 1);
-      if (!begin(item)) this.ended(item, null);
+      if (!begin(item)) this.ended(item, null, null);
     }
   }
 
-  /** One that had begun is over. @param tookMs null when it tells nothing about the endpoint's pace. */
-  ended(item: Item, tookMs: number | null): void {
+  /**
+   * One that had begun is over.
+   * @param tookMs null when it tells nothing about the endpoint's pace
+   * @param taken whether the receiver took it; null when nobody was asked
+   */
+  ended(item: Item, tookMs: number | null, taken: boolean | null): void {
     this.#moved(item, -1);
     this.#bytes -= item.body.length;
     const seat = this.#tenants.get(item.workspaceId)?.seats.get(item.endpointId);
-    if (seat !== undefined && tookMs !== null) {
-      seat.paceMs = seat.paceMs === null ? tookMs : seat.paceMs * 0.9 + tookMs * 0.1;
+    if (seat !== undefined) {
+      if (tookMs !== null) seat.paceMs = seat.paceMs === null ? tookMs : seat.paceMs * 0.9 + tookMs * 0.1;
+      if (taken !== false && !(taken === null && seat.proven)) seat.host.credit.give();
+      if (taken !== null && taken !== seat.proven) {
+        seat.proven = taken;
+        seat.host.owed += (taken ? -1 : 1) * (seat.waiting + seat.reserved);
+      }
     }
     this.#forget(item.endpointId, item.workspaceId);
   }
 
-  /** Takes out of the lines, and returns, what is not to stay. */
+  /** Takes out of the lines, and returns, what is not to stay, or has no credit. */
   withdraw(stays: (item: Item) => boolean): readonly Item[] {
     const out: Item[] = [];
     for (const [workspaceId, tenant] of this.#turns) {
-      for (const [endpointId, seat] of tenant.turns) {
-        for (const line of [seat.first, seat.second]) {
-          const kept = line.filter((item) => stays(item) || !out.push(item));
-          line.splice(0, line.length, ...kept);
+      for (const [name, host] of tenant.turns) {
+        let credit = host.credit.now;
+        for (const [endpointId, seat] of host.turns) {
+          for (const line of [seat.first, seat.second]) {
+            const kept = line.filter((item) => (stays(item) && (seat.proven || credit-- > 0)) || !out.push(item));
+            line.splice(0, line.length, ...kept);
+          }
+          if (seat.first.length + seat.second.length === 0) host.turns.delete(endpointId);
         }
-        if (seat.first.length + seat.second.length === 0) tenant.turns.delete(endpointId);
+        if (host.turns.size === 0) tenant.turns.delete(name);
       }
       if (tenant.turns.size === 0) this.#turns.delete(workspaceId);
     }
@@ -170,17 +211,31 @@ export class Places<Item extends Waiting> {
   }
 
   #next(tenant: Tenant<Item>): Item | null {
-    const { endpoint, tenant: perTenant, total } = this.#limits;
+    const { host: perHost, tenant: perTenant, total } = this.#limits;
     if (tenant.underWay >= perTenant) return null;
     const mayBeLater = tenant.later < half(perTenant) && this.#all.later < half(total);
-    for (const [endpointId, seat] of tenant.turns) {
-      if (seat.underWay >= endpoint) continue;
+    for (const [name, host] of tenant.turns) {
+      if (host.underWay >= perHost) continue;
+      const item = this.#nextOf(host, mayBeLater && host.later < half(perHost));
+      if (item === null) continue;
+      tenant.turns.delete(name);
+      if (host.turns.size > 0) tenant.turns.set(name, host);
+      return item;
+    }
+    return null;
+  }
+
+  #nextOf(host: Host<Item>, mayBeLater: boolean): Item | null {
+    const { endpoint } = this.#limits;
+    for (const [endpointId, seat] of host.turns) {
+      if (seat.underWay >= endpoint || (!seat.proven && host.credit.now < 1)) continue;
       const second = seat.second.length > 0 && mayBeLater && seat.later < half(endpoint);
       const item = second && (seat.first.length === 0 || seat.later === 0) ? seat.second.shift() : seat.first.shift();
       if (item === undefined) continue;
-      tenant.turns.delete(endpointId);
-      if (seat.first.length + seat.second.length > 0) tenant.turns.set(endpointId, seat);
+      host.turns.delete(endpointId);
+      if (seat.first.length + seat.second.length > 0) host.turns.set(endpointId, seat);
       this.#waits(item, -1);
+      if (!seat.proven) host.credit.take();
       return item;
     }
     return null;
@@ -188,15 +243,18 @@ export class Places<Item extends Waiting> {
 
   #waits(item: Item, by: 1 | -1): void {
     const tenant = this.#tenantOf(item.workspaceId);
-    for (const count of [this.#seatOf(tenant, item.endpointId), tenant, this.#all]) {
+    const seat = this.#known(tenant, item.endpointId);
+    for (const count of [seat, seat.host, tenant, this.#all]) {
       count.waiting += by;
       if (item.queueLane !== 0) count.waitingLater += by;
     }
+    if (!seat.proven) seat.host.owed += by;
   }
 
   #moved(item: Item, by: 1 | -1): void {
     const tenant = this.#tenantOf(item.workspaceId);
-    for (const count of [this.#seatOf(tenant, item.endpointId), tenant, this.#all]) {
+    const seat = this.#known(tenant, item.endpointId);
+    for (const count of [seat, seat.host, tenant, this.#all]) {
       count.underWay += by;
       if (item.queueLane !== 0) count.later += by;
     }
@@ -204,34 +262,89 @@ export class Places<Item extends Waiting> {
 
   #reserved(endpointId: string, workspaceId: string, by: number): void {
     const tenant = this.#tenantOf(workspaceId);
-    for (const count of [this.#seatOf(tenant, endpointId), tenant, this.#all]) count.reserved += by;
+    const seat = this.#known(tenant, endpointId);
+    for (const count of [seat, seat.host, tenant, this.#all]) count.reserved += by;
+    if (!seat.proven) seat.host.owed += by;
   }
 
   #tenantOf(workspaceId: string): Tenant<Item> {
     const known = this.#tenants.get(workspaceId);
     if (known !== undefined) return known;
-    const tenant: Tenant<Item> = { ...nobody(), seats: new Map(), turns: new Map() };
+    const tenant: Tenant<Item> = { ...nobody(), seats: new Map(), hosts: new Map(), turns: new Map() };
     this.#tenants.set(workspaceId, tenant);
     return tenant;
   }
 
+  #hostNamed(tenant: Tenant<Item>, name: string): Host<Item> {
+    const known = tenant.hosts.get(name);
+    if (known !== undefined) return known;
+    const { host: burst, failuresPerSecond } = this.#limits;
+    const credit = new Credit(burst, failuresPerSecond);
+    const host: Host<Item> = { ...nobody(), name, credit, owed: 0, seats: 0, turns: new Map() };
+    // An endpoint that moves on again and again leaves no more behind than what is still owed.
+    if (tenant.hosts.size >= mostOfTenant) {
+      for (const [other, { seats, credit: left }] of tenant.hosts) {
+        if (seats === 0 && left.isFull) tenant.hosts.delete(other);
+      }
+    }
+    tenant.hosts.set(name, host);
+    return host;
+  }
+
+  /** As it is counted now, also while what it has under way goes to where it was before. */
+  #known(tenant: Tenant<Item>, endpointId: string): Seat<Item> {
+    return tenant.seats.get(endpointId) ?? this.#seatOf(tenant, endpointId);
+  }
+
   #seatOf(tenant: Tenant<Item>, endpointId: string): Seat<Item> {
     const known = tenant.seats.get(endpointId);
-    if (known !== undefined) return known;
-    const seat: Seat<Item> = { ...nobody(), first: [], second: [], paceMs: null };
-    tenant.seats.set(endpointId, seat);
-    return seat;
+    const name = this.#hostOf(endpointId);
+    if (known?.host.name === name) return known;
+    const host = this.#hostNamed(tenant, name);
+    if (known === undefined) {
+      const seat: Seat<Item> = { ...nobody(), first: [], second: [], host, proven: false, paceMs: null };
+      host.seats += 1;
+      tenant.seats.set(endpointId, seat);
+      return seat;
+    }
+    this.#move(tenant, endpointId, known, host);
+    return known;
+  }
+
+  /** It is elsewhere now, where it has proven nothing: all that it has, also under way, counts there. */
+  #move(tenant: Tenant<Item>, endpointId: string, seat: Seat<Item>, to: Host<Item>): void {
+    const from = seat.host;
+    for (const name of ['underWay', 'later', 'waiting', 'waitingLater', 'reserved'] as const) {
+      from[name] -= seat[name];
+      to[name] += seat[name];
+    }
+    if (!seat.proven) from.owed -= seat.waiting + seat.reserved;
+    to.owed += seat.waiting + seat.reserved;
+    from.seats -= 1;
+    to.seats += 1;
+    Object.assign(seat, { host: to, proven: false });
+    if (from.turns.delete(endpointId)) {
+      to.turns.set(endpointId, seat);
+      tenant.turns.set(to.name, to);
+    }
+    if (from.turns.size === 0) tenant.turns.delete(from.name);
   }
 
   /** Seats are kept for their pace until there are many. */
   #forget(endpointId: string, workspaceId: string): void {
     const tenant = this.#tenants.get(workspaceId);
-    if (tenant === undefined || this.#tenants.size < 1_000) return;
+    if (tenant === undefined || (this.#tenants.size < mostTenants && tenant.seats.size < mostOfTenant)) return;
     const seat = tenant.seats.get(endpointId);
-    if (seat !== undefined && busy(seat) === 0) tenant.seats.delete(endpointId);
-    if (tenant.seats.size === 0) this.#tenants.delete(workspaceId);
+    if (seat !== undefined && busy(seat) === 0) {
+      tenant.seats.delete(endpointId);
+      seat.host.seats -= 1;
+      if (seat.host.seats === 0 && seat.host.credit.isFull) tenant.hosts.delete(seat.host.name);
+    }
+    if (tenant.seats.size + tenant.hosts.size === 0) this.#tenants.delete(workspaceId);
   }
 }
+
+const laterOf = ({ later, waitingLater }: Count): number => later + waitingLater;
 
 const aheadOf = (paceMs: number | null, limit: number): number =>
   paceMs === null ? 0 : Math.min(mostAhead * limit, Math.floor((limit * aheadMs) / Math.max(1, paceMs)));

@@ -5,6 +5,7 @@ import { faultPoint } from '#runtime/fault-point.ts';
 import { deliveryHeaders } from '#runtime/webhook-signature.ts';
 import { Backlog, type Wishes } from './backlog.ts';
 import { Bell } from './bell.ts';
+import { Held } from './counts.ts';
 import type { SenderDeps } from './deps.ts';
 import { disableDue } from './disabler.ts';
 import { type Endpoint, Endpoints } from './endpoints.ts';
@@ -74,11 +75,14 @@ export class Sender implements Handover {
     this.#pollMs = deps.pollMs ?? 500;
     this.#waitMs = this.#pollMs;
     this.#endpoints = new Endpoints(pool, secrets, config.webhookBreakerFailures);
-    this.#places = new Places({
+    const limits = {
       endpoint: config.webhookPerEndpoint,
+      host: config.webhookPerHost,
       tenant: config.webhookPerTenant,
       total: config.webhookConcurrency,
-    });
+      failuresPerSecond: config.webhookHostFailures,
+    };
+    this.#places = new Places(limits, (endpointId) => this.#endpoints.get(endpointId)?.host ?? '');
     this.#recorder = new Recorder({
       pool,
       rules: { failures: config.webhookBreakerFailures, openMs: config.webhookBreakerMs },
@@ -179,6 +183,8 @@ export class Sender implements Handover {
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
     // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
     this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
+    // What waits for a host's credit begins when it is there: nothing else may come to an end meanwhile.
+    this.#start();
     this.#sweep();
     this.#lookedAt = performance.now();
     const took = this.#lookedAt - begun;
@@ -206,11 +212,14 @@ export class Sender implements Handover {
 
   #wishes(): Wishes {
     if (this.#mayNotClaim()) return { wishes: [], probes: [] };
+    const held = new Held();
     return this.#backlog.wishes((endpointId) => {
       const endpoint = this.#endpoints.get(endpointId);
       if (endpoint === undefined) return null;
+      const { workspaceId } = endpoint;
       const open = this.#endpoints.isOpenFor(endpoint, false);
-      return { ...this.#places.room(endpointId, endpoint.workspaceId), open };
+      const take = (count: number): void => this.#places.hold(held, endpointId, workspaceId, count);
+      return { ...this.#places.room(endpointId, workspaceId, held), open, take };
     });
   }
 
@@ -281,9 +290,10 @@ export class Sender implements Handover {
   #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: Answer): void {
     // If we die between the answer and its record, the lease lapses and it is sent again: same id, higher attempt.
     faultPoint('sender:answered');
-    this.#places.ended(delivery, performance.now() - begun);
+    const tookMs = performance.now() - begun;
     const config = { delays: this.#deps.config.webhookRetryDelaysMs, now: this.#now(), random: this.#random() };
     const verdict = judge(answer, delivery, config);
+    this.#places.ended(delivery, tookMs, verdict.endpoint === 'well');
     this.#endpoints.heard(endpoint.id, verdict);
     this.#metrics?.attempted(resultOf(answer.status, answer.error));
     const attempt = attemptOf(delivery, startedAt, answer);

@@ -301,6 +301,64 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await dispatcher.stop();
   });
 
+  t('replays to one host share what may wait for it and its rate, whatever number of endpoints names it', async () => {
+    const { pool } = world.world;
+    const workspaceId = randomUUID();
+    await pool.query("delete from ops.webhook_jobs where status = 'running'");
+    const [full, one, two] = await Promise.all([0, 1, 2].map(() => world.register(['client.created'], workspaceId)));
+    const elsewhere = randomUUID();
+    const registration = { events: ['client.created'], description: null, keyVersion: 'v1' };
+    const url = 'https://elsewhere.example/hook';
+    await world.act(elsewhere, { type: 'Register', url, ...registration }, { workspaceId });
+    for (let n = 0; n < 6; n += 1) {
+      const stream = `client-${randomUUID()}`;
+      const { type, data } = clientCreated();
+      const hundred = Array.from({ length: 100 }, () => ({ type, data }));
+      await world.store.append(stream, -1, hundred, world.context(workspaceId, hoursAgo(1)), stream);
+    }
+    const knowing = await dispatching();
+    await knowing.give();
+    await knowing.stop();
+    await pool.query("delete from ops.webhook_jobs where status = 'running'");
+    await pool.query(
+      `insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+         leased, attempt, tries, trigger, forced)
+       select gen_random_uuid(), now(), gen_random_uuid(), $1, $2, 2, now(), false, 0, 0, 'replay', false
+       from generate_series(1, 1000)`,
+      [full, workspaceId],
+    );
+    const ids = new Map([one, two, elsewhere].map((endpointId) => [endpointId, randomUUID()]));
+    for (const [endpointId, id] of ids) {
+      await pool.query(
+        `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, from_time, to_time)
+         values ($1, 'replay', $2, $3, $4, $5)`,
+        [id, endpointId, workspaceId, hoursAgo(2), hoursAgo(0)],
+      );
+    }
+    /** Milliseconds between its steps for each delivery, once it has minted a page. */
+    const restOf = async (endpointId: string | undefined): Promise<number | null> => {
+      const { rows } = await pool.query<{ ms: number }>(
+        `select extract(epoch from not_before - updated_at)::float8 * 1000 / minted as ms from ops.webhook_jobs
+         where endpoint_id = $1 and kind = 'replay' and minted > 0`,
+        [endpointId],
+      );
+      return rows[0]?.ms ?? null;
+    };
+    const rests = async (endpointId: string | undefined): Promise<number> => {
+      await until('a page', async () => (await restOf(endpointId)) !== null);
+      return (await restOf(endpointId)) ?? 0;
+    };
+    const running = await dispatching();
+    // 200 a second.
+    assert.ok(Math.abs((await rests(elsewhere)) - 5) < 0.1);
+    assert.deepEqual([await restOf(one), await restOf(two)], [null, null]);
+    await pool.query('delete from ops.webhook_queue where endpoint_id = $1', [full]);
+    assert.ok(Math.abs((await rests(one)) - 10) < 0.1);
+    await running.stop();
+    await pool.query('delete from ops.webhook_queue where workspace_id = $1', [workspaceId]);
+    await pool.query("delete from ops.webhook_jobs where status = 'running'");
+  });
+
   t('workspaces take turns: one with 10,000 jobs does not keep the replay of another', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();

@@ -54,6 +54,8 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   WEBHOOK_CONCURRENCY: { right: '1', wrong: ['0'] },
   WEBHOOK_EXCHANGE_MS: { right: '60000', wrong: ['49', '60001'] },
   WEBHOOK_LEASE_MS: { right: '100', wrong: ['99'] },
+  WEBHOOK_PER_HOST: { right: '1', wrong: ['0'] },
+  WEBHOOK_HOST_FAILURES: { right: '1', wrong: ['0'] },
   WEBHOOKS_PER_WORKSPACE: { right: '1', wrong: ['0', '10001'] },
   WEBHOOK_BREAKER_FAILURES: { right: '1', wrong: ['0'] },
   WEBHOOK_BREAKER_MS: { right: '10', wrong: ['9'] },

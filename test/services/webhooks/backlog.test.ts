@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Backlog, type Room } from '#services/webhooks/backlog.ts';
+import { Backlog, type Claimable } from '#services/webhooks/backlog.ts';
 import type { Claimed, Due, Wish } from '#services/webhooks/statements.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -13,7 +13,13 @@ const due = (endpointId: string, over: Partial<Due> = {}): Due => ({
   lagMs: 0,
   ...over,
 });
-const room = (all: number, later = all >> 1, open = true): Room => ({ all, later, open });
+const room = (all: number, later = all >> 1, open = true): Claimable => ({
+  all,
+  later,
+  open,
+  proven: true,
+  take: () => undefined,
+});
 const claimedOf = ({ endpointId, lane }: Wish, count: number): readonly Claimed[] =>
   Array.from({ length: count }, () => ({ endpointId, queueLane: lane, forced: false }) as Claimed);
 const lanesOf = ({ wishes }: { readonly wishes: readonly Wish[] }) => wishes.map(({ lane, most }) => [lane, most]);
@@ -71,5 +77,42 @@ suite('backlog', (t) => {
     backlog.found([due('a', { asked: true, later: true })]);
     assert.deepEqual(lanesOf(backlog.wishes(() => room(8, 4, false))), [[3, 4]]);
     assert.deepEqual(lanesOf(backlog.wishes(() => null)), []);
+  });
+
+  t('of an endpoint that took nothing what a person asked for comes first, one at a time', () => {
+    const backlog = new Backlog();
+    backlog.found([due('a', { later: true })]);
+    const asked = backlog.wishes(() => ({ ...room(8), proven: false }));
+    assert.deepEqual(lanesOf(asked)[0], [3, 1]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => room(8)))[0], [0, 7]);
+    assert.deepEqual(lanesOf(backlog.wishes(() => ({ ...room(0), proven: false }))), []);
+    // Whatever little there is room for, what comes by itself is not kept for ever.
+    assert.deepEqual(lanesOf(backlog.wishes(() => ({ ...room(1), proven: false }))), [
+      [3, 1],
+      [0, 1],
+    ]);
+  });
+
+  t('a look gives nobody the first turn who had it before, and what is claimed is less for the next', () => {
+    const backlog = new Backlog();
+    const all = ['a', 'b', 'c'].map((name) => due(name));
+    backlog.found(all);
+    let left = 4;
+    const take = (count: number): void => {
+      left -= count;
+    };
+    const shared = (): Claimable => ({ ...room(left), take });
+    const { wishes } = backlog.wishes(shared);
+    assert.deepEqual(
+      wishes.map(({ endpointId, most }) => [endpointId, most]),
+      [['a', 4]],
+    );
+    backlog.claimed(
+      wishes,
+      wishes.flatMap((wish) => claimedOf(wish, wish.most)),
+    );
+    backlog.found(all);
+    left = 4;
+    assert.equal(backlog.wishes(shared).wishes[0]?.endpointId, 'b');
   });
 });

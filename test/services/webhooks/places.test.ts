@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { hostKey } from '#runtime/egress/host-key.ts';
+import { Held } from '#services/webhooks/counts.ts';
 import { Places, type Waiting } from '#services/webhooks/places.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -12,7 +14,18 @@ const item = (workspaceId: string, endpointId: string, queueLane = 0, name = '')
   name,
   body: { length: 10 },
 });
-const limits = { endpoint: 4, tenant: 6, total: 10 };
+const limits = { endpoint: 4, host: 100, tenant: 6, total: 10, failuresPerSecond: 1e-6 };
+
+/** Each endpoint has a host of its own, unless it is named `…@host`. */
+const placesOf = (over: Partial<typeof limits> = {}, hosts: Readonly<Record<string, string>> = {}) =>
+  new Places<Item>({ ...limits, ...over }, (id) => hosts[id] ?? id.split('@')[1] ?? id);
+
+/** How many of which endpoint. */
+const count = (items: readonly Item[]): Readonly<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { endpointId } of items) counts[endpointId] = (counts[endpointId] ?? 0) + 1;
+  return counts;
+};
 
 /** Lets go what may, and says what went. */
 const started = (places: Places<Item>): readonly Item[] => {
@@ -26,7 +39,7 @@ const add = (places: Places<Item>, count: number, ...of: Parameters<typeof item>
 
 suite('places', (t) => {
   t('no endpoint, no tenant and not all together go over their limits', () => {
-    const places = new Places<Item>(limits);
+    const places = placesOf();
     add(places, 9, 'a', 'a1');
     assert.equal(started(places).length, 4);
     add(places, 9, 'a', 'a2');
@@ -39,20 +52,20 @@ suite('places', (t) => {
   });
 
   t('tenants take turns, and the endpoints of one', () => {
-    const places = new Places<Item>({ endpoint: 100, tenant: 100, total: 1 });
+    const places = placesOf({ endpoint: 100, tenant: 100, total: 1 });
     add(places, 50, 'a', 'a1');
     add(places, 1, 'a', 'a2');
     add(places, 2, 'b', 'b1');
     const order: string[] = [];
     for (let next = started(places)[0]; next !== undefined && order.length < 6; next = started(places)[0]) {
       order.push(next.endpointId);
-      places.ended(next, 1);
+      places.ended(next, 1, true);
     }
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'b1', 'a1', 'a1']);
   });
 
   t('retries have half of every limit at most, and one place of an endpoint as soon as they wait', () => {
-    const places = new Places<Item>(limits);
+    const places = placesOf();
     add(places, 9, 'a', 'a1', 1);
     add(places, 9, 'a', 'a2', 2);
     const later = started(places);
@@ -63,12 +76,12 @@ suite('places', (t) => {
       started(places).map(({ queueLane }) => queueLane),
       [0, 0],
     );
-    const other = new Places<Item>(limits);
+    const other = placesOf();
     add(other, 9, 'a', 'a1');
     const firsts = started(other);
     assert.equal(firsts.length, 4);
     add(other, 1, 'a', 'a1', 1, 'retry');
-    other.ended(firsts[0] ?? item('', ''), 1);
+    other.ended(firsts[0] ?? item('', ''), 1, true);
     assert.deepEqual(
       started(other).map(({ name }) => name),
       ['retry'],
@@ -76,29 +89,29 @@ suite('places', (t) => {
   });
 
   t('what does not begin takes no place', () => {
-    const places = new Places<Item>(limits);
+    const places = placesOf();
     add(places, 3, 'a', 'a1');
     places.start(() => false);
     assert.deepEqual([places.underWay, places.waiting], [0, 0]);
   });
 
   t('a fast endpoint may have a line, a slow one none', () => {
-    const places = new Places<Item>(limits);
-    assert.deepEqual(places.room('a1', 'a'), { all: 4, later: 2 });
+    const places = placesOf();
+    assert.deepEqual(places.room('a1', 'a'), { all: 4, later: 2, proven: false });
     add(places, 1, 'a', 'a1');
     const [one] = started(places);
     assert.ok(one);
-    places.ended(one, 5);
+    places.ended(one, 5, true);
     assert.equal(places.room('a1', 'a').all, 4 + 16);
     add(places, 1, 'b', 'b1');
     const [slow] = started(places);
     assert.ok(slow);
-    places.ended(slow, 10_000);
+    places.ended(slow, 10_000, true);
     assert.equal(places.room('b1', 'b').all, 4);
   });
 
   t('what is reserved is kept free', () => {
-    const places = new Places<Item>(limits);
+    const places = placesOf();
     assert.equal(places.reserve('a1', 'a', 3), 3);
     assert.equal(places.room('a1', 'a').all, 1);
     assert.equal(places.reserve('a1', 'a', 3), 1);
@@ -108,7 +121,7 @@ suite('places', (t) => {
   });
 
   t('what waits can be withdrawn, what is under way cannot', () => {
-    const places = new Places<Item>(limits);
+    const places = placesOf();
     add(places, 6, 'a', 'a1');
     add(places, 2, 'a', 'a2');
     started(places);
@@ -117,5 +130,116 @@ suite('places', (t) => {
     assert.equal(places.underWay + places.waiting + out.length, 8);
     assert.equal(places.underWay, 6);
     assert.deepEqual([out.length, places.withdraw(() => false).length, places.waiting], [2, 0, 0]);
+  });
+
+  t('the endpoints of a tenant share what may be under way to one host; another tenant has his own', () => {
+    const places = placesOf({ host: 6, tenant: 9, total: 100 });
+    for (const id of ['1@saas', '2@saas', '3@saas']) add(places, 9, 'a', id);
+    assert.deepEqual(count(started(places)), { '1@saas': 2, '2@saas': 2, '3@saas': 2 });
+    assert.equal(places.room('4@saas', 'a').all, 0);
+    add(places, 9, 'a', '5@elsewhere');
+    add(places, 9, 'b', '6@saas');
+    assert.deepEqual(count(started(places)), { '5@elsewhere': 3, '6@saas': 4 });
+  });
+
+  t('of what a host may have at most half is for retries and replays, of all its endpoints together', () => {
+    const places = placesOf({ host: 6, tenant: 90, total: 100 });
+    for (const id of ['1@saas', '2@saas', '3@saas']) add(places, 9, 'a', id, 2);
+    assert.equal(started(places).length, 3);
+    assert.equal(places.room('4@saas', 'a').later, 0);
+    add(places, 9, 'a', '4@saas');
+    assert.equal(started(places).length, 3);
+  });
+
+  t('endpoints that do not take what they are sent share the credit of their host, whatever their number', () => {
+    const places = placesOf({ host: 8, tenant: 1_000, total: 1_000 });
+    const ids = Array.from({ length: 20 }, (_, at) => `${at}@stranger`);
+    for (const id of ids) add(places, 50, 'a', id);
+    const sent = started(places);
+    assert.equal(sent.length, 8);
+    for (const one of sent) places.ended(one, 1, false);
+    assert.deepEqual([started(places).length, places.room('new@stranger', 'a').all], [0, 0]);
+    // Another tenant's host of that name, and another host of this one, have credit of their own.
+    add(places, 1, 'b', '1@stranger');
+    add(places, 1, 'a', '1@other');
+    assert.equal(started(places).length, 2);
+    // What has no credit is not kept.
+    assert.equal(places.withdraw(() => true).length, 20 * 50 - 8);
+    assert.equal(places.waiting, 0);
+  });
+
+  t('an endpoint that takes what it is sent needs no credit, and what it takes gives credit to the others', () => {
+    const places = placesOf({ host: 8, tenant: 1_000, total: 1_000 });
+    add(places, 1, 'a', 'good@host');
+    for (const one of started(places)) places.ended(one, 1, true);
+    add(places, 50, 'a', 'dead@host');
+    for (let went = started(places); went.length > 0; went = started(places)) {
+      for (const one of went) places.ended(one, 1, false);
+    }
+    add(places, 2, 'a', 'good@host');
+    const went = started(places);
+    assert.deepEqual(count(went), { 'good@host': 2 });
+    for (const one of went) places.ended(one, 1, true);
+    assert.deepEqual(count(started(places)), { 'dead@host': 2 });
+  });
+
+  t('what did not begin costs no credit', () => {
+    const places = placesOf({ host: 8 });
+    add(places, 20, 'a', '1@host');
+    places.start(() => false);
+    add(places, 20, 'a', '1@host');
+    assert.equal(started(places).length, 4);
+  });
+
+  t('an endpoint that moves takes what it has under way along, and has proven nothing there', () => {
+    const hosts: Record<string, string> = { mover: 'one' };
+    const places = placesOf({ host: 4, tenant: 100, total: 100 }, hosts);
+    add(places, 9, 'a', 'mover');
+    const [first, ...others] = started(places);
+    assert.ok(first !== undefined && others.length === 3);
+    places.ended(first, 1, true);
+    assert.equal(started(places).length, 1);
+    hosts.mover = 'victim';
+    assert.equal(places.room('mover', 'a').all, 0);
+    add(places, 9, 'a', '2@victim');
+    assert.equal(started(places).length, 0);
+    // Where it was there is room again, and the credit that its first answer gave.
+    add(places, 9, 'a', '3@one');
+    assert.deepEqual(count(started(places)), { '3@one': 1 });
+    for (const one of others) places.ended(one, 1, true);
+    assert.deepEqual(count(started(places)), { '2@victim': 1, mover: 2 });
+  });
+
+  t('what is about to be claimed for one is no room for another of the same host', () => {
+    const places = placesOf({ host: 6, tenant: 100, total: 100 });
+    const held = new Held();
+    assert.equal(places.room('1@host', 'a', held).all, 4);
+    places.hold(held, '1@host', 'a', 4);
+    assert.deepEqual([places.room('2@host', 'a', held).all, places.room('1@other', 'a', held).all], [2, 4]);
+    assert.equal(places.room('2@host', 'a').all, 4);
+  });
+});
+
+suite('the host of an endpoint', (t) => {
+  t('is its name and port, however they are spelled', () => {
+    const same = [
+      ['https://Hooks.Example.COM/a', 'https://hooks.example.com./b', 'https://hooks.example.com:443/?c'],
+      [
+        'https://93.184.215.14/',
+        'https://0x5db8d70e/x',
+        'https://[::ffff:93.184.215.14]/',
+        'https://[64:ff9b::5db8:d70e]/',
+      ],
+      ['https://[2606:2800:220:1:248:1893:25c8:1946]/', 'https://[2606:2800:0220:0001::1]:443/'],
+      ['https://xn--bcher-kva.example/', 'https://bücher.example/'],
+    ];
+    const keys = same.map((urls) => new Set(urls.map(hostKey)));
+    assert.deepEqual(
+      keys.map(({ size }) => size),
+      [1, 1, 1, 1],
+    );
+    assert.equal(new Set(keys.flatMap((one) => [...one])).size, 4);
+    const others = ['http://h.example/', 'https://h.example/', 'https://h.example:444/', 'https://h.example.com/'];
+    assert.equal(new Set(others.map(hostKey)).size, 4);
   });
 });

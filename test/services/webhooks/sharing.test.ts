@@ -67,6 +67,51 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
+  t(
+    'twenty endpoints of a tenant send a host that refuses no more than one would; the other tenants go on',
+    async () => {
+      const refusing = { current: true };
+      const host = await receiver((response, got, count) => {
+        const { data } = JSON.parse(got.body.toString('utf8')) as { readonly data: { readonly welcome?: boolean } };
+        (data.welcome === true || !refusing.current ? ok : status(404))(response, got, count);
+      });
+      const config = {
+        webhookPerHost: 16,
+        webhookHostFailures: 20,
+        webhookRetryDelaysMs: [0, 10, 10, 10, 10, 10, 10, 10],
+      };
+      const endpoints = await Promise.all(Array.from({ length: 20 }, () => world.endpoint(host.url)));
+      const workspaceId = randomUUID();
+      const other = await world.endpoint(host.url, workspaceId);
+      const elsewhere = await receiver();
+      const sibling = await world.endpoint(elsewhere.url);
+      const first = await world.queue(endpoints, { count: 10 });
+      const replayed = await world.queue(endpoints, { count: 10, trigger: 'replay' });
+      const begun = performance.now();
+      const running = world.start(config);
+      await world.allSettled(await world.queue(other, { count: 50, workspaceId, data: { welcome: true } }));
+      await world.allSettled(await world.queue(sibling, { count: 20 }));
+      const refused = () => host.got.filter(({ body }) => !body.includes('welcome'));
+      await until('its credit to be used up and to come again', () => refused().length > 26);
+      for (const [at, one] of refused().entries()) {
+        const may = 16 + (20 * (one.at - begun)) / 1_000;
+        assert.ok(at < may + 1, `request ${at + 1} after ${one.at - begun} ms`);
+      }
+      // A test that a person asks for is one of them, and waits for none of its endpoint.
+      const [asked = ''] = await world.queue(endpoints[7] ?? '', { trigger: 'test' });
+      await world.settled(asked);
+      // Nothing is lost, and whoever takes what he is sent is held up no longer.
+      refusing.current = false;
+      await world.allSettled([...first, ...replayed]);
+      const { rows } = await world.pool.query(
+        'select status, count(*)::int from ops.webhook_deliveries where id = any($1) group by status',
+        [[...first, ...replayed]],
+      );
+      assert.deepEqual(rows, [{ status: 'delivered', count: 400 }]);
+      await running.stop();
+    },
+  );
+
   t('two senders share a queue, and nothing is sent twice', async () => {
     const server = await receiver();
     const endpoints = [await world.endpoint(server.url), await world.endpoint(server.url)];

@@ -99,6 +99,7 @@ export const quick: Partial<SenderConfig> = {
   webhookExchangeMs: 2_000,
   webhookLeaseMs: 6_000,
   webhookBreakerFailures: 1_000,
+  webhookHostFailures: 10_000,
   sweepIntervalMs: 100,
 };
 
