@@ -168,7 +168,14 @@ export const mediaEvents = {
     expiresAt: Instant,
   }),
   MediaRegistered: Type.Object(described),
-  MediaImportRequested: Type.Object({ url: Text(4096), ...described }),
+  /** Older ones have the whole address in `url`. */
+  MediaImportRequested: Type.Object({
+    /** Without its query, which often is a credential. */
+    url: Text(4096),
+    /** Under which the whole address is kept until the file is here. Missing: there is no more of it than `url`. */
+    source: Type.Optional(Uuid),
+    ...described,
+  }),
   /** The file lies where nobody can change it any more. `contentType` and `kind` are from its bytes. */
   MediaStored: Type.Object({ ...File, kind: MediaKind }),
   MediaProbed: Type.Object({ probe: MediaProbe }),

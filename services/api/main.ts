@@ -4,6 +4,7 @@ import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -24,6 +25,7 @@ await runProcess({
     await migrateReadModels(parts.pool);
     await migrateWebhooks(parts.pool);
     await migrateProgress(parts.pool);
+    await migrateImportUrls(parts.pool);
     await migrateAnalytics(parts.pool);
     const api = await startApi({ parts, door, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);

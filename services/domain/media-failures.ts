@@ -9,6 +9,7 @@ const words = {
   import_timeout: 'The address took too long to send the file.',
   import_refused: 'The server at the address answered with an error.',
   import_url_not_allowed: 'The address, or one that it redirected to, is not a public https address.',
+  import_expired: 'The address is not kept any more: import the file again.',
   import_too_many_redirects: 'The address redirects too often.',
   media_empty: 'The file has no bytes.',
   media_unreadable: 'The file is damaged: it could not be read as what it says it is.',

@@ -45,7 +45,8 @@ export interface Offer extends Omit<MediaDetails, 'name' | 'altText'> {
 
 export type Origin =
   | { readonly kind: 'upload'; readonly offer: Offer }
-  | { readonly kind: 'import'; readonly url: string };
+  /** `url` has no query once the file is here. `source`: under which the whole address is kept until then. */
+  | { readonly kind: 'import'; readonly url: string; readonly source: string | null };
 
 export type MediaState =
   | { readonly status: 'none' }
@@ -90,6 +91,9 @@ export type MediaCommand =
   | { readonly type: 'RecordRenditionFailed'; readonly rendition: string; readonly failure: MediaFailure }
   | { readonly type: 'RecordTranscoded'; readonly poster: MediaEventData<'MediaTranscoded'>['poster'] }
   | { readonly type: 'RecordFailed' | 'RecordQuarantined'; readonly failure: MediaFailure };
+
+/** Of an address what may be kept for ever. */
+export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
 export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${use}`;
 
@@ -231,6 +235,12 @@ const withNeeds = (state: Asset, changed: readonly NeedState[]): Asset => {
   return { ...state, needs };
 };
 
+/** The download is over: nobody needs the address, and its query may be a credential. */
+const downloaded = (state: Asset): Asset => {
+  const { origin } = state;
+  return origin.kind === 'upload' ? state : { ...state, origin: { ...origin, url: withoutQuery(origin.url) } };
+};
+
 const evolve = (state: MediaState, event: MediaEvent): MediaState => {
   switch (event.type) {
     case 'MediaUploadOffered':
@@ -238,7 +248,7 @@ const evolve = (state: MediaState, event: MediaEvent): MediaState => {
     case 'MediaRegistered':
       return state.status === 'offered' ? born({ kind: 'upload', offer: state.offer }, event.data) : state;
     case 'MediaImportRequested':
-      return born({ kind: 'import', url: event.data.url }, event.data);
+      return born({ kind: 'import', url: event.data.url, source: event.data.source ?? null }, event.data);
     default:
       return isAsset(state) ? evolveAsset(state, event) : state;
   }
@@ -250,7 +260,7 @@ const evolveAsset = (
 ): Asset => {
   switch (event.type) {
     case 'MediaStored':
-      return { ...state, stored: event.data };
+      return { ...downloaded(state), stored: event.data };
     case 'MediaProbed':
       return { ...state, probe: event.data.probe };
     case 'MediaRenditionsRequested': {
@@ -280,9 +290,9 @@ const evolveAsset = (
     case 'MediaTranscoded':
       return { ...state, status: 'transcoded', poster: event.data.poster };
     case 'MediaFailed':
-      return { ...state, status: 'failed', failure: event.data.failure };
+      return { ...downloaded(state), status: 'failed', failure: event.data.failure };
     case 'MediaQuarantined':
-      return { ...state, status: 'quarantined', failure: event.data.failure };
+      return { ...downloaded(state), status: 'quarantined', failure: event.data.failure };
   }
 };
 

@@ -8,6 +8,7 @@ import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
+import type { ImportUrls } from '#runtime/import-urls.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { WorkFolder } from '#runtime/work-folder.ts';
 import type { Cores } from './cores.ts';
@@ -27,6 +28,8 @@ export interface MediaDeps {
   readonly transcoder: Transcoder;
   /** Brings what lies at a caller's address into a file. @throws DownloadError */
   readonly fetchFile: FetchFile;
+  /** Whole addresses of what is fetched. */
+  readonly importUrls: ImportUrls;
   readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
   /** Of files being worked on. */
   readonly folder: WorkFolder;
@@ -61,6 +64,7 @@ export interface Tools {
   readonly counted: () => Promise<void>;
   readonly transcoder: Transcoder;
   readonly fetchFile: FetchFile;
+  readonly importUrls: ImportUrls;
   readonly cores: Cores;
   readonly videos: VideoSlot;
   readonly jobs: Jobs;

@@ -5,6 +5,7 @@ import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
+import { ImportUrls } from '#runtime/import-urls.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
@@ -19,7 +20,8 @@ await runProcess({
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     // A program that the operator named must be there. A machine without any ffmpeg starts, and /readyz says so.
     if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
-    const parts = await openParts({ name: 'media', config, secrets: new Secrets(config.secretKey ?? '') });
+    const secrets = new Secrets(config.secretKey ?? '');
+    const parts = await openParts({ name: 'media', config, secrets });
     onClose(parts.close);
     warnOfSilent(parts, logger);
     const { pool, log, blobs } = parts;
@@ -39,7 +41,8 @@ await runProcess({
       warn: (message) => logger.warn(message),
     });
     const time = { clock, now: clock.now };
-    const tools = { transcoder, fetchFile: fetchThroughGuard(config), folder, blobs };
+    const importUrls = new ImportUrls(pool, secrets);
+    const tools = { transcoder, fetchFile: fetchThroughGuard(config), importUrls, folder, blobs };
     const deps = {
       log,
       eventStore: parts.store,

@@ -4,6 +4,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger } from '#runtime/telemetry.ts';
+import { clearImports, type ImportsDeps } from './imports.ts';
 
 /**
  * Uploads that nobody registered, and those that came again through a URL that was still valid after the first had been
@@ -85,13 +86,16 @@ const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, see
   return { gone: false, again: late ? none : null };
 };
 
-export const runOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<void> => {
+/** Offers, and addresses of imports, that nobody came back for. */
+export const runOffers = async (deps: OffersDeps & ImportsDeps, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     try {
       const cleared = await clearOffers(deps, signal);
       if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were cleared away');
+      const addresses = await clearImports(deps, signal);
+      if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import waits for were destroyed');
     } catch (error) {
-      deps.logger.warn({ err: error }, 'expired offers could not be cleared away');
+      deps.logger.warn({ err: error }, 'what was left over could not be cleared away');
     }
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { BlobError, type BlobInfo } from '#contracts/ports/blob-store.ts';
 import { type SniffedType, TranscodeError } from '#contracts/ports/transcoder.ts';
-import type { MediaFile, Offer } from '#domain/media.ts';
+import type { MediaFile, Offer, Origin } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { kindOfType, largestOf } from '#domain/media-types.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
@@ -22,8 +22,7 @@ const refused = (kind: 'unsupported' | 'hostile', code: Parameters<typeof mediaF
 
 export const storeStep = async (held: Held, tools: Tools): Promise<void> => {
   const { origin } = held.asset;
-  const file =
-    origin.kind === 'upload' ? await stored(held, tools, origin.offer) : await imported(held, tools, origin.url);
+  const file = origin.kind === 'upload' ? await stored(held, tools, origin.offer) : await imported(held, tools, origin);
   await held.record({ type: 'RecordStored', ...file });
 };
 
@@ -61,7 +60,11 @@ const copied = async (held: Held, offer: Offer): Promise<BlobInfo> => {
   }
 };
 
-const imported = async (held: Held, tools: Tools, url: string): Promise<Stored> => {
+type Import = Extract<Origin, { kind: 'import' }>;
+
+const imported = async (held: Held, tools: Tools, { url: kept, source }: Import): Promise<Stored> => {
+  const url = source === null ? kept : await tools.importUrls.find(source);
+  if (url === null) throw refused('unsupported', 'import_expired');
   const to = path.join(held.folder, 'import');
   const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: held.signal });
   await tools.counted();

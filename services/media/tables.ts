@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { migrateProgress } from '#runtime/progress.ts';
@@ -10,6 +11,7 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
   await migrateProgress(pool);
+  await migrateImportUrls(pool);
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;
@@ -46,6 +48,18 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
       create index if not exists media_jobs_downloads on ops.media_jobs (workspace_id, fetch_at)
         where fetch_at is not null;
       create index if not exists media_jobs_suspects on ops.media_jobs (due_at) where attempts >= ${suspectAfter};
+      -- A release that knows no lane of downloads hears of an import, too, and its worker would fetch the part of the
+      -- address that the event has. Its row is put into the lane that it does not look at.
+      create or replace function ops.media_jobs_lane() returns trigger language plpgsql as $$
+      begin
+        if exists (select 1 from ops.media_imports i where i.asset_id = new.asset_id) then
+          new.fetch_at := new.due_at;
+          new.due_at := 'infinity';
+        end if;
+        return new;
+      end $$;
+      create or replace trigger media_jobs_lane before insert or update of due_at on ops.media_jobs
+        for each row when (new.fetch_at is null) execute function ops.media_jobs_lane();
       create table if not exists ops.media_offers (
         asset_id uuid primary key,
         key text not null,

@@ -38,13 +38,13 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
   if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
   if (begun.attempts > mostDeaths) await giveUp(held);
   for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
-    requireLane(held, step, tools);
+    await requireLane(held, step, tools);
     const { revision } = held;
     await take(held, step, begun, tools);
     if (held.revision === revision) throw new BrokenInvariant(`the step ${step} of asset ${held.id} left it as it was`);
     reached(step);
   }
-  await tidy(held);
+  await tidy(held, tools);
   // Asked for more meanwhile: the row stays, and is found again at once.
   await jobs.done(held.id, held.revision);
 };
@@ -53,9 +53,10 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
  * The store was put back to an earlier day: what was written is named by nobody, and a registration to come is heard of.
  * The row goes last, so a death in between repeats it.
  */
-const forget = async (held: Held, { jobs, logger }: Tools): Promise<void> => {
+const forget = async (held: Held, { jobs, importUrls, logger }: Tools): Promise<void> => {
   logger.warn({ assetId: held.id }, 'a media job was dropped: there is no such asset');
   for (const key of held.written) await held.blobs.delete(key);
+  await importUrls.destroy(held.id);
   await jobs.drop(held.id);
 };
 
@@ -69,9 +70,16 @@ export class OtherLane extends Error {
   }
 }
 
-/** A download is for a slot of downloads alone, and nothing else is. */
-const requireLane = ({ asset }: Held, step: MediaStep, { lane }: Tools): void => {
+/**
+ * A download is for a slot of downloads alone, and nothing else is. The address goes before the job leaves the lane: if we
+ * die in between, the next worker destroys it again and leaves.
+ */
+const requireLane = async ({ asset, id }: Held, step: MediaStep, { lane, importUrls }: Tools): Promise<void> => {
   const isDownload = step === 'store' && asset.origin.kind === 'import';
+  if (!isDownload && lane === 'downloads') {
+    await importUrls.destroy(id);
+    faultPoint('media:after-lane');
+  }
   if (isDownload !== (lane === 'downloads')) throw new OtherLane(isDownload ? 'downloads' : 'files');
 };
 
@@ -139,10 +147,11 @@ const giveUp = async (held: Held): Promise<void> => {
  * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. The row
  * goes last, so a death in between repeats it.
  */
-const tidy = async (held: Held): Promise<void> => {
+const tidy = async (held: Held, { importUrls }: Tools): Promise<void> => {
   const { state } = held;
   if (state.status === 'none' || state.status === 'offered') return;
   const { origin, stored, needs, poster } = state;
+  if (origin.kind === 'import') await importUrls.destroy(held.id);
   const files = [
     ...(stored === null ? [] : [stored.key]),
     ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file.key] : [])),

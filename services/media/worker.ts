@@ -75,7 +75,7 @@ export class Worker {
   }
 
   async run(): Promise<void> {
-    const { folder, transcoder, fetchFile, registry, logger, pool, pollMs = 1_000 } = this.#deps;
+    const { folder, transcoder, fetchFile, importUrls, registry, logger, pool, pollMs = 1_000 } = this.#deps;
     const metrics =
       registry === undefined
         ? null
@@ -87,7 +87,17 @@ export class Worker {
         reportProgress(pool, assetId, done).catch(() => undefined),
       );
     };
-    const tools = { transcoder, fetchFile, folder, metrics, logger, cores: this.#cores, jobs: this.#jobs, progress };
+    const tools = {
+      transcoder,
+      fetchFile,
+      importUrls,
+      folder,
+      metrics,
+      logger,
+      cores: this.#cores,
+      jobs: this.#jobs,
+      progress,
+    };
     const isOver = (): boolean => this.#signal.aborted;
     const rest = new Rest(pollMs);
     this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });

@@ -16,6 +16,7 @@ export type Purpose =
   | 'wrapping'
   | 'consistency'
   | 'sessions'
+  | 'import-urls'
   | 'key-check';
 
 export class Secrets {

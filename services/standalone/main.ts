@@ -11,6 +11,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { type Config, processEnv } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
@@ -121,6 +122,7 @@ const run: (
   await migrateReadModels(parts.pool);
   await migrateWebhooks(parts.pool);
   await migrateProgress(parts.pool);
+  await migrateImportUrls(parts.pool);
   await migrateAnalytics(parts.pool);
   // Not at every start: to ask the engine is to start it.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(parts.pool)));

@@ -31,6 +31,7 @@ import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
+import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -151,6 +152,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   await migrateReadModels(pool);
   await migrateWebhooks(pool);
   await migrateProgress(pool);
+  await migrateImportUrls(pool);
   const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const codec = new EventCodec(new TestKeys());
   const store = new DomainStore(eventStore, codec, defaultPartitions);

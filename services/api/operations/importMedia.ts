@@ -1,5 +1,7 @@
-import { type MediaCommand, media } from '#domain/media.ts';
+import { type MediaCommand, media, withoutQuery } from '#domain/media.ts';
+import { uuidv7 } from '#runtime/domain-store.ts';
 import { birth } from '#runtime/idempotency.ts';
+import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
 import { acceptedMedia } from '../media/answers.ts';
 import { fileNameOfUrl, nameOf, platformsOf, requireLiveClient } from '../media/checks.ts';
@@ -7,7 +9,10 @@ import { importExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl } from '../webhooks/checks.ts';
 
-/** The request's append is the whole of it. If we die before, the key is free; after, the worker fetches the file. */
+/**
+ * The whole address is kept first, then the request appended. If we die before the append the key is free, and what was
+ * kept is found by its age and destroyed; after it, the worker fetches the file.
+ */
 export const importMedia = operation({
   id: 'importMedia',
   method: 'POST',
@@ -15,7 +20,7 @@ export const importMedia = operation({
   tag: 'media',
   summary: 'Import a file by its address',
   description:
-    'The file is fetched and transcoded afterwards; what is wrong with it fails the asset. Redirects are followed to public addresses only.',
+    'The file is fetched and transcoded afterwards; what is wrong with it fails the asset. Redirects are followed to public addresses only. The query of the address is kept, encrypted, until the file was fetched or given up.',
   scope: 'media.manage',
   idempotent: 'required',
   cost: 1,
@@ -26,6 +31,8 @@ export const importMedia = operation({
   example: importExample,
   handle: async (call) => {
     const { deps, body, context, positions } = call;
+    const url = withoutQuery(body.url);
+    const source = url === body.url ? null : uuidv7();
     const born = await birth({
       store: deps.store,
       decider: media,
@@ -39,13 +46,17 @@ export const importMedia = operation({
         await requireLiveClient(call, clientId);
         return {
           type: 'RequestImport',
-          url: body.url,
+          url,
+          ...(source === null ? {} : { source }),
           name: body.name === undefined ? fileNameOfUrl(deps.egress.checkUrl(body.url)) : nameOf(body.name),
           clientId,
           folder: body.folder ?? null,
           altText: body.altText ?? null,
           platforms: await platformsOf(call, clientId, body.platforms),
         };
+      },
+      reserve: async (id) => {
+        if (source !== null) await new ImportUrls(deps.pool, deps.secrets).keep(source, id, body.url);
       },
     });
     const data = await acceptedMedia(call, born.events);

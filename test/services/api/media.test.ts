@@ -5,6 +5,7 @@ import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
 import { execute } from '#runtime/execute.ts';
+import { ImportUrls } from '#runtime/import-urls.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { assetEvents, readyAsset } from '#test/support/assets.ts';
@@ -342,6 +343,23 @@ suite('importing by an address', (t) => {
     assert.deepEqual((await owner.get(`/media/${asset.id}`)).data, asset);
     const kept = [made.text, (await owner.get(`/media/${asset.id}`)).text, ...world.lines];
     for (const text of kept) assert.ok(!text.includes('size=large'), 'an address may hold a credential');
+    const stored = await world.pool.query("select encode(data, 'escape') as data from es.events where stream = $1", [
+      `media-${asset.id}`,
+    ]);
+    const event = JSON.parse(stored.rows[0].data);
+    assert.equal(event.url, 'https://cdn.example.com/photos/Winter%20table.jpg');
+    const sealed = await world.pool.query('select id::text, sealed from ops.media_imports where asset_id = $1', [
+      asset.id,
+    ]);
+    assert.deepEqual([sealed.rows.length, sealed.rows[0].id], [1, event.source]);
+    assert.ok(!sealed.rows[0].sealed.includes('size='));
+    const urls = new ImportUrls(world.pool, world.secrets);
+    assert.equal(await urls.find(event.source), url);
+    const plain = await owner.post('/media/import-url', { url: 'https://cdn.example.com/plain.jpg' });
+    assert.equal(
+      (await world.pool.query('select from ops.media_imports where asset_id = $1', [plain.data.id])).rowCount,
+      0,
+    );
     assert.deepEqual((await owner.get('/media?kind=image')).rows, [], 'its kind is not known');
     assert.equal((await owner.get('/media?folder=Winter')).rows.length, 1);
   });

@@ -136,8 +136,20 @@ suite('media: how it begins', (t) => {
     given(begun)
       .when({ type: 'RequestImport', url, ...details })
       .then([]);
-    deepEqual(asset([requested]).origin, { kind: 'import', url });
+    deepEqual(asset([requested]).origin, { kind: 'import', url, source: null });
     equal(nextStep(state([requested])), 'store');
+    // The query may be a credential, and nobody needs it once the download is over.
+    const whole: MediaEvent = { type: 'MediaImportRequested', data: { url: `${url}?signature=1#a\nb`, ...details } };
+    const origin = { kind: 'import', url: `${url}?signature=1#a\nb`, source: null };
+    deepEqual(asset([whole]).origin, origin);
+    const failure = { code: 'import_refused', message: 'no' };
+    for (const end of [
+      { type: 'MediaStored', data: { ...file, kind: 'video' } },
+      { type: 'MediaFailed', data: { failure } },
+      { type: 'MediaQuarantined', data: { failure } },
+    ] satisfies MediaEvent[]) {
+      deepEqual(asset([whole, end]).origin, { ...origin, url });
+    }
   });
 });
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { clip } from '#test/support/clip.ts';
@@ -47,6 +49,37 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await fine(id);
     await last.stop();
   });
+
+  t(
+    'an import over which somebody dies around its download: the address is gone with it, and no blob is left',
+    async () => {
+      const asked: string[] = [];
+      const body = await picture(505);
+      const server = createServer((request, response) => {
+        asked.push(request.url ?? '');
+        response.writeHead(200, { 'content-length': body.length }).end(body);
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const id = await world.import(`http://127.0.0.1:${port}/file?signature=canary`, ['instagram']);
+      const addresses = 'select from ops.media_imports where asset_id = $1';
+      for (const point of ['media:after-store-blob', 'media:after-stored']) {
+        await mortals.died(await mortals.child(point));
+        assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 1);
+      }
+      await mortals.died(await mortals.child('media:after-lane'));
+      assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 0);
+      const last = await world.start();
+      await fine(id);
+      assert.deepEqual(
+        asked,
+        ['/file', '/file'].map((path) => `${path}?signature=canary`),
+      );
+      await last.stop();
+      await new Promise((closed) => server.close(closed));
+    },
+  );
 
   t('asleep past its lease with a rendition in its hand: what it wakes up to do changes nothing', async () => {
     for (const point of ['media:after-rendition-put', 'media:before-finish']) {

@@ -6,18 +6,21 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
+import type { Origin } from '#domain/media.ts';
 import { workspace } from '#domain/workspace.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
+import { DownloadError } from '#runtime/egress/download.ts';
 import { execute } from '#runtime/execute.ts';
 import { Readiness } from '#runtime/telemetry.ts';
 import type { FetchFile } from '#services/media/deps.ts';
+import { clearImports } from '#services/media/imports.ts';
 import { Slots } from '#services/media/slots.ts';
 import { NoRoom, videoSlotOf, videoSlots } from '#services/media/videos.ts';
 import { clip } from '#test/support/clip.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
-import { mediaConfig as config, MediaWorld } from './world.ts';
+import { mediaConfig as config, importUrlsOf, MediaWorld } from './world.ts';
 
 /** Ends what still lasts when a test has failed. */
 const over = new AbortController();
@@ -190,6 +193,52 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     }
     for (const id of ids) await world.settled(id, 'failed');
     assert.equal(begun.length, ids.length);
+    await running.stop();
+  });
+
+  t('the whole address is there for each try, and nowhere once the download is over', async () => {
+    const asked: string[] = [];
+    const fetchFile: FetchFile = async (url, { to }) => {
+      asked.push(url);
+      if (url.includes('again') && asked.length === 1) throw new DownloadError('import_unreachable', true);
+      await writeFile(to, nothing);
+      return { bytes: nothing.length, sha256: '0'.repeat(64) };
+    };
+    const { pool } = world.posts;
+    const addresses = async (id: string) =>
+      (await pool.query('select from ops.media_imports where asset_id = $1', [id])).rowCount;
+    const originOf = async (id: string) => (await world.settled(id, 'failed')).origin;
+    const url = 'https://a.test/again.jpg?signature=canary';
+    const id = await world.import(url, ['x']);
+    // Heard of by a release that would fetch what the event has of the address.
+    const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
+    await pool.query(asBefore, [id, world.posts.workspaceId]);
+    const { rows } = await pool.query('select due_at::text as due from ops.media_jobs where asset_id = $1', [id]);
+    assert.equal(rows[0].due, 'infinity');
+    const orphan = randomUUID();
+    await importUrlsOf(pool).keep(randomUUID(), orphan, url);
+    await pool.query("update ops.media_imports set noted_at = now() - interval '61 minutes'");
+    const deps = { store: world.posts.store, importUrls: importUrlsOf(pool) };
+    assert.equal(await clearImports(deps, over.signal), 1);
+    assert.deepEqual([await addresses(orphan), await addresses(id)], [0, 1]);
+
+    const running = await world.start({ config: config(1), fetchFile });
+    const { source, ...origin } = (await originOf(id)) as Extract<Origin, { kind: 'import' }>;
+    assert.deepEqual(origin, { kind: 'import', url: 'https://a.test/again.jpg' });
+    assert.notEqual(source, null);
+    assert.deepEqual(asked, [url, url]);
+    assert.equal(await addresses(id), 0);
+    // An event of a release that kept all of it in there.
+    const older = randomUUID();
+    const whole = 'https://a.test/older.jpg?signature=canary#top';
+    await world.command(older, { type: 'RequestImport', url: whole, ...described, platforms: ['x'] });
+    assert.deepEqual(await originOf(older), { kind: 'import', url: 'https://a.test/older.jpg', source: null });
+    assert.equal(asked[2], whole);
+    const lost = randomUUID();
+    const about = { ...described, platforms: ['x' as const], source: randomUUID() };
+    await world.command(lost, { type: 'RequestImport', url: 'https://a.test/lost', ...about });
+    assert.equal((await world.settled(lost, 'failed')).failure?.code, 'import_expired');
+    assert.equal(asked.length, 3);
     await running.stop();
   });
 

@@ -5,11 +5,13 @@ import path from 'node:path';
 import { Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import { type MediaCommand, type MediaState, media } from '#domain/media.ts';
+import { type MediaCommand, type MediaState, media, withoutQuery } from '#domain/media.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { download } from '#runtime/egress/download.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
+import { ImportUrls } from '#runtime/import-urls.ts';
+import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -21,6 +23,9 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { eventually, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool'>;
+
+export const importUrlsOf = (pool: Parts['pool']): ImportUrls =>
+  new ImportUrls(pool, new Secrets(`v1:${Buffer.alloc(32, 7).toString('base64')}`));
 
 /** Slots of a worker, as many for downloads as in production. */
 export const mediaConfig = (mediaConcurrency: number): MediaDeps['config'] => ({
@@ -46,6 +51,7 @@ export const workerOf = async (
   const { eventStore, store, codec, pool, blobs } = parts;
   const deps: MediaDeps = {
     ...{ log, eventStore, store, codec, pool, blobs, transcoder, folder, logger },
+    importUrls: importUrlsOf(parts.pool),
     fetchFile: (url, options) => download(guard, url, { ...options, maxResumes: 1, resumeDelayMs: 20 }),
     config: mediaConfig(2),
     pollMs: 100,
@@ -118,7 +124,11 @@ export class MediaWorld {
 
   async import(url: string, own: readonly Platform[] = platforms, workspaceId?: string): Promise<string> {
     const id = randomUUID();
-    await this.command(id, { type: 'RequestImport', url, ...described, platforms: [...own] }, workspaceId);
+    const source = randomUUID();
+    const more = url.includes('?') ? { source } : {};
+    if (url.includes('?')) await importUrlsOf(this.posts.pool).keep(source, id, url);
+    const about = { ...described, platforms: [...own], ...more };
+    await this.command(id, { type: 'RequestImport', url: withoutQuery(url), ...about }, workspaceId);
     return id;
   }
 
