@@ -1,7 +1,7 @@
 import { readAccount } from './read-account.ts';
 import { readBoard } from './read-boards.ts';
 import { readPosts } from './read-posts.ts';
-import { readRanked } from './read-ranked.ts';
+import { readRanked, readTop } from './read-ranked.ts';
 import type { AnalyticsReader } from './rollup.ts';
 import type { AnalyticsStore } from './store.ts';
 
@@ -13,4 +13,5 @@ export const analyticsReader = (store: AnalyticsStore): AnalyticsReader => ({
   account: (workspaceId, accountId, window, beside) => readAccount(store, workspaceId, accountId, window, beside),
   posts: (workspaceId, posts, to, seenBy) => readPosts(store, workspaceId, posts, to, seenBy),
   ranked: (workspaceId, asked, sort, page) => readRanked(store, workspaceId, asked, sort, page),
+  top: (workspaceId, window, timezone, filters, limit) => readTop(store, workspaceId, window, timezone, filters, limit),
 });

@@ -1,8 +1,10 @@
 import { interactionParts } from '#domain/engagement.ts';
+import type { Platform } from '#schemas/common.ts';
 import { counters } from '#schemas/metrics.ts';
-import { whereOf } from './read-grains.ts';
-import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric } from './rollup.ts';
-import { type AnalyticsStore, isoOf, readRows } from './store.ts';
+import { instantsOf } from './instants.ts';
+import { paramsOf, whereOf } from './read-grains.ts';
+import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric, TopPost, Window } from './rollup.ts';
+import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import { columnOf, type TableName } from './tables.ts';
 
 /** Posts in the order of a figure: of each of their targets the newest observation counts, as where posts are read. */
@@ -59,14 +61,10 @@ export const readRanked = async (
   { after, limit }: { readonly after: RankedAfter | null; readonly limit: number },
 ): Promise<readonly Ranked[]> => {
   const rows = await readRows(store, ranked(sort, filters, posts !== undefined, after), {
-    workspace: workspaceId,
+    ...paramsOf(workspaceId, { from: to, to }, filters),
     first: String(Date.parse(since)),
     seen: String(Date.parse(seenBy)),
-    to,
     limit,
-    ...(filters.platforms === undefined ? {} : { platforms: filters.platforms }),
-    ...(filters.clientId === undefined ? {} : { client: filters.clientId }),
-    ...(filters.socialAccountId === undefined ? {} : { account: filters.socialAccountId }),
     ...(posts === undefined ? {} : { posts }),
     ...(after === null ? {} : { value: after.value, id: after.id }),
   });
@@ -74,5 +72,50 @@ export const readRanked = async (
     id: String(id),
     value: String(value),
     publishedAt: isoOf(publishedAt) ?? '',
+  }));
+};
+
+const topOf =
+  (filters: Filters) =>
+  (name: (table: TableName) => string): string =>
+    `
+  select toString(post_id), toUnixTimestamp64Milli(min(published)), arraySort(groupUniqArray(network)),
+    sum(told.1), sum(told.2) as interactions, if(sum(told.4) > 0, sum(told.3) / sum(told.4), null)
+  from (
+    select post_id, target_id, any(published_at) as published, any(platform) as network,
+      argMax(tuple(impressions, ${interactions}, if(${isRated}, ${interactions}, null), if(${isRated}, impressions, null)),
+        (observed_at, version)) as told
+    from ${name('post_days')}
+    where ${['workspace_id = {workspace:UUID}', ...whereOf(filters)].join(' and ')}
+      and published_at >= fromUnixTimestamp64Milli({first:Int64}, 'UTC')
+      and published_at < fromUnixTimestamp64Milli({end:Int64}, 'UTC')
+      and day between {from:Date} - 1 and {to:Date}
+    group by post_id, target_id
+  )
+  group by post_id
+  having interactions is not null
+  order by interactions desc, sum(told.1) desc nulls last, toString(post_id)
+  limit {limit:UInt32}`;
+
+export const readTop = async (
+  store: AnalyticsStore,
+  workspaceId: string,
+  window: Window,
+  timezone: string,
+  filters: Filters,
+  limit: number,
+): Promise<readonly TopPost[]> => {
+  const { from, to } = instantsOf(window, timezone);
+  const rows = await readRows(store, topOf(filters), {
+    ...paramsOf(workspaceId, window, filters),
+    ...{ first: String(Date.parse(from)), end: String(Date.parse(to)), limit },
+  });
+  return rows.map(([id, publishedAt, platforms, impressions, told, rate]) => ({
+    postId: String(id),
+    publishedAt: isoOf(publishedAt) ?? '',
+    platforms: platforms as Cell | readonly Platform[] as readonly Platform[],
+    impressions: numberOf(impressions),
+    interactions: numberOf(told),
+    engagementRate: numberOf(rate),
   }));
 };

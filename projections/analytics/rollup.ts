@@ -119,6 +119,17 @@ export interface Ranked extends RankedAfter {
   readonly publishedAt: string;
 }
 
+/** Lifetime figures of those of its targets that went out in a window. */
+export interface TopPost {
+  readonly postId: string;
+  /** ISO 8601: when the first of them did. */
+  readonly publishedAt: string;
+  readonly platforms: readonly Platform[];
+  readonly impressions: number | null;
+  readonly interactions: number | null;
+  readonly engagementRate: number | null;
+}
+
 /** Of one workspace; others' ids find nothing. */
 export interface AnalyticsReader {
   overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Board>>;
@@ -153,4 +164,12 @@ export interface AnalyticsReader {
     sort: SortMetric,
     page: { readonly after: RankedAfter | null; readonly limit: number },
   ): Promise<readonly Ranked[]>;
+  /** Posts of the window with the most interactions, of equal ones those that were shown more often. */
+  top(
+    workspaceId: string,
+    window: Window,
+    timezone: string,
+    filters: Filters,
+    limit: number,
+  ): Promise<readonly TopPost[]>;
 }

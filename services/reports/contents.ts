@@ -1,10 +1,12 @@
 import type { ReportRun } from '#domain/report.ts';
-import type { Followers, OfDay, OfPlatform, Totals } from '#projections/analytics/rollup.ts';
+import type { Followers, OfDay, OfPlatform, TopPost, Totals } from '#projections/analytics/rollup.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Demographics } from '#schemas/metrics.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 
 /** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */
+
+export const mostTopPosts = 10;
 
 export type Audience = Omit<AccountFigures, 'followerCount'>;
 type Some<T> = T & Partial<Followers>;
@@ -30,6 +32,8 @@ export interface Contents {
   readonly totals: Some<Totals>;
   readonly byPlatform: readonly Some<OfPlatform>[];
   readonly series: readonly Some<OfDay>[];
+  /** Posts of the days with the most interactions, at most `mostTopPosts`. */
+  readonly topPosts?: readonly TopPost[];
   /** Of an account: sums over the days. A member that is absent was never asked for. */
   readonly audience?: Audience;
   /** Of an account. Absent: never asked for; null: the network does not tell. */

@@ -19,7 +19,7 @@ export interface ReportDeps {
   /** At least 3 connections. */
   readonly pool: Pool;
   readonly blobs: BlobStore;
-  readonly analytics: Pick<AnalyticsReader, 'overview' | 'client' | 'account'>;
+  readonly analytics: Pick<AnalyticsReader, 'overview' | 'client' | 'account' | 'top'>;
   readonly config: Pick<Config, 'leaseTtlMs'>;
   readonly logger: Logger;
   readonly registry?: Registry;

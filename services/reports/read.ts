@@ -4,7 +4,7 @@ import { workspace } from '#domain/workspace.ts';
 import type { Filters } from '#projections/analytics/rollup.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
-import type { Contents, RunOf } from './contents.ts';
+import { type Contents, mostTopPosts, type RunOf } from './contents.ts';
 import type { ReportDeps } from './deps.ts';
 
 /** Reads once what a run says. Ids of another workspace find nothing, neither names nor figures. */
@@ -24,15 +24,27 @@ export const readContents = async (
     loaded?.events[0]?.metadata.workspaceId === workspaceId ? loaded.state : null;
   const [home, customer, place] = [own(agency), own(owner), own(one)];
   const { runId, from, to, requestedAt } = run;
+  const timezone = home === null || home.status === 'none' ? 'UTC' : home.timezone;
+  const [figures, topPosts] = await Promise.all([
+    figuresOf(deps, workspaceId, { kind, filters }, { from, to }),
+    deps.analytics.top(workspaceId, { from, to }, timezone, topFilters(filters), mostTopPosts),
+  ]);
   return {
     ...{ reportId, runId, name, kind, filters, from, to, requestedAt },
     workspace: home === null || home.status === 'none' ? '' : home.name,
-    timezone: home === null || home.status === 'none' ? 'UTC' : home.timezone,
+    timezone,
     client: customer === null || customer.status === 'none' ? null : customer.fields.name,
     platform: place === null || place.status === 'none' ? filters.platform : place.platform,
-    ...(await figuresOf(deps, workspaceId, { kind, filters }, { from, to })),
+    ...figures,
+    topPosts,
   };
 };
+
+const topFilters = ({ clientId, socialAccountId, platform }: ReportDefinition['filters']): Filters => ({
+  ...(platform === null ? {} : { platforms: [platform] }),
+  ...(clientId === null ? {} : { clientId }),
+  ...(socialAccountId === null ? {} : { socialAccountId }),
+});
 
 type Figures = Pick<Contents, 'asOf' | 'totals' | 'byPlatform' | 'series' | 'audience' | 'demographics'>;
 

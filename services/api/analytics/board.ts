@@ -1,4 +1,5 @@
 import { type LiveAccount, liveAccounts } from '#projections/accounts.ts';
+import { instantsOf } from '#projections/analytics/instants.ts';
 import { noBoard } from '#projections/analytics/read-boards.ts';
 import type { Beside, Board, Compared, Window } from '#projections/analytics/rollup.ts';
 import { noTotals } from '#projections/analytics/totals.ts';
@@ -7,7 +8,6 @@ import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { publishedFilters, type Question } from './read.ts';
-import { instantsOf } from './window.ts';
 
 /** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
 

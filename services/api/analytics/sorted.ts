@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
+import { instantsOf } from '#projections/analytics/instants.ts';
 import type { AnalyticsReader, Filters, PostsAsked, RankedAfter, SortMetric } from '#projections/analytics/rollup.ts';
 import { listPublished, type PublishedFirst, type PublishedPost, publishedByIds } from '#projections/published.ts';
 import { publishedFilters, type Question } from './read.ts';
-import { instantsOf } from './window.ts';
 
 /**
  * Pages of posts in the order of a figure. ClickHouse puts those that tell it in order, Postgres says which of them went

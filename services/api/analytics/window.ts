@@ -43,13 +43,6 @@ export const windowOf = (
   return { from: from.toString(), to: to.toString() };
 };
 
-/** When these days begin, and when they are over, in a zone. ISO 8601. */
-export const instantsOf = ({ from, to }: Window, timezone: string): { readonly from: string; readonly to: string } => {
-  const startOf = (day: Temporal.PlainDate): string =>
-    new Date(day.toZonedDateTime(timezone).epochMilliseconds).toISOString();
-  return { from: startOf(Temporal.PlainDate.from(from)), to: startOf(Temporal.PlainDate.from(to).add({ days: 1 })) };
-};
-
 /** As many days right before the window, or moved back by whole weeks, so that weekdays meet. */
 export const previousOf = ({ from, to }: Window, comparison: Comparison): Window => {
   const [first, last] = [Temporal.PlainDate.from(from), Temporal.PlainDate.from(to)];

@@ -1,10 +1,10 @@
+import { instantsOf } from '#projections/analytics/instants.ts';
 import { listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
 import { PostAnalyticsQuery, PostAnalyticsRow } from '#schemas/http/analytics.ts';
 import { postAnalyticsRowExample } from '../analytics/examples.ts';
 import { renderPostAnalytics, wentOut } from '../analytics/posts.ts';
 import { publishedFilters, questionOf, readerOf } from '../analytics/read.ts';
 import { type SortedAfter, sortedPage } from '../analytics/sorted.ts';
-import { instantsOf } from '../analytics/window.ts';
 import { listPage } from '../cursor.ts';
 import { operation } from '../operation.ts';
 

@@ -2,7 +2,7 @@ import { counters } from '#schemas/metrics.ts';
 import type { Contents } from '../contents.ts';
 
 /**
- * One table (RFC 4180, UTF-8): the total, each network, each day. An empty cell: nobody told it, or nobody looked; a figure
+ * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell: nobody told it, or nobody looked; a figure
  * of the audience that was never asked for has no column.
  */
 
@@ -20,7 +20,7 @@ const cellOf = (cell: Cell): string => {
 const gains = [...counters, 'engagementRate'] as const;
 
 export const csvOf = (contents: Contents): string => {
-  const { name, workspace, client, from, to, asOf, audience = {}, demographics } = contents;
+  const { name, workspace, client, from, to, asOf, audience = {}, demographics, topPosts = [] } = contents;
   const hasFollowers = 'followerCount' in contents.totals;
   const audienceNames = Object.keys(audience) as (keyof typeof audience)[];
   const labels = demographics === undefined ? [] : (['dimension', 'label', 'count'] as const);
@@ -29,16 +29,18 @@ export const csvOf = (contents: Contents): string => {
     ...(hasFollowers ? ['followerCount'] : []),
     ...audienceNames.map((one) => `audience.${one}`),
     ...labels.map((one) => `demographics.${one}`),
+    ...(topPosts.length === 0 ? [] : ['post.id', 'post.publishedAt', 'post.interactions']),
   ];
   const row = (
     scope: string,
-    { platform = '', day = '', figures = {}, told = {}, label = [] }: RowParts,
+    { platform = '', day = '', figures = {}, told = {}, label = [], post = [] }: RowParts,
   ): readonly Cell[] => [
     ...[name, workspace, client, from, to, asOf, scope, platform, day],
     ...gains.map((one) => figures[one]),
     ...(hasFollowers ? [figures.followerCount] : []),
     ...audienceNames.map((one) => told[one]),
     ...labels.map((_, at) => label[at]),
+    ...(topPosts.length === 0 ? [] : [0, 1, 2].map((at) => post[at])),
   ];
   const rows = [
     row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience }),
@@ -46,6 +48,13 @@ export const csvOf = (contents: Contents): string => {
     ...contents.series.map(({ day, provisional: _provisional, ...figures }) => row('day', { day, figures })),
     ...Object.entries(demographics ?? {}).flatMap(([dimension, counts]) =>
       Object.entries(counts).map(([label, count]) => row('demographics', { label: [dimension, label, count] })),
+    ),
+    ...topPosts.map(({ postId, publishedAt, platforms, impressions, interactions, engagementRate }) =>
+      row('post', {
+        platform: platforms.join(' '),
+        figures: { impressions, engagementRate },
+        post: [postId, publishedAt, interactions],
+      }),
     ),
   ];
   return [header, ...rows].map((cells) => `${cells.map(cellOf).join(',')}\r\n`).join('');
@@ -57,4 +66,6 @@ interface RowParts {
   readonly figures?: Readonly<Record<string, number | null>>;
   readonly told?: Readonly<Record<string, number | null>>;
   readonly label?: readonly Cell[];
+  /** Id, when it went out, interactions. */
+  readonly post?: readonly Cell[];
 }

@@ -45,6 +45,18 @@ export const ReportJson = Type.Object({
       followerCount: Followers,
     }),
   ),
+  topPosts: Type.Optional(
+    Type.Array(
+      Type.Object({
+        postId: Uuid,
+        publishedAt: Instant,
+        platforms: Type.Array(Platform),
+        impressions: Told,
+        interactions: Told,
+        engagementRate: Nullable(Type.Number()),
+      }),
+    ),
+  ),
   audience: Type.Optional(
     Type.Object({
       profileViews: Told,

@@ -489,6 +489,22 @@ suite('queries of the analytics', (t) => {
       [0, '0.7'],
       [1, '0.25'],
     ]);
+    // For reports: of what went out in the window, with what it got.
+    const may = { from: '2026-05-01', to: '2026-05-31' };
+    const top = await reader.top(mine, may, 'Europe/Berlin', {}, 2);
+    assert.deepEqual(top, [
+      {
+        ...{ postId: posts[3], publishedAt: '2026-05-01T07:00:00.000Z', platforms: ['threads'] },
+        ...{ impressions: null, interactions: 9007199254740992, engagementRate: null },
+      },
+      {
+        ...{ postId: posts[1], publishedAt: '2026-05-01T07:00:00.000Z', platforms: ['threads', 'x'] },
+        ...{ impressions: 20, interactions: 8, engagementRate: 0.25 },
+      },
+    ]);
+    assert.equal((await reader.top(mine, may, 'UTC', {}, 10)).length, 5);
+    assert.deepEqual(await reader.top(mine, { from: '2026-05-02', to: '2026-05-31' }, 'UTC', {}, 10), []);
+    assert.deepEqual(await reader.top(mine, { from: '2026-04-01', to: '2026-04-30' }, 'UTC', {}, 10), []);
     for (const sort of ['likes', 'engagementRate'] as const) {
       const whole = await reader.ranked(mine, asked, sort, all);
       const walked: unknown[] = [];

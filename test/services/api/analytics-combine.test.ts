@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { instantsOf } from '#projections/analytics/instants.ts';
 import type { PostFiguresRow } from '#projections/analytics/rollup.ts';
 import { counters, PostFigures } from '#schemas/metrics.ts';
 import { combined } from '#services/api/analytics/combine.ts';
-import { instantsOf, windowOf } from '#services/api/analytics/window.ts';
+import { windowOf } from '#services/api/analytics/window.ts';
 import { suite } from '#test/support/suite.ts';
 
 const rowOf = (figures: PostFiguresRow['figures']): PostFiguresRow => ({

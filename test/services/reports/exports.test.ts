@@ -133,6 +133,41 @@ suite('report as CSV', (t) => {
   });
 });
 
+const withTop: Contents = {
+  ...contents,
+  topPosts: [
+    {
+      ...{ postId: randomUUID(), publishedAt: '2026-02-03T23:30:00.000Z', platforms: ['instagram', 'x'] },
+      ...{ impressions: 4_321, interactions: 987, engagementRate: 0.25 },
+    },
+    {
+      ...{ postId: randomUUID(), publishedAt: '2026-02-04T10:00:00.000Z', platforms: ['bluesky'] },
+      ...{ impressions: null, interactions: 0, engagementRate: null },
+    },
+  ],
+};
+
+suite('top posts of a report', (t) => {
+  t('stand in every format, with the local time they went out at; null is no zero', async () => {
+    const rows = records(csvOf(withTop)).filter(({ scope }) => scope === 'post');
+    const [first, second] = withTop.topPosts ?? [];
+    deepEqual(
+      rows.map((row) => [row['post.id'], row.platform, row.impressions, row['post.interactions'], row.engagementRate]),
+      [
+        [first?.postId, 'instagram x', '4321', '987', '0.25'],
+        [second?.postId, 'bluesky', '', '0', ''],
+      ],
+    );
+    ok(!csvOf(contents).includes('post.id'));
+    const json = JSON.parse(jsonOf(withTop)) as ReportJson;
+    deepEqual([issuesOf(ReportJson, json), json.topPosts], [[], withTop.topPosts]);
+    const { pages } = await readPdf(await pdfOf(withTop, { compress: false }));
+    const page = pages.find(({ text }) => text.includes('Top posts'))?.text ?? [];
+    for (const words of ['4 February 2026 at 00:30', 'Instagram, X', '4,321', '987', '25%', 'Bluesky', '–'])
+      ok(page.includes(words), `${words}: ${page.join(' | ')}`);
+  });
+});
+
 suite('report as JSON', (t) => {
   t('fits its schema and is what the report says, absent members absent', () => {
     for (const one of [contents, ofAccount, { ...ofAccount, demographics: null }]) {

@@ -296,7 +296,7 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
       throw gone;
     };
     const id = await world.define({ formats: ['json'] });
-    const worker = world.start({ analytics: { overview: away, client: away, account: away } });
+    const worker = world.start({ analytics: { overview: away, client: away, account: away, top: away } });
     const runId = await world.request(id);
     await eventually('it was tried more often than a run may fail', () => asked > 7);
     await worker.stop();
@@ -328,7 +328,7 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
         return info;
       },
     };
-    for (const over of [{ analytics: { overview: broken, client: broken, account: broken } }, { blobs }]) {
+    for (const over of [{ analytics: { overview: broken, client: broken, account: broken, top: broken } }, { blobs }]) {
       const worker = world.start(over);
       const id = await world.define();
       const runId = await world.request(id);

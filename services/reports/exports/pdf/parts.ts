@@ -106,7 +106,25 @@ export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => 
   rowChart(sheet, { title: `${figureNames[first]} by network`, figure: first, points });
 };
 
-export const tables = (sheet: Sheet, { byPlatform, series, demographics }: Contents): void => {
+const topTable = (sheet: Sheet, { topPosts = [], timezone }: Contents): void => {
+  if (topPosts.length === 0) return;
+  sheet.newPage();
+  sheet.heading('Top posts');
+  const rows = topPosts.map(({ publishedAt, platforms, impressions, interactions, engagementRate }) => [
+    instantOf(publishedAt, timezone),
+    platforms.map((one) => platformNames[one]).join(', '),
+    written('impressions', impressions),
+    written(null, interactions),
+    written('engagementRate', engagementRate),
+  ]);
+  const head = ['Went out', 'Networks', 'Impressions', 'Interactions', 'Engagement rate'];
+  drawTable(sheet, { first: 140, head, rows });
+  sheet.note('Posts of the days with the most interactions, by all that is known of them at the end of the last day.');
+};
+
+export const tables = (sheet: Sheet, contents: Contents): void => {
+  const { byPlatform, series, demographics } = contents;
+  topTable(sheet, contents);
   const told = toldIn([...byPlatform, ...series]);
   if (told.length > 0) sheet.newPage();
   const table = <R extends object>(
