@@ -80,6 +80,7 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
         ['instagram'],
       );
       assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate', 'followerCount'].sort());
+      assert.deepEqual([json.topPosts?.length, json.topPosts?.[0]?.interactions], [1, 9]);
       await worker.stop();
     },
   );
