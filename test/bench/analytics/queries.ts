@@ -185,7 +185,7 @@ export const queries = async (quick: boolean): Promise<readonly BenchRow[]> => {
     const p50 = (from: typeof now, name: string): number => from[name]?.p50 ?? Number.NaN;
     const rows: BenchRow[] = [];
     for (const [days, most] of [
-        [30, 15],
+      [30, 15],
       [100, 60],
     ] as const) {
       const ours = p50(now, `${days}`);
