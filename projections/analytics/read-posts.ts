@@ -1,4 +1,4 @@
-import { interactionsOf } from '#domain/engagement.ts';
+import { interactionParts, interactionsOf } from '#domain/engagement.ts';
 import type { Platform } from '#schemas/common.ts';
 import { counters, type PostFigures } from '#schemas/metrics.ts';
 import type { Filters, PostFiguresRow, WentOut } from './rollup.ts';
@@ -74,71 +74,76 @@ export const readPosts = async (
   return rows.map(rowOf);
 };
 
-/** What became of a published post on one of its accounts. */
+/** What a published post had got on one of its accounts by the age at which posts are compared. */
 export interface Engaged {
   readonly postId: string;
+  readonly targetId: string;
   readonly accountId: string;
   readonly platform: Platform;
   /** ISO 8601. */
   readonly publishedAt: string;
+  /** ISO 8601. */
+  readonly observedAt: string;
   readonly interactions: number | null;
-  readonly impressions: number | null;
 }
 
-/** The newest so many are enough to tell times apart. */
-const mostEngaged = 5_000;
+/** The newest so many targets are enough to tell times apart. */
+const maxEngaged = 5_000;
 
-const engagement = [
-  'impressions',
-  'totalInteractions',
-  'likes',
-  'comments',
-  'shares',
-  'saves',
-  'reposts',
-  'quotes',
-] as const;
+const engagement = ['totalInteractions', ...interactionParts] as const;
 
-/** Targets whose last observation is a day after they went out, or later: younger ones have not got what they will get. */
+/**
+ * Each target's newest observation up to an age. Targets are chosen before any figure is read, so that a workspace of many
+ * targets costs no more columns than one of `maxEngaged`. A day may hold two versions of its row, of which the newer is
+ * past the age; the age stands in both reads, or that one would be taken.
+ */
 const engaged =
   ({ clientId, platforms }: Filters) =>
-  (name: (table: TableName) => string): string =>
-    `
-  select post_id, account_id, platform, toUnixTimestamp64Milli(published_at), ${engagement.map(columnOf).join(', ')}
-  from (${newestDay(
-    `post_id, target_id, account_id, platform, published_at, observed_at, ${engagement.map(columnOf).join(', ')}`,
-    name('post_days'),
-    `workspace_id = {workspace:UUID} and published_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+  (name: (table: TableName) => string): string => {
+    const where = `workspace_id = {workspace:UUID}
+      and published_at between fromUnixTimestamp64Milli({since:Int64}, 'UTC') and fromUnixTimestamp64Milli({until:Int64}, 'UTC')
       and day >= toDate(fromUnixTimestamp64Milli({since:Int64}, 'UTC')) - 1
+      and toUnixTimestamp64Milli(observed_at) <= toUnixTimestamp64Milli(published_at) + {age:Int64}
       ${clientId === undefined ? '' : 'and client_id = {client:UUID}'}
-      ${platforms === undefined ? '' : 'and platform in {platforms:Array(String)}'}`,
-  )})
-  where observed_at >= published_at + interval 1 day
-  order by published_at desc, target_id limit ${mostEngaged}`;
+      ${platforms === undefined ? '' : 'and platform in {platforms:Array(String)}'}`;
+    return `
+  select post_id, target_id, account_id, platform, toUnixTimestamp64Milli(published_at), toUnixTimestamp64Milli(observed_at),
+    ${engagement.map(columnOf).join(', ')}
+  from ${name('post_days')}
+  where ${where} and (target_id, day) in (
+    select target_id, argMax(day, observed_at) from ${name('post_days')} where ${where}
+    group by target_id order by max(published_at) desc, target_id limit ${maxEngaged})
+  order by published_at desc, target_id, version desc limit 1 by target_id`;
+  };
 
-/** Of targets published since an instant, the newest first. */
+/**
+ * Of targets published in a range of time, the newest first.
+ * @param range instants in ISO 8601, and the greatest age at which a post was looked at
+ */
 export const readEngaged = async (
   store: AnalyticsStore,
   workspaceId: string,
-  since: string,
+  range: { readonly since: string; readonly until: string; readonly ageMs: number },
   filters: Pick<Filters, 'clientId' | 'platforms'>,
 ): Promise<readonly Engaged[]> => {
   const { clientId, platforms } = filters;
   const rows = await readRows(store, engaged(filters), {
     workspace: workspaceId,
-    since: String(Date.parse(since)),
+    since: String(Date.parse(range.since)),
+    until: String(Date.parse(range.until)),
+    age: String(range.ageMs),
     ...(clientId === undefined ? {} : { client: clientId }),
     ...(platforms === undefined ? {} : { platforms }),
   });
-  return rows.map(([postId, accountId, platform, publishedAt, ...cells]) => {
-    const figures = Object.fromEntries(engagement.map((name, at) => [name, numberOf(cells[at])])) as PostFigures;
-    return {
-      postId: String(postId),
-      accountId: String(accountId),
-      platform: platform as Platform,
-      publishedAt: isoOf(publishedAt) ?? '',
-      interactions: interactionsOf(figures),
-      impressions: figures.impressions ?? null,
-    };
-  });
+  return rows.map(([postId, targetId, accountId, platform, publishedAt, observedAt, ...cells]) => ({
+    postId: String(postId),
+    targetId: String(targetId),
+    accountId: String(accountId),
+    platform: platform as Platform,
+    publishedAt: isoOf(publishedAt) ?? '',
+    observedAt: isoOf(observedAt) ?? '',
+    interactions: interactionsOf(
+      Object.fromEntries(engagement.map((name, at) => [name, numberOf(cells[at])])) as PostFigures,
+    ),
+  }));
 };

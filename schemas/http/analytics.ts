@@ -232,7 +232,10 @@ export const BestTime = Type.Object({
   timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
   score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is a time like any other.' }),
   lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
-  sampleSize: Type.Integer({ minimum: 0, description: 'Posts of the last 90 days in this very slot.' }),
+  sampleSize: Type.Integer({
+    minimum: 0,
+    description: 'Posts of the last 90 days in this very slot, a week old or more.',
+  }),
   basis: Type.Enum(['observed', 'prior'], {
     description: 'prior: no post of this slot was observed; what is known of its hour, its weekday and the network.',
   }),

@@ -7,16 +7,29 @@ import { type PriorTimes, priorTimes } from './platforms/prior-times.ts';
  * against what is assumed of the network until there is enough of it.
  */
 
-/** A post as one of its accounts had it. */
+/** What an account usually gets differs between them, so a post is compared with posts of its own kind alone. */
+export type PostKind = 'feed' | 'reel' | 'story';
+
+/** A post as one of its accounts had it, at its newest observation of an age of `comparedAgeMs` or less. */
 export interface ObservedPost {
   readonly postId: string;
   readonly accountId: string;
   readonly platform: Platform;
+  readonly kind: PostKind;
   /** ISO 8601. */
   readonly publishedAt: string;
+  /** ISO 8601. */
+  readonly observedAt: string;
   readonly interactions: number | null;
-  readonly impressions: number | null;
 }
+
+const hourMs = 3_600_000;
+
+/** A post gathers interactions for months. Posts are compared at this age, or an old one would beat a new one by its age. */
+export const comparedAgeMs = 7 * 24 * hourMs;
+
+/** Before this age a post lacks too much of what it will get. Networks tell of a story for its one day only. */
+const minAgeMs: Readonly<Record<PostKind, number>> = { feed: 48 * hourMs, reel: 48 * hourMs, story: 20 * hourMs };
 
 export interface Slot {
   /** 1 = Monday. */
@@ -48,16 +61,8 @@ const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 };
 
-/** The logarithm of what a post got, and what it may be compared with: rates with rates, counts with counts. */
-const gotOf = ({ accountId, interactions, impressions }: ObservedPost) => {
-  if (interactions === null) return null;
-  const known = impressions !== null && impressions > 0;
-  return {
-    peers: `${accountId} ${known ? 'rate' : 'count'}`,
-    // What is added keeps small counts from saying much.
-    log: known ? Math.log((interactions + 1) / (impressions + 20)) : Math.log(interactions + 1),
-  };
-};
+/** Added to each count: of an account that usually gets nothing, one like is chance and must not count as a multiple. */
+const chance = 3;
 
 /** Slot of the week, 0 to 167, in a zone; offsets change at whole quarters of an hour, so each quarter is looked up once. */
 const slotsIn = (timezone: string): ((instant: string) => number) => {
@@ -110,19 +115,21 @@ export const bestTimes = (
   { timezone, platforms }: { readonly timezone: string; readonly platforms: readonly Platform[] },
 ): readonly Slot[] => {
   const slotOf = slotsIn(timezone);
-  const told = posts.flatMap((post) => {
-    const got = gotOf(post);
-    return got === null
-      ? []
-      : [{ ...got, postId: post.postId, platform: post.platform, slot: slotOf(post.publishedAt) }];
+  // What each post got beyond the prior of its network. A rate would say how engaged those were whom the network showed it
+  // to, and so put a post that few saw before one that many answered; what counts here is how many answered.
+  const told = posts.flatMap(({ postId, accountId, platform, kind, publishedAt, observedAt, interactions }) => {
+    if (interactions === null || Date.parse(observedAt) - Date.parse(publishedAt) < minAgeMs[kind]) return [];
+    const slot = slotOf(publishedAt);
+    const log = Math.log(interactions + chance) - logMean([priorTimes[platform]], slot);
+    return [{ postId, slot, peers: `${accountId} ${kind}`, log }];
   });
+  // The median is of what is beyond the prior: an account that always posts at one time tells nothing about that time.
   const usual = new Map(
     [...Map.groupBy(told, ({ peers }) => peers)].map(([peers, some]) => [peers, median(some.map(({ log }) => log))]),
   );
-  // What each post got beyond the usual of its account and the prior of its network.
-  const beyonds = told.map(({ postId, peers, log, platform, slot }) => {
-    const beyond = Math.max(-mostLog, Math.min(mostLog, log - (usual.get(peers) ?? log)));
-    return { postId, slot, beyond: beyond - logMean([priorTimes[platform]], slot) };
+  const beyonds = told.map(({ postId, slot, peers, log }) => {
+    const beyond = log - (usual.get(peers) ?? log);
+    return { postId, slot, beyond: Math.max(-mostLog, Math.min(mostLog, beyond)) };
   });
   // A post that went out on many accounts at once is one post: its luck is the same everywhere. One level explains what
   // the one before left.

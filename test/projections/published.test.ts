@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
+import { contentFor } from '#domain/content.ts';
+import { useOf } from '#domain/platforms/index.ts';
+import { postKinds } from '#projections/post-kinds.ts';
 import { getPublished, listPublished, type PublishedFirst } from '#projections/published.ts';
 import { migrate } from '#projections/tables.ts';
+import { platforms } from '#schemas/common.ts';
+import type { MediaKind } from '#schemas/media.ts';
 import { testDatabase } from '#test/support/postgres.ts';
+import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 const many = 20_000;
@@ -112,5 +118,66 @@ suite('posts that went out', (t) => {
     assert.deepEqual((await getPublished(knex, big, id, { platforms: ['facebook'] }))?.targets, []);
     assert.equal((await getPublished(knex, big, id, {}))?.targets.length, 2);
     assert.equal(await getPublished(knex, randomUUID(), id, {}), null);
+  });
+
+  t('what targets went out as: what the network is told of each, of one workspace, by key', async () => {
+    const from = seeded('kinds');
+    const workspace = randomUUID();
+    const kinds: readonly MediaKind[] = ['image', 'video', 'gif'];
+    const files = Array.from({ length: 12 }, (_, place) => {
+      return { id: randomUUID(), workspace: place % 3 === 0 ? big : workspace, kind: from.pick(kinds) };
+    });
+    // A file of another workspace says nothing here.
+    const own = files.filter((file) => file.workspace === workspace);
+    const kindOf = (id: string): MediaKind => own.find((file) => file.id === id)?.kind ?? 'image';
+    const chosen = () => from.shuffle(files.map(({ id }) => id)).slice(0, from.int(0, 2));
+    const made = Array.from({ length: 400 }, () => {
+      const platform = from.next() < 0.8 ? from.pick(['instagram', 'facebook'] as const) : from.pick(platforms);
+      const variants = platforms
+        .filter((one) => one === platform || from.next() < 0.3)
+        .filter(() => from.next() < 0.8)
+        .map((one) => ({
+          platform: one,
+          contentOverride: null,
+          mediaIdsOverride: from.next() < 0.5 ? null : chosen(),
+          // A caller may send anything under a name that a network does not know.
+          overrides: from.pick<Record<string, unknown>>([{}, { contentType: from.pick(['feed', 'reel', 'story', 7]) }]),
+        }));
+      const body = { content: 'text', mediaIds: chosen(), variants: from.shuffle(variants), thread: null };
+      const { parts, overrides } = contentFor(body, platform);
+      const use = useOf(platform, overrides, parts[0].mediaIds.map(kindOf));
+      const wanted = use === 'reel' || use === 'story' ? use : 'feed';
+      return { id: randomUUID(), postId: randomUUID(), platform, body, wanted };
+    });
+    await pool.query(
+      `insert into read.media_v1 (id, workspace_id, revision, created_at, updated_at, kind)
+       select id, workspace, 0, now(), now(), kind
+       from jsonb_to_recordset($1::jsonb) as f (id uuid, workspace uuid, kind text)`,
+      [JSON.stringify(files)],
+    );
+    await pool.query(
+      `with told as (
+         select * from jsonb_to_recordset($2::jsonb) as f (id uuid, "postId" uuid, platform text, body jsonb)
+       ), posts as (
+         insert into read.posts_v1 (id, workspace_id, revision, created_at, updated_at, body)
+         select "postId", $1, 0, now(), now(), body from told
+       )
+       insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, platform)
+       select id, $1, 0, now(), now(), "postId", platform from told`,
+      [workspace, JSON.stringify(made)],
+    );
+    await pool.query('analyze');
+    const ids = made.map(({ id }) => id);
+    statements.length = 0;
+    const found = await postKinds(knex, workspace, ids);
+    for (const { id, wanted, ...one } of made) assert.equal(found.get(id) ?? 'feed', wanted, JSON.stringify(one));
+    assert.deepEqual(new Set(found.values()), new Set(['feed', 'reel', 'story']));
+    assert.equal((await postKinds(knex, big, ids)).size, 0);
+    assert.equal((await postKinds(knex, workspace, [])).size, 0);
+    const [{ sql, bindings } = { sql: '', bindings: [] }] = statements;
+    const explained = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...bindings]);
+    const [{ Plan: plan }] = explained.rows[0]['QUERY PLAN'];
+    // Each target costs three reads by key, whatever else the tables hold.
+    assert.ok(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] < 12 * ids.length, JSON.stringify(plan));
   });
 });

@@ -518,9 +518,9 @@ suite('queries of the analytics', (t) => {
     }
   });
 
-  t('what posts got, for best times: the last look at each that is a day old, since an instant', async () => {
+  t('what posts got, for best times: the last look at each up to an age, of a range of time', async () => {
     const mine = randomUUID();
-    const [first, second] = [randomUUID(), randomUUID()];
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
     const on = (targetId: string, day: string, published: string, more: object) => ({
       workspace_id: mine,
       post_id: targetId,
@@ -535,27 +535,34 @@ suite('queries of the analytics', (t) => {
       more: '{}',
       ...more,
     });
+    const early = at('2026-05-01', '06:15:00.000');
     await write(
       'post_days',
-      on(first, '2026-05-01', at('2026-05-01', '06:15:00.000'), { likes: 1, impressions: 10 }),
-      on(first, '2026-05-09', at('2026-05-01', '06:15:00.000'), { likes: 8, comments: 2, impressions: 90 }),
-      on(second, '2026-05-09', at('2026-05-08', '20:00:00.000'), { total_interactions: 3 }),
-      on(randomUUID(), '2026-05-09', at('2026-03-01', '20:00:00.000'), { likes: 3 }),
+      on(first, '2026-05-01', early, { likes: 1 }),
+      on(first, '2026-05-07', early, { likes: 8, comments: 2, impressions: 90 }),
+      // The look at the age of seven days counts, one of a millisecond later does not.
+      on(second, '2026-05-08', early, { observed_at: at('2026-05-08', '06:15:00.000'), likes: 5 }),
+      on(second, '2026-05-09', early, { likes: 500 }),
+      on(third, '2026-05-08', early, { observed_at: at('2026-05-08', '06:15:00.001'), likes: 500 }),
+      on(first, '2026-05-30', early, { likes: 800 }),
+      on(randomUUID(), '2026-03-05', at('2026-03-01', '20:00:00.000'), { likes: 3 }),
+      on(randomUUID(), '2026-05-21', at('2026-05-20', '00:00:00.001'), { likes: 3 }),
     );
-    const since = '2026-05-01T00:00:00.000Z';
-    const wanted = {
-      postId: first,
-      accountId: account,
-      platform: 'threads',
-      publishedAt: '2026-05-01T06:15:00.000Z',
-      interactions: 10,
-      impressions: 90,
-    };
-    assert.deepEqual(await readEngaged(store, mine, since, {}), [wanted]);
-    assert.deepEqual(await readEngaged(store, mine, since, { clientId: client, platforms: ['threads'] }), [wanted]);
-    assert.deepEqual(await readEngaged(store, mine, since, { clientId: randomUUID() }), []);
-    assert.deepEqual(await readEngaged(store, mine, since, { platforms: ['x'] }), []);
-    assert.deepEqual(await readEngaged(store, randomUUID(), since, {}), []);
+    const range = { since: '2026-05-01T00:00:00.000Z', until: '2026-05-20T00:00:00.000Z', ageMs: 7 * 86_400_000 };
+    const of = (targetId: string, observedAt: string, interactions: number) => ({
+      ...{ postId: targetId, targetId, accountId: account, platform: 'threads' },
+      ...{ publishedAt: '2026-05-01T06:15:00.000Z', observedAt, interactions },
+    });
+    const wanted = [of(first, '2026-05-07T08:00:00.000Z', 10), of(second, '2026-05-08T06:15:00.000Z', 5)];
+    const read = async (workspace: string, filters: Parameters<typeof readEngaged>[3]) =>
+      (await readEngaged(store, workspace, range, filters)).toSorted(
+        (a, b) => (b.interactions ?? 0) - (a.interactions ?? 0),
+      );
+    assert.deepEqual(await read(mine, {}), wanted);
+    assert.deepEqual(await read(mine, { clientId: client, platforms: ['threads'] }), wanted);
+    assert.deepEqual(await read(mine, { clientId: randomUUID() }), []);
+    assert.deepEqual(await read(mine, { platforms: ['x'] }), []);
+    assert.deepEqual(await read(randomUUID(), {}), []);
   });
 
   t('every counter comes out of its own column, to the last digit', async () => {

@@ -489,19 +489,27 @@ suite('analytics over HTTP', (t) => {
     await world.settled();
     // 40 days ago, hour by hour; 11 o'clock in Tokyo is 2 in UTC.
     const start = Math.floor(Date.now() / 86_400_000 - 40) * 86_400_000;
-    const rows = Array.from({ length: 30 }, (_, day) =>
-      [0, 2, 9].map((hour) => {
-        const at = new Date(start + day * 86_400_000 + hour * 3_600_000).toISOString();
-        const seen = new Date(Date.parse(at) + 2 * 86_400_000).toISOString();
-        return {
-          ...{ workspace_id: workspaceId, post_id: randomUUID(), target_id: randomUUID(), account_id: acme.accounts.x },
-          ...{ client_id: tokyo.data.id, platform: 'x', published_at: at.replace('T', ' ').replace('Z', '') },
-          ...{ day: seen.slice(0, 10), observed_at: seen.replace('T', ' ').replace('Z', ''), version: 1, more: '{}' },
-          ...{ fetched: allCounters, impressions: 1_000, likes: hour === 2 ? 90 : 20 },
-        };
-      }),
-    ).flat();
+    const row = (client: string, platform: 'x' | 'instagram', published: number, age: number, likes: number) => {
+      const [at, seen] = [published, published + age * 86_400_000].map((ms) => new Date(ms).toISOString().slice(0, 23));
+      return {
+        ...{ workspace_id: workspaceId, post_id: randomUUID(), target_id: randomUUID(), client_id: client },
+        ...{ account_id: acme.accounts[platform], platform, published_at: at?.replace('T', ' ') },
+        ...{ day: seen?.slice(0, 10), observed_at: seen?.replace('T', ' '), version: 1, more: '{}' },
+        ...{ fetched: allCounters, impressions: likes * 20, likes },
+      };
+    };
+    const days = Array.from({ length: 30 }, (_, day) => start + day * 86_400_000);
+    const rows = days.flatMap((day) =>
+      [0, 2, 9].map((hour) => row(tokyo.data.id, 'x', day + hour * 3_600_000, 2, hour === 2 ? 90 : 20)),
+    );
     await write('post_days', ...rows);
+    // What they got after a week does not count, and neither does what younger ones got until now.
+    const late = rows.slice(0, 30).map((one) => {
+      const day = new Date(Date.parse(`${one.day}`) + 7 * 86_400_000).toISOString().slice(0, 10);
+      return { ...one, day, observed_at: `${day} 23:00:00.000`, likes: one.likes === 20 ? 9_000 : 1 };
+    });
+    const young = row(tokyo.data.id, 'x', Date.now() - 6 * 86_400_000, 3, 9_000);
+    await write('post_days', ...late, young);
     const found = await caller.get(`/best-times?clientId=${tokyo.data.id}`);
     const [top] = found.rows;
     assert.deepEqual([top?.hour, top?.timezone, top?.basis, top?.object], [11, 'Asia/Tokyo', 'observed', 'best_time']);
@@ -509,6 +517,38 @@ suite('analytics over HTTP', (t) => {
     assert.equal(
       found.rows.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
       90,
+    );
+    // Stories get less than the feed, which says nothing of their hour: 10 o'clock in Tokyo is 1 in UTC.
+    const kyoto = await caller.post('/clients', { name: 'Kyoto', type: 'brand', timezone: 'Asia/Tokyo' });
+    await world.settled();
+    const [feed, stories] = [9, 1].map((hour) =>
+      days.map((day) => row(kyoto.data.id, 'instagram', day + hour * 3_600_000, hour === 1 ? 0.9 : 6, hour * 40)),
+    );
+    const variant = { platform: 'instagram', mediaIdsOverride: null, overrides: { contentType: 'story' } };
+    await world.pool.query(
+      `with story as (select post_id, target_id from unnest($2::uuid[], $3::uuid[]) as f (post_id, target_id)
+       ), posts as (
+         insert into read.posts (id, workspace_id, revision, created_at, updated_at, body)
+         select post_id, $1, 0, now(), now(), $4::jsonb from story
+       )
+       insert into read.post_targets (id, workspace_id, revision, created_at, updated_at, post_id, platform)
+       select target_id, $1, 0, now(), now(), post_id, 'instagram' from story`,
+      [
+        workspaceId,
+        (stories ?? []).map(({ post_id }) => post_id),
+        (stories ?? []).map(({ target_id }) => target_id),
+        JSON.stringify({ content: '', mediaIds: [], variants: [variant], thread: null }),
+      ],
+    );
+    await write('post_days', ...(feed ?? []), ...(stories ?? []));
+    const apart = await caller.get(`/best-times?clientId=${kyoto.data.id}&platform=instagram`);
+    const assumed = await other.get('/best-times?platform=instagram');
+    const liftAt = (answer: typeof apart) =>
+      answer.rows.flatMap(({ weekday, hour, lift }) => (weekday === 3 && hour === 10 ? [Number(lift)] : []))[0] ?? 0;
+    assert.ok(Math.abs(Math.log(liftAt(apart) / liftAt(assumed))) < 0.05, `${liftAt(apart)}, ${liftAt(assumed)}`);
+    assert.equal(
+      apart.rows.reduce((sum, { sampleSize }) => sum + Number(sampleSize), 0),
+      60,
     );
     const foreign = await other.get(`/best-times?clientId=${tokyo.data.id}`);
     const unknown = await other.get(`/best-times?clientId=${randomUUID()}`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { bestTimes, type ObservedPost, type Slot } from '#domain/best-times.ts';
+import { bestTimes, type ObservedPost, type PostKind, type Slot } from '#domain/best-times.ts';
 import { priorTimes } from '#domain/platforms/prior-times.ts';
 import { platforms } from '#schemas/common.ts';
 import { type Random, random, seeded } from '#test/support/seed.ts';
@@ -11,6 +11,10 @@ const monday = Date.UTC(2026, 7, 31);
 const hourMs = 3_600_000;
 const at = (slot: number, week: number, minute = 0): string =>
   new Date(monday + (week * 168 + slot) * hourMs + minute * 60_000).toISOString();
+
+/** Of the feed, and seen so many hours after it went out. */
+const seen = (publishedAt: string, age = 160) =>
+  ({ kind: 'feed', publishedAt, observedAt: new Date(Date.parse(publishedAt) + age * hourMs).toISOString() }) as const;
 
 /** Standard normal. */
 const gauss = (from: Random): number => Math.sqrt(-2 * Math.log(1 - from.next())) * Math.cos(2 * Math.PI * from.next());
@@ -27,17 +31,13 @@ const madeOf = (
   Array.from({ length: posts }, (_, post) => {
     const slot = from.int(0, 6) * 24 + from.pick(hours);
     const accountId = from.pick(['a', 'b']);
-    const impressions = from.int(2_000, 20_000);
-    const rate = (accountId === 'a' ? 0.03 : 0.008) * liftOf(slot) * Math.exp(0.35 * gauss(from));
-    // Some networks tell no impressions.
-    const told = accountId === 'a';
+    const usual = (accountId === 'a' ? 400 : 80) * liftOf(slot) * Math.exp(0.35 * gauss(from));
     return {
       postId: `post ${post}`,
       accountId,
-      platform: told ? 'instagram' : 'bluesky',
-      publishedAt: at(slot, from.int(0, 11), from.int(0, 59)),
-      interactions: Math.round((told ? impressions : 10_000) * rate),
-      impressions: told ? impressions : null,
+      platform: accountId === 'a' ? 'instagram' : 'bluesky',
+      ...seen(at(slot, from.int(0, 11), from.int(0, 59))),
+      interactions: Math.round(usual),
     };
   });
 
@@ -45,23 +45,19 @@ const utc = { timezone: 'UTC', platforms: ['instagram', 'bluesky'] } as const;
 
 /** The same by brute force: for every slot, over all posts, level by level. */
 const reference = (posts: readonly ObservedPost[], { platforms: asked }: typeof utc): Slot[] => {
-  const known = posts.filter(({ interactions }) => interactions !== null);
-  const isRate = (one: ObservedPost) => one.impressions !== null && one.impressions > 0;
-  const logOf = (one: ObservedPost) =>
-    isRate(one)
-      ? Math.log(((one.interactions ?? 0) + 1) / ((one.impressions ?? 0) + 20))
-      : Math.log((one.interactions ?? 0) + 1);
+  const ageOf = (one: ObservedPost) => (Date.parse(one.observedAt) - Date.parse(one.publishedAt)) / hourMs;
+  const known = posts.filter((one) => one.interactions !== null && ageOf(one) >= (one.kind === 'story' ? 20 : 48));
   const hourOf = (one: ObservedPost) => new Date(one.publishedAt).getUTCHours();
   const dayOf = (one: ObservedPost) => (new Date(one.publishedAt).getUTCDay() + 6) % 7;
   const priorOf = (platform: ObservedPost['platform'], day: number, hour: number) =>
     Math.log((priorTimes[platform].hours[hour] ?? 0) * (priorTimes[platform].weekdays[day] ?? 0));
+  const logOf = (one: ObservedPost) =>
+    Math.log((one.interactions ?? 0) + 3) - priorOf(one.platform, dayOf(one), hourOf(one));
   const beyond = (one: ObservedPost) => {
-    const logs = known.filter((peer) => peer.accountId === one.accountId && isRate(peer) === isRate(one)).map(logOf);
+    const logs = known.filter((peer) => peer.accountId === one.accountId && peer.kind === one.kind).map(logOf);
     logs.sort((a, b) => a - b);
     const usual = ((logs[Math.floor((logs.length - 1) / 2)] ?? 0) + (logs[Math.ceil((logs.length - 1) / 2)] ?? 0)) / 2;
-    return (
-      Math.min(Math.log(4), Math.max(-Math.log(4), logOf(one) - usual)) - priorOf(one.platform, dayOf(one), hourOf(one))
-    );
+    return Math.min(Math.log(4), Math.max(-Math.log(4), logOf(one) - usual));
   };
   const values: { postId: string; day: number; hour: number; beyond: number }[] = [];
   for (const { postId, ...when } of known.map((one) => ({ postId: one.postId, day: dayOf(one), hour: hourOf(one) }))) {
@@ -117,12 +113,15 @@ suite('best times', (t) => {
 
   t('it says what brute force over all posts says', () => {
     const from = seeded('reference');
+    const young = (publishedAt: string, kind: PostKind) => ({ ...seen(publishedAt, from.int(10, 60)), kind });
     for (let one = 0; one < 20; one += 1) {
       const posts = madeOf(from, from.int(0, 120), (slot) => 1 + (slot % 5) / 5);
       const silent = posts
         // Some went out on several accounts, or on one at several times.
         .map((post) => (from.next() < 0.2 ? { ...post, postId: `fan ${from.int(0, 2)}` } : post))
-        .map((post) => (from.next() < 0.1 ? { ...post, interactions: null } : post));
+        .map((post) => (from.next() < 0.1 ? { ...post, interactions: null } : post))
+        .map((post) => ({ ...post, kind: from.pick<PostKind>(['feed', 'reel', 'story']) }))
+        .map((post) => (from.next() < 0.2 ? { ...post, ...young(post.publishedAt, post.kind) } : post));
       const found = bestTimes(silent, utc);
       assert.equal(found.length, 168);
       const byPlace = new Map(found.map((slot) => [`${slot.weekday} ${slot.hour}`, slot]));
@@ -148,9 +147,8 @@ suite('best times', (t) => {
           postId: `lucky ${week}`,
           accountId: 'a',
           platform: 'instagram',
-          publishedAt: at(24 + hour, week),
+          ...seen(at(24 + hour, week)),
           interactions: 9_000,
-          impressions: 10_000,
         }));
       assert.equal(bestTimes([...ordinary, ...luck(lucky)], utc)[0]?.hour, proven, `seed ${seed + one}`);
       // Nothing stands out but three posts in the early morning.
@@ -164,7 +162,7 @@ suite('best times', (t) => {
     const from = seeded('fan-out');
     const accounts = Array.from({ length: 50 }, (_, place) => `account ${place}`);
     const on = (accountId: string, postId: string, publishedAt: string, interactions: number): ObservedPost => ({
-      ...{ postId, accountId, platform: 'instagram', publishedAt, interactions, impressions: 10_000 },
+      ...{ postId, accountId, platform: 'instagram', ...seen(publishedAt), interactions },
     });
     const ordinary = accounts.flatMap((account) =>
       Array.from({ length: 20 }, (_, post) =>
@@ -202,6 +200,94 @@ suite('best times', (t) => {
     assert.deepEqual([top?.weekday, top?.hour, top?.basis], [2, 12, 'observed']);
   });
 
+  const weeks = Array.from({ length: 12 }, (_, week) => week);
+  const [tuesday18, tuesday3] = [24 + 18, 24 + 3];
+  const on = (slot: number, week: number, interactions: number, more: Partial<ObservedPost> = {}): ObservedPost => ({
+    ...{ postId: `${slot} ${week} ${JSON.stringify(more)}`, accountId: 'a', platform: 'instagram' },
+    ...{ ...seen(at(slot, week)), interactions, ...more },
+  });
+  const instagram = { timezone: 'UTC', platforms: ['instagram'] } as const;
+  const placeOf = (slots: readonly Slot[], slot: number) =>
+    slots.findIndex(({ weekday, hour }) => (weekday - 1) * 24 + hour === slot);
+  const liftOf = (slots: readonly Slot[], slot: number) => slots[placeOf(slots, slot)]?.lift ?? 0;
+  const prior = bestTimes([], instagram);
+
+  t('a time that got 300 of 10,000 stands before one that got 25 of 500', () => {
+    const posts = weeks.flatMap((week) => [on(tuesday18, week, 300), on(tuesday3, week, 25)]);
+    // How many saw a post is no part of it, whatever a caller hands over.
+    const rated = posts.map((one) => ({ ...one, impressions: one.interactions === 300 ? 10_000 : 500 }));
+    const slots = bestTimes(rated, instagram);
+    assert.equal(placeOf(slots, tuesday18), 0);
+    assert.ok(placeOf(slots, tuesday3) > 84);
+  });
+
+  t('stories, reels and posts of the feed are each held against their own kind', () => {
+    const { seed } = seeded('kinds');
+    const scale = { feed: 200, reel: 5_000, story: 12 } as const;
+    for (let one = 0; one < 50; one += 1) {
+      const from = random((seed + one) >>> 0);
+      // Each kind has its hour and no hour is better than another: that reels get more must not lift their hour.
+      const hours = from.shuffle(usualHours);
+      const posts = (['feed', 'reel', 'story'] as const).flatMap((kind, place) =>
+        weeks.flatMap((week) =>
+          [0, 1, 2].map((day) => {
+            const slot = day * 24 + (hours[place] ?? 0);
+            return on(slot, week, Math.round(scale[kind] * Math.exp(0.1 * gauss(from))), { kind });
+          }),
+        ),
+      );
+      const slots = bestTimes(posts, instagram);
+      for (const hour of hours.slice(0, 3)) {
+        const change = Math.log(liftOf(slots, hour) / liftOf(prior, hour));
+        assert.ok(Math.abs(change) < 0.1, `seed ${seed + one}: hour ${hour} moved by ${change}`);
+      }
+    }
+  });
+
+  t('the size of an account says nothing: all figures of one times a thousand move no slot', () => {
+    const { seed } = seeded('size');
+    for (let one = 0; one < 50; one += 1) {
+      const from = random((seed + one) >>> 0);
+      const posts = madeOf(from, 80, (slot) => (slot % 24 === 18 ? 2 : 1));
+      const larger = posts.map((post) =>
+        // What is added to each count is a thousand times as well.
+        post.accountId === 'b' ? { ...post, interactions: ((post.interactions ?? 0) + 3) * 1_000 - 3 } : post,
+      );
+      const [before, after] = [bestTimes(posts, utc), bestTimes(larger, utc)];
+      for (let slot = 0; slot < 168; slot += 1) {
+        assert.ok(Math.abs(liftOf(before, slot) - liftOf(after, slot)) < 0.001, `seed ${seed + one}, slot ${slot}`);
+      }
+    }
+  });
+
+  t('an account that posts at one time only leaves the order of its prior', () => {
+    const slots = bestTimes(
+      weeks.map((week) => on(tuesday18, week, 300)),
+      instagram,
+    );
+    assert.deepEqual(
+      slots.map(({ lift }) => lift),
+      prior.map(({ lift }) => lift),
+    );
+    assert.equal(slots[placeOf(slots, tuesday18)]?.basis, 'observed');
+  });
+
+  t('one like is chance where nothing is usual', () => {
+    const times = weeks.flatMap((week) => usualHours.map((hour) => on(hour, week, 0)));
+    const liked = [0, 1, 2, 3, 4, 5].map((week) => on(24 + 3, week, 1));
+    const slots = bestTimes([...times, ...liked], instagram);
+    assert.ok(placeOf(slots, 24 + 3) > 84);
+    assert.ok(slots.every(({ lift }) => lift > 0.3 && lift < 1.6));
+  });
+
+  t('a look at a post before its second day is over tells nothing; at a story, before its twentieth hour', () => {
+    const looked = (kind: PostKind, age: number) => on(tuesday18, 0, 9, { ...seen(at(tuesday18, 0), age), kind });
+    const told = (kind: PostKind, age: number) =>
+      bestTimes([looked(kind, age)], instagram)[placeOf(prior, tuesday18)]?.sampleSize;
+    for (const kind of ['feed', 'reel'] as const) assert.deepEqual([told(kind, 47), told(kind, 48)], [0, 1]);
+    assert.deepEqual([told('story', 19), told('story', 20)], [0, 1]);
+  });
+
   t('without any data: the prior of the network, and it says so', () => {
     for (const platform of platforms) {
       const slots = bestTimes([], { timezone: 'UTC', platforms: [platform] });
@@ -235,9 +321,8 @@ suite('best times', (t) => {
       postId: publishedAt,
       accountId: 'a',
       platform: 'x',
-      publishedAt,
+      ...seen(publishedAt),
       interactions: 5,
-      impressions: 100,
     });
     const slots = bestTimes([post('2026-10-24T06:30:00.000Z'), post('2026-10-26T06:30:00.000Z')], {
       timezone: 'Europe/Berlin',
@@ -261,9 +346,10 @@ suite('best times', (t) => {
         postId: fc.constantFrom('p', 'q', 'r'),
         accountId: fc.constantFrom('a', 'b'),
         platform: fc.constantFrom(...platforms),
+        kind: fc.constantFrom<PostKind>('feed', 'reel', 'story'),
         publishedAt: fc.integer({ min: 0, max: 10_000 }).map((hours) => at(hours, 0)),
+        observedAt: fc.integer({ min: 0, max: 10_200 }).map((hours) => at(hours, 0)),
         interactions: fc.option(fc.constantFrom(0, 1, 7, Number.MAX_SAFE_INTEGER)),
-        impressions: fc.option(fc.constantFrom(0, 1, 900, Number.MAX_SAFE_INTEGER)),
       }),
       { maxLength: 40 },
     );

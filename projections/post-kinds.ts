@@ -1,0 +1,48 @@
+import type { Knex } from 'knex';
+import type { PostKind } from '#domain/best-times.ts';
+import { useOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaKind } from '#schemas/media.ts';
+
+interface Row {
+  readonly id: string;
+  readonly platform: Platform;
+  readonly asked: string | null;
+  readonly files: number;
+  /** Of the first file; null where there is none, or its row is gone. */
+  readonly kind: MediaKind | null;
+}
+
+const kindOf = ({ platform, asked, files, kind }: Row): PostKind => {
+  const kinds = Array.from({ length: files }, () => kind ?? 'image');
+  const use = useOf(platform, { contentType: asked ?? undefined }, kinds);
+  return use === 'reel' || use === 'story' ? use : 'feed';
+};
+
+/**
+ * What targets of a workspace went out as. Those that are absent are of the feed: only two networks have another kind, and
+ * neither has threads. Postgres picks the few values from each body, since a body may hold the texts of all networks.
+ * @param targetIds bounded by the caller: each costs three reads by key
+ */
+export const postKinds = async (
+  knex: Knex,
+  workspaceId: string,
+  targetIds: readonly string[],
+): Promise<ReadonlyMap<string, PostKind>> => {
+  if (targetIds.length === 0) return new Map();
+  const found = await knex.raw<{ rows: readonly Row[] }>(
+    `select t.id, t.platform, v.variant -> 'overrides' ->> 'contentType' as asked,
+       coalesce(jsonb_array_length(f.ids), 0)::int4 as files, m.kind
+     from read.post_targets t
+     join read.posts p on p.id = t.post_id
+     left join lateral (
+       select one as variant from jsonb_array_elements(p.body -> 'variants') one
+       where one ->> 'platform' = t.platform limit 1) v on true
+     cross join lateral (
+       select coalesce(nullif(v.variant -> 'mediaIdsOverride', 'null'), p.body -> 'mediaIds') as ids) f
+     left join read.media m on m.id = (f.ids ->> 0)::uuid and m.workspace_id = t.workspace_id
+     where t.workspace_id = ? and t.id = any(?::uuid[]) and t.platform in ('facebook', 'instagram')`,
+    [workspaceId, [...targetIds]],
+  );
+  return new Map(found.rows.map((row) => [row.id, kindOf(row)]));
+};
