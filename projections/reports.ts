@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { DecodedEvent } from '#runtime/codec.ts';
-import type { ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
+import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
 import { change, defineModel, type Row, rowOf } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
@@ -28,6 +28,8 @@ export interface RunRow {
   readonly formats: readonly ReportFormat[];
   readonly startedAt: string;
   readonly asOf: string | null;
+  /** Absent: the run is not completed, or an older build made it or wrote the row. */
+  readonly completeness?: Completeness;
   readonly exports: readonly ExportFile[];
   readonly completedAt: string | null;
   readonly failure: { readonly code: string; readonly message: string } | null;
@@ -88,13 +90,14 @@ export const reports = defineModel<Own, ReportEvent>({
       ...row,
       runs: [begun(row, data, metadata.occurredAt), ...row.runs].slice(0, mostRuns),
     })),
-    ReportRunCompleted: change((row, { runId, asOf, exports }, { metadata }) =>
+    ReportRunCompleted: change((row, { runId, asOf, exports, completeness }, { metadata }) =>
       withRun(row, runId, (run) => ({
         ...run,
         status: 'completed',
         asOf,
         exports,
         completedAt: metadata.occurredAt,
+        ...(completeness === undefined ? {} : { completeness }),
       })),
     ),
     ReportRunFailed: change((row, { runId, code, message }) =>

@@ -45,6 +45,14 @@ const Export = Type.Object({
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
 });
 
+/** Whether the figures of a run's days were final when they were read. */
+export const Completeness = Type.Object({
+  complete: Type.Boolean(),
+  /** Days of the window whose figures a later look or count may still change. */
+  provisionalDays: Type.Array(LocalDate, { maxItems: 100 }),
+});
+export type Completeness = Static<typeof Completeness>;
+
 const run = { runId: Uuid } as const;
 
 export const reportEvents = {
@@ -62,6 +70,8 @@ export const reportEvents = {
     asOf: Nullable(Instant),
     /** The files are deleted `exportDays` after this, and when the client that the run is about is erased. */
     exports: Type.Array(Export, { minItems: 1, maxItems: 3 }),
+    /** Absent in runs of builds that did not record it. */
+    completeness: Type.Optional(Completeness),
   }),
   ReportRunFailed: Type.Object({
     ...run,

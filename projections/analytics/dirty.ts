@@ -181,21 +181,23 @@ export const clearMarks = async (db: Pick<Pool, 'query'>, version: number, marks
   });
 };
 
-/** A mark of one of so many days after a day changes the day, too: gains reach back to the look before. */
+/** A mark of posts changes the gains of so many days before its own, too: gains reach back to the look before. */
 const reachDays = 3;
 
-/** Whether days of the window are to be counted yet. Dates `YYYY-MM-DD`, both inclusive. */
-export const hasMarks = async (
+/** The first day of the window that is to be counted yet; null: none is. Dates `YYYY-MM-DD`, both inclusive. */
+export const firstUncounted = async (
   db: Pick<Pool, 'query'>,
   version: number,
   workspaceId: string,
   { from, to }: { readonly from: string; readonly to: string },
-): Promise<boolean> => {
-  const { rows } = await db.query<{ marked: boolean }>({
-    name: 'analytics-has-marks',
-    text: `select exists (select from ops.analytics_marked
-             where version = $1 and workspace_id = $2 and day between $3::date and $4::date + $5::int4) as marked`,
+): Promise<string | null> => {
+  const { rows } = await db.query<{ day: string | null }>({
+    name: 'analytics-first-uncounted',
+    text: `select greatest(min(day - reach), $3::date)::text as day
+           from (select day, case when kind = 'account' then 0 else $5::int4 end as reach from ops.analytics_marked
+             where version = $1 and workspace_id = $2 and day between $3::date and $4::date + $5::int4) as marks
+           where day - reach <= $4::date having count(*) > 0`,
     values: [version, workspaceId, from, to, reachDays],
   });
-  return rows[0]?.marked === true;
+  return rows[0]?.day ?? null;
 };

@@ -59,6 +59,20 @@ const Run = Type.Object({
   asOf: Nullable(
     Type.String({ ...Instant, description: 'The freshest snapshot in it; later corrections do not change the run.' }),
   ),
+  completeness: Nullable(
+    Type.Object(
+      {
+        complete: Type.Boolean({ description: 'No later look or count changes the figures of its days.' }),
+        provisionalDays: Type.Array(LocalDate, {
+          description: 'Days whose figures a later look or count may still change, oldest first.',
+        }),
+      },
+      {
+        description:
+          'A run waits up to 6 hours after it was asked for until the figures of its days are final; then it is made all the same and names the days that are not. Null: the run is not completed, or was made before this was recorded.',
+      },
+    ),
+  ),
   format: Type.Enum([...reportFormats], { description: 'Of the export that is given unless another is asked for.' }),
   bytes: Nullable(Bytes),
   sha256: Nullable(Sha256),

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { exportDays, type ReportDefinition, type ReportEvent, type ReportFormat } from '#schemas/report.ts';
+import {
+  type Completeness,
+  exportDays,
+  type ReportDefinition,
+  type ReportEvent,
+  type ReportFormat,
+} from '#schemas/report.ts';
 import { type Decider, Rejection } from './decider.ts';
 import { wrongOf } from './report-rules.ts';
 import { dayOf, windowOf } from './report-windows.ts';
@@ -24,6 +30,8 @@ export type ReportRun = ReportEventData<'ReportRunRequested'> & {
         readonly asOf: string | null;
         readonly exports: readonly ReportExport[];
         readonly completedAt: string;
+        /** Absent: the build that made the run did not record it. */
+        readonly completeness?: Completeness;
       }
     | { readonly status: 'failed'; readonly code: string; readonly message: string }
   );
@@ -135,10 +143,11 @@ const evolve: Decider<ReportState, ReportCommand, ReportEvent>['evolve'] = (stat
       return { ...state, runs: new Map(state.runs).set(run.runId, run) };
     }
     case 'ReportRunCompleted': {
-      const { runId, asOf, exports } = event.data;
+      const { runId, asOf, exports, completeness } = event.data;
       return ended(state, runId, (run) => {
         const completedAt = fact.occurredAt;
-        return { ...run, status: 'completed', asOf, exports, completedAt };
+        const known = completeness === undefined ? {} : { completeness };
+        return { ...run, status: 'completed', asOf, exports, completedAt, ...known };
       });
     }
     case 'ReportRunFailed': {

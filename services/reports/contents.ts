@@ -2,7 +2,7 @@ import type { ReportRun } from '#domain/report.ts';
 import type { Followers, OfDay, OfPlatform, TopPost, Totals } from '#projections/analytics/rollup.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Demographics } from '#schemas/metrics.ts';
-import type { ReportDefinition } from '#schemas/report.ts';
+import type { Completeness, ReportDefinition } from '#schemas/report.ts';
 
 /** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */
 
@@ -27,6 +27,7 @@ export interface Contents {
   readonly to: string;
   readonly timezone: string;
   readonly asOf: string | null;
+  readonly completeness: Completeness;
   /** When the run was asked for: the same however often it is made. */
   readonly requestedAt: string;
   readonly totals: Some<Totals>;

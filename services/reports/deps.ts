@@ -20,7 +20,7 @@ export interface ReportDeps {
   readonly pool: Pool;
   readonly blobs: BlobStore;
   readonly analytics: Pick<AnalyticsReader, 'overview' | 'client' | 'account' | 'top'>;
-  readonly config: Pick<Config, 'leaseTtlMs'>;
+  readonly config: Pick<Config, 'leaseTtlMs' | 'reportWaitMs'>;
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;

@@ -8,11 +8,15 @@ import {
   report,
 } from '#domain/report.ts';
 import { reportFailures } from '#domain/report-failures.ts';
+import { firstUncounted } from '#projections/analytics/dirty.ts';
+import { liveVersion } from '#projections/analytics/live.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { endOf } from './clients.ts';
+import { restOf } from './completeness.ts';
+import type { Contents } from './contents.ts';
 import { serviceContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 import { exportsOf } from './exports/index.ts';
@@ -21,7 +25,7 @@ import { blobKey } from './names.ts';
 import { readContents } from './read.ts';
 
 /**
- * Makes a run: the figures are read once, each export is written under a key that is noted first, and one event says that
+ * Makes a run once the figures of its days are final, or it has waited for that as long as it may: they are read once, each export is written under a key that is noted first, and one event says that
  * all of it is there. If we die before the event the run is made again, and what was written and is not named then is
  * deleted; after it nothing of the run changes any more.
  */
@@ -40,7 +44,8 @@ export interface Work {
 
 type Tools = ReportDeps & { readonly jobs: Jobs };
 
-export type Outcome = 'completed' | 'failed' | 'nothing';
+/** `waiting`: figures of its days may still change, and it is looked at again later. */
+export type Outcome = 'completed' | 'failed' | 'nothing' | 'waiting';
 
 /** @throws what stopped it, when there is something left to do */
 export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
@@ -55,9 +60,12 @@ export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
     if (erased) after = await record(work, tools, failure(run, 'client_erased'));
     else if (begun.attempts > mostTries) after = await record(work, tools, failure(run, 'report_failed'));
     else {
-      const { asOf, exports } = await write(work, tools, run, written);
+      const contents = await read(work, tools, run);
+      if (contents === null) return 'waiting';
+      const exports = await write(work, tools, run, contents, written);
       faultPoint('reports:after-put');
-      after = await record(work, tools, { type: 'Complete', runId: run.runId, asOf, exports });
+      const { asOf, completeness } = contents;
+      after = await record(work, tools, { type: 'Complete', runId: run.runId, asOf, exports, completeness });
     }
     faultPoint('reports:after-outcome');
   }
@@ -94,14 +102,34 @@ const record = async (
   return executed.state;
 };
 
+/**
+ * Null: figures of its days may still change, and the run was laid aside for a while. What is to be counted is asked before
+ * the figures are read: asked after them, a count that ended in between would look as if the figures had it.
+ */
+const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents | null> => {
+  const { job } = work;
+  const { pool, config, now = Date.now, pollMs = 1_000 } = tools;
+  const waiting = { requestedAt: run.requestedAt, now: now(), mostMs: config.reportWaitMs, leastRestMs: pollMs };
+  const restMs = restOf(waiting);
+  const uncounted = await firstUncounted(pool, await liveVersion(pool), job.workspaceId, run);
+  if (uncounted === null || restMs === 0) {
+    const contents = await readContents(tools, job, run.about, run, { uncounted, now: job.now.getTime() });
+    if (contents.completeness.complete || restMs === 0) return contents;
+  }
+  faultPoint('reports:before-rest');
+  if (!work.lease.isHeld()) throw new LeaseLost(job.id);
+  await tools.jobs.putOff(job.id, restMs, true);
+  return null;
+};
+
 const write = async (
   work: Work,
   tools: Tools,
   run: ReportRun,
+  contents: Contents,
   written: string[],
-): Promise<{ readonly asOf: string | null; readonly exports: ReportExport[] }> => {
+): Promise<ReportExport[]> => {
   const { job, signal } = work;
-  const contents = await readContents(tools, job, run.about, run);
   const exports: ReportExport[] = [];
   for (const format of run.formats) {
     signal.throwIfAborted();
@@ -114,7 +142,7 @@ const write = async (
     await tools.blobs.put(key, bytes, { contentType, bytes: bytes.length, signal });
     exports.push({ format, key, contentType, bytes: bytes.length, sha256 });
   }
-  return { asOf: contents.asOf, exports };
+  return exports;
 };
 
 /** Before it is written: a stray blob is found by its row. */

@@ -3,7 +3,7 @@ import type { Outcome } from './make.ts';
 
 /** What the worker tells about itself. */
 export interface ReportMetrics {
-  /** `nothing`: there was nothing to make any more; `stopped`: it is tried again. */
+  /** `nothing`: there was nothing to make any more; `waiting`: its days are not final; `stopped`: it is tried again. */
   ended(outcome: Outcome | 'stopped', seconds: number): void;
 }
 

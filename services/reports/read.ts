@@ -4,15 +4,20 @@ import { workspace } from '#domain/workspace.ts';
 import type { Filters } from '#projections/analytics/rollup.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
+import { settledSeries, type Unsettled } from './completeness.ts';
 import { type Contents, mostTopPosts, type RunOf } from './contents.ts';
 import type { ReportDeps } from './deps.ts';
 
-/** Reads once what a run says. Ids of another workspace find nothing, neither names nor figures. */
+/**
+ * Reads once what a run says. Ids of another workspace find nothing, neither names nor figures.
+ * `uncounted` was read before this: what is counted meanwhile is in the figures.
+ */
 export const readContents = async (
   deps: Pick<ReportDeps, 'store' | 'analytics'>,
   { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },
   { name, kind, filters }: Pick<ReportDefinition, 'name' | 'kind' | 'filters'>,
   run: RunOf,
+  { uncounted, now }: Omit<Unsettled, 'timezone'>,
 ): Promise<Contents> => {
   const { store } = deps;
   const [agency, owner, one] = await Promise.all([
@@ -37,6 +42,7 @@ export const readContents = async (
     platform: place === null || place.status === 'none' ? filters.platform : place.platform,
     ...figures,
     topPosts,
+    ...settledSeries(figures.series, { uncounted, now, timezone }),
   };
 };
 

@@ -232,6 +232,12 @@ const variables = {
     [3_600_000, 21_600_000, 86_400_000] as readonly number[],
     'when a post is looked at after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has looks of its own',
   ),
+  reportWaitMs: variable(
+    'REPORT_WAIT_MS',
+    integer(0, 7 * 86_400_000),
+    6 * 3_600_000,
+    'how long after it was asked for a report waits until the figures of its days are final; then it is made, and names the days that are not',
+  ),
   webhookRetryDelaysMs: variable(
     'WEBHOOK_RETRY_DELAYS_MS',
     durations,

@@ -682,7 +682,8 @@ suite('read models', (t) => {
     const requested = (run: string) => report('ReportRunRequested', { runId: run, ...days, by: 'request' });
     const file = { format: 'pdf', key: `w/reports/${runId}/a.pdf`, contentType: 'application/pdf', bytes: 9 };
     const exports = [{ ...file, sha256: 'a'.repeat(64) }];
-    const completed = report('ReportRunCompleted', { runId, asOf: instant(9), exports });
+    const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
+    const completed = report('ReportRunCompleted', { runId, asOf: instant(9), exports, completeness });
     const failure = { code: 'report_failed', message: 'It could not be made.' };
     const { name, filters } = definition;
     const open = {
@@ -700,7 +701,7 @@ suite('read models', (t) => {
     await given(report('ReportDefined', { definition }), requested(runId))
       .project(pool, reports)
       .sees([{ id, name: 'Monthly', span: 'last_30_days', formats: ['pdf', 'csv'], runs: [shown], removed_at: null }]);
-    const done = { ...shown, status: 'completed', asOf: instant(9), exports, completedAt: instant(2) };
+    const done = { ...shown, status: 'completed', asOf: instant(9), exports, completedAt: instant(2), completeness };
     await given(
       report('ReportDefined', { definition }),
       requested(runId),

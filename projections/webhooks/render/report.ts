@@ -31,11 +31,13 @@ export const report: Publisher<Told, ReportEvent, Report> = {
     ReportRunCompleted: [
       {
         type: 'report.run.completed',
-        ofStream: ({ id, data: { runId, asOf, exports } }, about) => {
+        ofStream: ({ id, data: { runId, asOf, exports, completeness } }, about) => {
           const clientId = clientOf(about, runId);
           // The one that is fetched when no format is asked for; the schema has at least one.
           const [file] = exports as [(typeof exports)[number]];
-          return { reportId: id, runId, clientId, asOf, format: file.format, bytes: file.bytes, sha256: file.sha256 };
+          const { format, bytes, sha256 } = file;
+          const known = completeness === undefined ? {} : { completeness };
+          return { reportId: id, runId, clientId, asOf, format, bytes, sha256, ...known };
         },
       },
     ],

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { Completeness } from '#schemas/report.ts';
 import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
 /** What is published of figures that were fetched and of reports that were made. */
@@ -22,8 +23,15 @@ export const analyticsPublic = {
       asOf: Nullable(Type.String({ ...Instant, description: 'The freshest snapshot in it; null: there was none.' })),
       bytes: Count,
       sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+      completeness: Type.Optional({
+        ...Completeness,
+        description: 'Whether its figures are final, and the days whose figures are not. Absent: it was not recorded.',
+      }),
     }),
-    { ...exampleRun, format: 'pdf', asOf: instants.last, bytes: 84_201, sha256: exampleHash },
+    {
+      ...{ ...exampleRun, format: 'pdf', asOf: instants.last, bytes: 84_201, sha256: exampleHash },
+      completeness: { complete: true, provisionalDays: [] },
+    },
   ),
   'report.run.failed': publicEvent('A report could not be made.', Type.Object({ ...run, failure: Problem }), {
     ...exampleRun,

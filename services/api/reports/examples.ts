@@ -37,6 +37,7 @@ export const exampleReport = {
       from: '2026-02-01',
       to: '2026-02-28',
       asOf: '2026-03-01T02:14:09.000Z',
+      completeness: { complete: true, provisionalDays: [] },
       format: 'pdf',
       bytes: file.bytes,
       sha256: file.sha256,

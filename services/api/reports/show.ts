@@ -62,6 +62,7 @@ const showRun = ({ runId, name, status, by, from, to, asOf, formats, ...run }: R
   const [first] = exports;
   return {
     ...{ runId, name, status, by, from, to, asOf },
+    completeness: run.completeness ?? null,
     format: first?.format ?? formats[0],
     bytes: first?.bytes ?? null,
     sha256: first?.sha256 ?? null,

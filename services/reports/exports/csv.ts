@@ -30,10 +30,12 @@ export const csvOf = (contents: Contents): string => {
     ...audienceNames.map((one) => `audience.${one}`),
     ...labels.map((one) => `demographics.${one}`),
     ...(topPosts.length === 0 ? [] : ['post.id', 'post.publishedAt', 'post.interactions']),
+    // The last one: who reads columns by their place finds the others where they were.
+    'provisional',
   ];
   const row = (
     scope: string,
-    { platform = '', day = '', figures = {}, told = {}, label = [], post = [] }: RowParts,
+    { platform = '', day = '', figures = {}, told = {}, label = [], post = [], provisional }: RowParts,
   ): readonly Cell[] => [
     ...[name, workspace, client, from, to, asOf, scope, platform, day],
     ...gains.map((one) => figures[one]),
@@ -41,11 +43,17 @@ export const csvOf = (contents: Contents): string => {
     ...audienceNames.map((one) => told[one]),
     ...labels.map((_, at) => label[at]),
     ...(topPosts.length === 0 ? [] : [0, 1, 2].map((at) => post[at])),
+    provisional === undefined ? null : String(provisional),
   ];
+  const provisional = !contents.completeness.complete;
   const rows = [
-    row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience }),
-    ...contents.byPlatform.map(({ platform, series: _days, ...figures }) => row('platform', { platform, figures })),
-    ...contents.series.map(({ day, provisional: _provisional, ...figures }) => row('day', { day, figures })),
+    row('total', { platform: contents.platform ?? '', figures: contents.totals, told: audience, provisional }),
+    ...contents.byPlatform.map(({ platform, series: _days, ...figures }) =>
+      row('platform', { platform, figures, provisional }),
+    ),
+    ...contents.series.map(({ day, provisional: isOpen, ...figures }) =>
+      row('day', { day, figures, provisional: isOpen }),
+    ),
     ...Object.entries(demographics ?? {}).flatMap(([dimension, counts]) =>
       Object.entries(counts).map(([label, count]) => row('demographics', { label: [dimension, label, count] })),
     ),
@@ -68,4 +76,6 @@ interface RowParts {
   readonly label?: readonly Cell[];
   /** Id, when it went out, interactions. */
   readonly post?: readonly Cell[];
+  /** A later look or count may still change its figures. */
+  readonly provisional?: boolean;
 }

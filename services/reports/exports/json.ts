@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { counters, Demographics, LocalDate } from '#schemas/metrics.ts';
+import { Completeness } from '#schemas/report.ts';
 import type { Contents } from '../contents.ts';
 
 /** A report for programs: the schema is what a reader may rely on. */
@@ -33,6 +34,8 @@ export const ReportJson = Type.Object({
   to: LocalDate,
   timezone: Type.String(),
   asOf: Nullable(Instant),
+  /** Absent in reports that were made before this was told. */
+  completeness: Type.Optional(Completeness),
   requestedAt: Instant,
   totals: Figures,
   byPlatform: Type.Array(Type.Object({ platform: Platform, ...figures, followerCount: Followers })),

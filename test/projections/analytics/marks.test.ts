@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import {
   clearMarks,
-  hasMarks,
+  firstUncounted,
   lockWaiting,
   markDirty,
   marksOf,
@@ -98,12 +98,21 @@ suite('marks of days', (t) => {
     assert.deepEqual(await kinds(), ['account 2026-02-05']);
     await mark(13, post(workspaceId, '2026-02-03'));
     assert.deepEqual(await kinds(), ['account 2026-02-05', 'post 2026-02-03', 'post 2026-02-05']);
-    const asked = (from: string, to: string) => hasMarks(pool, 13, workspaceId, { from, to });
-    assert.equal(await asked('2026-01-01', '2026-01-30'), false);
-    // An interpolated gain of the day before waits for it, too.
-    assert.equal(await asked('2026-01-01', '2026-02-02'), true);
-    assert.equal(await asked('2026-02-06', '2026-02-09'), false);
-    assert.equal(await hasMarks(pool, 13, randomUUID(), { from: '2026-01-01', to: '2026-03-01' }), false);
+    const asked = (from: string, to: string) => firstUncounted(pool, 13, workspaceId, { from, to });
+    assert.equal(await asked('2026-01-01', '2026-01-30'), null);
+    // Interpolated gains of the days before wait for it, too.
+    assert.equal(await asked('2026-01-01', '2026-01-31'), '2026-01-31');
+    assert.equal(await asked('2026-02-01', '2026-02-02'), '2026-02-01');
+    assert.equal(await asked('2026-02-06', '2026-02-09'), null);
+    assert.equal(await firstUncounted(pool, 13, randomUUID(), { from: '2026-01-01', to: '2026-03-01' }), null);
+    // What was told of an account changes its own day alone.
+    await clearMarks(
+      pool,
+      13,
+      (await marksOf(pool, 13, [workspaceId], 99)).filter(({ kind }) => kind === 'post'),
+    );
+    assert.equal(await asked('2026-02-01', '2026-02-04'), null);
+    assert.equal(await asked('2026-02-01', '2026-02-28'), '2026-02-05');
   });
 
   t('what an older build marks, and what it counts, is marked for us', async () => {

@@ -401,15 +401,16 @@ suite('published: reports', (t) => {
 
   t('how a run ended: by its first export, never where that lies; or why it failed', async () => {
     const told = { reportId, runId, clientId };
+    const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
     await given(defined({ clientId }), requested)
       .when(report('ReportRunCompleted', { runId, asOf: at(0), exports }))
       .gives({ 'report.run.completed': { ...told, format: 'pdf', asOf: at(0), bytes: 7, sha256: 'a'.repeat(64) } });
     await given(defined({}), requested)
-      .when(report('ReportRunCompleted', { runId, asOf: null, exports: exports.slice(1) }))
+      .when(report('ReportRunCompleted', { runId, asOf: null, exports: exports.slice(1), completeness }))
       .gives({
         'report.run.completed': {
           ...{ ...told, clientId: null, format: 'csv', asOf: null, bytes: 7 },
-          sha256: 'b'.repeat(64),
+          ...{ sha256: 'b'.repeat(64), completeness },
         },
       });
     const failure = { code: 'report_failed', message: 'The report could not be made.' };

@@ -85,7 +85,8 @@ suite('reports over HTTP', (t) => {
       file(done, 'pdf', 'application/pdf', Buffer.from('%PDF')),
       file(done, 'csv', 'text/csv; charset=utf-8', Buffer.from('a,b\r\n')),
     ];
-    await command(id, { type: 'Complete', runId: done, asOf, exports });
+    const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
+    await command(id, { type: 'Complete', runId: done, asOf, exports, completeness });
     const failure = { code: 'report_failed', message: 'It could not be made.' };
     await command(id, { type: 'Fail', runId: broken, ...failure });
     const { data, headers, text } = await world.owner.get(`/reports/${id}`);
@@ -104,10 +105,11 @@ suite('reports over HTTP', (t) => {
     assert.deepEqual(runs[2], {
       ...{ runId: done, status: 'completed', ...days, asOf, bytes: 4, sha256: 'a'.repeat(64), startedAt, completedAt },
       exports: exports.map(({ key: _, ...shown }) => shown),
-      ...{ name: 'Monthly', exportsUntil: exportsEndAt(String(completedAt)), failure: null },
+      ...{ name: 'Monthly', exportsUntil: exportsEndAt(String(completedAt)), failure: null, completeness },
     });
     assert.notEqual(completedAt, null);
     assert.deepEqual([runs[1]?.failure, runs[1]?.bytes, runs[0]?.asOf], [failure, null, null]);
+    assert.deepEqual([runs[1]?.completeness, runs[0]?.completeness], [null, null]);
     assert.ok(!text.includes('report-1.'), 'where it lies is nobody’s business');
     assert.equal((await world.anonymous.get('/errors/report_failed')).status, 200);
   });

@@ -135,4 +135,19 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
       await last.stop();
     },
   );
+
+  t('who dies while a run waits for its days to be final does not let it wait anew, or for ever', async () => {
+    const account = await world.posts.connect(await world.posts.client(), 'x');
+    const open = await world.lookedAtYesterday(account);
+    const id = await world.define({ formats: ['json'] });
+    const runId = await world.request(id, undefined, undefined, open.askedAt);
+    await mortals.died(await mortals.child('reports:before-rest'));
+    assert.deepEqual(await world.job(runId), { attempts: 1, written: [] });
+    const asked = Date.parse((await world.run(id, runId))?.requestedAt ?? '');
+    const last = world.start({ now: () => asked + 6 * 3_600_000 });
+    await fine(id, runId);
+    const run = await world.ended(id, runId, 'completed');
+    assert.deepEqual(run.completeness, { complete: false, provisionalDays: [open.yesterday] });
+    await last.stop();
+  });
 });

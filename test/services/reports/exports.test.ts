@@ -28,6 +28,7 @@ const contents: Contents = {
   ...{ client: 'Acme', platform: null, timezone: 'Europe/Berlin', from: '2026-02-01', to: '2026-03-02' },
   filters: { clientId: null, socialAccountId: null, platform: null },
   asOf: '2026-03-03T02:00:00.000Z',
+  completeness: { complete: false, provisionalDays: ['2026-03-02'] },
   requestedAt: '2026-03-03T05:00:00.000Z',
   totals: gains({ impressions: 12_345, likes: 0, comments: -3, totalInteractions: 600 }, 0.0486),
   byPlatform: [
@@ -96,6 +97,14 @@ suite('report as CSV', (t) => {
       contents.series.map(({ day }) => day),
     );
     ok(!('followerCount' in (total ?? {})));
+    // The sums hold a day that may still change, and so do they.
+    deepEqual(
+      rows.map(({ provisional }) => provisional),
+      [...Array(3).fill('true'), ...Array(29).fill('false'), 'true'],
+    );
+    match(csvOf(contents).split('\r\n')[0] ?? '', /,provisional$/);
+    const settled = records(csvOf({ ...contents, completeness: { complete: true, provisionalDays: [] } }));
+    equal(settled[0]?.provisional, 'false');
   });
 
   t('of an account: what was never asked for has no column, what the network does not tell is empty', () => {
@@ -195,7 +204,9 @@ suite('report as PDF', (t) => {
     const all = pages.flatMap(({ text }) => text);
     for (const words of ['Day by day', 'Impressions by network', 'By network', 'By day', 'Instagram', 'X', '–'])
       ok(all.includes(words), words);
-    for (const { day } of contents.series) ok(all.includes(day), day);
+    for (const { day, provisional } of contents.series) ok(all.includes(provisional ? `${day} *` : day), day);
+    ok(cover?.text.includes('2026-03-02: these figures may still change'), cover?.text.join(' | '));
+    ok(all.some((line) => line.startsWith('*: provisional')));
     ok(all.includes(`2 / ${pages.length}`) && all.includes(`${pages.length} / ${pages.length}`));
     const charts = pages.find(({ text }) => text.includes('Day by day'));
     ok((charts?.content.match(/ re$/gm) ?? []).length >= 29, 'bars');
@@ -212,12 +223,14 @@ suite('report as PDF', (t) => {
     const nothing = {
       ...contents,
       asOf: null,
+      completeness: { complete: true, provisionalDays: [] },
       totals: gains({}),
       byPlatform: [],
       series: days(90).map((day) => ({ day, provisional: false, ...gains({}) })),
     };
     const { pages } = await read(nothing);
     equal(pages.length, 2);
+    ok(!pages.some(({ text }) => text.join().includes('rovisional')), 'all of it is final');
     ok(pages[0]?.text.includes('none were there'));
     ok(pages[1]?.text.includes('No network told a figure for these days.'));
     const [one] = contents.series;

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { BlobError, type BlobStore } from '#contracts/ports/blob-store.ts';
 import { client } from '#domain/client.ts';
+import { markDirty } from '#projections/analytics/dirty.ts';
+import { liveVersion } from '#projections/analytics/live.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { counters } from '#schemas/metrics.ts';
@@ -343,6 +345,89 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
     assert.equal(puts, 15);
   });
 
+  const laidAside = (worker: ReturnType<typeof world.start>, times: number) =>
+    eventually('it was looked at and laid aside', async () => {
+      const found = /report_runs_total\{outcome="waiting"\} (\d+)/.exec(await worker.registry.metrics());
+      return Number(found?.[1] ?? 0) >= times;
+    });
+  const isUntouched = async (id: string, runId: string): Promise<void> => {
+    assert.deepEqual(await world.story(id), ['ReportDefined', 'ReportRunRequested']);
+    assert.deepEqual(await world.keys(runId), []);
+    assert.deepEqual(await world.job(runId), { attempts: 0, written: [] });
+    const { rows } = await world.posts.pool.query('select from ops.work_leases where id = $1 and until > now()', [
+      runId,
+    ]);
+    assert.equal(rows.length, 0);
+  };
+
+  t('a run waits for the look that ends its last day, holds nothing meanwhile, and outlives its worker', async () => {
+    const open = await world.lookedAtYesterday(account);
+    const id = await world.define({ formats: ['json'] });
+    const runId = await world.request(id, randomUUID(), undefined, open.askedAt);
+    const first = world.start();
+    await laidAside(first, 6);
+    // Others of the workspace are made while it waits.
+    const other = await world.define({ formats: ['csv'] });
+    await world.ended(other, await world.request(other), 'completed');
+    await first.stop();
+    await isUntouched(id, runId);
+    await open.closed();
+    const next = world.start();
+    const { completeness, exports } = await world.ended(id, runId, 'completed');
+    assert.deepEqual(completeness, { complete: true, provisionalDays: [] });
+    const json = await jsonOf(exports[0]?.key ?? '');
+    assert.deepEqual(issuesOf(ReportJson, json), []);
+    assert.deepEqual(json.completeness, completeness);
+    assert.deepEqual([json.to, json.series.at(-1)?.provisional], [open.yesterday, false]);
+    await next.stop();
+  });
+
+  t('a run of old days waits for their count, and for nothing else', async () => {
+    const { pool, workspaceId } = world.posts;
+    const version = await liveVersion(pool);
+    const holder = await pool.connect();
+    const lock = `hashtextextended('analytics ' || $1::text || ' ' || $2::text, 0)`;
+    const worker = world.start();
+    try {
+      // Nobody counts the workspace while its lock is held.
+      await holder.query(`select pg_advisory_lock(${lock})`, [version, workspaceId]);
+      await markDirty(holder, version, [{ workspaceId, day: '2026-02-20', post: true }]);
+      const id = await world.define({ formats: ['json'] });
+      const runId = await world.request(id);
+      await laidAside(worker, 2);
+      assert.equal((await world.run(id, runId))?.status, 'open');
+      await holder.query(`select pg_advisory_unlock(${lock})`, [version, workspaceId]);
+      const { completeness } = await world.ended(id, runId, 'completed');
+      assert.deepEqual(completeness, { complete: true, provisionalDays: [] });
+    } finally {
+      await holder.query('select pg_advisory_unlock_all()');
+      holder.release();
+    }
+    await worker.stop();
+  });
+
+  t('six hours after it was asked for a run is made all the same, and names the days that may change', async () => {
+    const open = await world.lookedAtYesterday(account);
+    const id = await world.define({ formats: ['json', 'csv'] });
+    const runId = await world.request(id, randomUUID(), undefined, open.askedAt);
+    const asked = Date.parse((await world.run(id, runId))?.requestedAt ?? '');
+    const early = world.start({ now: () => asked + 6 * 3_600_000 - 1 });
+    await laidAside(early, 2);
+    await early.stop();
+    await isUntouched(id, runId);
+    const late = world.start({ now: () => asked + 6 * 3_600_000 });
+    const { completeness, exports } = await world.ended(id, runId, 'completed');
+    assert.deepEqual(completeness, { complete: false, provisionalDays: [open.yesterday] });
+    const json = await jsonOf(exports[0]?.key ?? '');
+    assert.deepEqual(json.completeness, completeness);
+    assert.deepEqual(
+      json.series.flatMap(({ day, provisional }) => (provisional ? [day] : [])),
+      [open.yesterday],
+    );
+    await late.stop();
+    await open.closed();
+  });
+
   t('counts what it does', async () => {
     const worker = world.start();
     const id = await world.define({ formats: ['csv'] });
@@ -350,6 +435,8 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
     const tells = (what: RegExp) => eventually(String(what), async () => what.test(await worker.registry.metrics()));
     await tells(/report_runs_total\{outcome="completed"\} 1/);
     await tells(/report_queue_length 0/);
+    // Its days were final: it was made at its first look.
+    assert.ok(!(await worker.registry.metrics()).includes('outcome="waiting"'));
     await worker.stop();
   });
 });

@@ -39,7 +39,7 @@ export const workerOf = (parts: Parts, log: Log, clickhouseUrl: string, over: Pa
     ...{ log, eventStore, store, codec, pool, blobs },
     analytics: analyticsReader(analyticsStore(client, pool)),
     logger: createLogger('reports', process.env.LOG_LEVEL ?? 'silent'),
-    config: { leaseTtlMs: quick.leaseTtlMs },
+    config: { leaseTtlMs: quick.leaseTtlMs, reportWaitMs: 6 * 3_600_000 },
     pollMs: 50,
     backOffMs: 20,
     ...over,
@@ -129,19 +129,42 @@ export class ReportsWorld {
     return id;
   }
 
-  async request(id: string, runId: string = randomUUID(), workspaceId?: string): Promise<string> {
-    const command = { type: 'RequestRun', runId, at: askedAt, timezone: 'UTC', by: 'request', formats: null } as const;
+  /** @param at the instant whose day the window ends before */
+  async request(id: string, runId: string = randomUUID(), workspaceId?: string, at: string = askedAt): Promise<string> {
+    const command = { type: 'RequestRun', runId, at, timezone: 'UTC', by: 'request', formats: null } as const;
     await this.command(id, command, workspaceId);
     return runId;
   }
 
+  /**
+   * A look at a post, at an instant that is never ahead: it waits for the next one, which is not there. Of it the newest
+   * days are asked for; `closed` is another look, after midnight, and ends them.
+   */
+  async lookedAtYesterday(account: Account, targetId: string = randomUUID()) {
+    const today = new Date().toISOString().slice(0, 10);
+    const yesterday = new Date(Date.parse(today) - 86_400_000).toISOString().slice(0, 10);
+    const times = { observedAt: `${yesterday}T23:00:00.000Z`, publishedAt: `${yesterday}T06:00:00.000Z` };
+    await this.observe(account, yesterday, { impressions: 100, likes: 10 }, targetId, times);
+    const after = { ...times, observedAt: `${today}T00:05:00.000Z` };
+    return {
+      ...{ yesterday, askedAt: `${today}T00:01:00.000Z` },
+      closed: () => this.observe(account, today, { impressions: 110, likes: 11 }, targetId, after),
+    };
+  }
+
   /** What a network told of a post, counted by the analytics when it answers. */
-  async observe(account: Account, day: string, figures: PostFigures, targetId: string = randomUUID()): Promise<string> {
+  async observe(
+    account: Account,
+    day: string,
+    figures: PostFigures,
+    targetId: string = randomUUID(),
+    times = { observedAt: `${day}T06:00:00.000Z`, publishedAt: '2026-02-01T00:00:00.000Z' },
+  ): Promise<string> {
     const context = this.posts.context();
     const postId = targetId;
     const observation = {
       ...{ targetId, postId, accountId: account.id, clientId: account.clientId, platform: account.platform },
-      ...{ day, observedAt: `${day}T06:00:00.000Z`, publishedAt: '2026-02-01T00:00:00.000Z', externalId: 'e' },
+      ...{ day, ...times, externalId: 'e' },
       ...{ source: 'sandbox/1', raw: {}, figures, platformRemovedAt: null },
     };
     const { store } = this.posts;

@@ -21,8 +21,15 @@ const instantOf = (iso: string, timezone: string): string =>
 const groups = <T>(items: readonly T[], most = 6): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(items.length / most) }, (_, at) => items.slice(at * most, (at + 1) * most));
 
+/** Days one after another as one text: a person reads two dates more easily than ninety. */
+const provisionalOf = ({ provisionalDays }: Contents['completeness']): readonly string[] => {
+  const [first, last] = [provisionalDays[0], provisionalDays.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [first === last ? first : `${first} to ${last}`];
+};
+
 export const cover = (sheet: Sheet, contents: Contents): void => {
-  const { name, workspace, client, platform, from, to, asOf, timezone } = contents;
+  const { name, workspace, client, platform, from, to, asOf, timezone, completeness } = contents;
   sheet.doc.rect(0, 0, page.width, 12).fill(colors.main);
   sheet.y = 190;
   sheet.line(workspace, page.margin, sheet.y, inner, { size: 12, color: colors.soft });
@@ -34,6 +41,7 @@ export const cover = (sheet: Sheet, contents: Contents): void => {
     ['Days', `${from} to ${to}`],
     ['Days begin in', timezone],
     ['Newest figures', asOf === null ? 'none were there' : `${instantOf(asOf, timezone)} (${timezone})`],
+    ...provisionalOf(completeness).map((days) => ['Provisional', `${days}: these figures may still change`] as const),
   ];
   for (const [what, text] of about) {
     sheet.line(what, page.margin, sheet.y, 110, { size: 10, color: colors.soft });
@@ -144,8 +152,10 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
     }
   };
   table('By network', 'Network', byPlatform, ({ platform }) => platformNames[platform]);
-  table('By day', 'Day', series, ({ day }) => day);
+  table('By day', 'Day', series, ({ day, provisional }) => (provisional ? `${day} *` : day));
   if (told.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
+  if (told.length > 0 && series.some(({ provisional }) => provisional))
+    sheet.note('*: provisional; a later look at a post may still change the day, and so the totals.');
   if (demographics === null || demographics === undefined) return;
   for (const [dimension, counts] of Object.entries(demographics)) {
     const largest = Object.entries(counts).sort(([, a], [, b]) => b - a);

@@ -1,0 +1,51 @@
+import { dayOf } from '#domain/report-windows.ts';
+import type { OfDay } from '#projections/analytics/rollup.ts';
+import type { Completeness } from '#schemas/report.ts';
+
+/**
+ * Whether the figures of a run's days are final, and how long the run waits for that. All of it follows from the stream and
+ * the clock: a restart neither forgets how long a run has waited nor lets it wait anew.
+ */
+
+/** Longest time between two looks at a run that waits, milliseconds. */
+const mostRestMs = 600_000;
+
+export interface Waiting {
+  /** ISO 8601. */
+  readonly requestedAt: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** How long after the request it may wait. */
+  readonly mostMs: number;
+  readonly leastRestMs: number;
+}
+
+/** How long a run whose days are not final rests before the next look; 0: it has waited as long as it may. */
+export const restOf = ({ requestedAt, now, mostMs, leastRestMs }: Waiting): number => {
+  // The clock that the request was written by may be ahead of ours.
+  const age = Math.max(0, now - Date.parse(requestedAt));
+  return Math.max(0, Math.min(mostMs - age, mostRestMs, Math.max(leastRestMs, age / 2)));
+};
+
+export interface Unsettled {
+  /** The first day that is to be counted yet; null: none is. */
+  readonly uncounted: string | null;
+  /** Milliseconds since the epoch, by the database's clock. */
+  readonly now: number;
+  readonly timezone: string;
+}
+
+/**
+ * The days with those marked as provisional that are to be counted yet or are not over. A window ends with the day before
+ * its run, but a workspace whose zone moved west may live in that day again.
+ */
+export const settledSeries = <D extends OfDay>(
+  series: readonly D[],
+  { uncounted, now, timezone }: Unsettled,
+): { readonly series: readonly D[]; readonly completeness: Completeness } => {
+  const today = dayOf(new Date(now).toISOString(), timezone);
+  const isOpen = (day: string): boolean => day >= today || (uncounted !== null && day >= uncounted);
+  const days = series.map((one) => (isOpen(one.day) ? { ...one, provisional: true } : one));
+  const provisionalDays = days.filter(({ provisional }) => provisional).map(({ day }) => day);
+  return { series: days, completeness: { complete: provisionalDays.length === 0, provisionalDays } };
+};
