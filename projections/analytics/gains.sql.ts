@@ -143,6 +143,17 @@ const ratedPieces = (): string => {
   return `${rated(made)} as rated_interactions, ${rated((all) => `${all}[${shown}]`)} as rated_impressions`;
 };
 
+const hourMs = 3_600_000;
+/** How long after its publication a post is looked at, milliseconds: services/metrics has the same. */
+const lifeMs = 90 * 24 * hourMs;
+/**
+ * Until when another look may change the day of the newest one. A post that has lived is not looked at again. Nor is a
+ * story after its 23rd hour, where any other post is looked at in its 24th, with retries: without both, each workspace
+ * with stories or old posts has a provisional day at all times.
+ */
+const awaitedUntil = `least(at + ${longestGapMs}, published + ${lifeMs}, if(at >= published + ${23 * hourMs - hourMs / 2}
+  and at < published + ${24 * hourMs}, published + ${26 * hourMs}, at + ${longestGapMs}))`;
+
 const summed = [...columns, 'rated_interactions', 'rated_impressions'];
 
 /**
@@ -161,12 +172,12 @@ select ${wanted.drawn}, ${slice}, workspace_id, day, account_id, client, platfor
 from (
   select workspace_id, target_id, day, any(account_id) as account_id, any(platform) as platform,
     argMax(client_id, if(within, at, -at)) as client, maxIf(at, within or tells) as observed,
-    max(if(within and at = newest and not removed, at + ${longestGapMs}, 0)) as open, sumForEach(pieces) as gains,
+    max(if(within and at = newest and not removed, ${awaitedUntil}, 0)) as open, sumForEach(pieces) as gains,
     sum(rated_interactions) as gain_interactions, sum(rated_impressions) as gain_impressions
   from (
     select *, arrayExists(one -> one is not null, pieces) as tells, ${ratedPieces()}
     from (
-      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, by_parts, rated_since,
+      select workspace_id, target_id, account_id, platform, client_id, removed, newest, day, at, published, by_parts, rated_since,
         at >= start and at < end as within, arrayMap((told, before) -> ifNull(told, before), told, befores) as known,
         ${pieces()} as pieces
       from (select * except (before, before_at), arrayResize(before, ${columns.length}, null) as befores,

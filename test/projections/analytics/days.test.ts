@@ -294,6 +294,28 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t('a post that is not looked at again leaves no day open: at the end of its life, and a story', async () => {
+    const publishedAt = Date.parse('2026-05-01T12:00:00Z');
+    const opens = [
+      // Any other post is looked at in its 24th hour, after which its day waits for the next night.
+      [20, 20 + 36],
+      [23, 26],
+      [24, 24 + 36],
+      [88.5 * 24, 88.5 * 24 + 36],
+      [89.5 * 24, 90 * 24],
+    ] as const;
+    const all = await countedAll(
+      opens.map(([age]) => ({
+        ...{ workspaceId: randomUUID(), zones: inZone('UTC') },
+        posts: [{ publishedAt, looks: [{ at: publishedAt + age * hourMs, figures: { likes: 1 } }] }],
+      })),
+    );
+    assert.deepEqual(
+      all.map((days) => ([...days.values()].at(-1)?.open ?? 0) - publishedAt),
+      opens.map(([_age, until]) => until * hourMs),
+    );
+  });
+
   t('what a moved zone left on a day that is none any more is empty', async () => {
     const workspaceId = randomUUID();
     const publishedAt = Date.parse('2026-05-01T12:00:00Z');
