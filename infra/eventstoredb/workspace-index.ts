@@ -4,7 +4,6 @@
  * added last is still the store's: a store restored to an earlier day is read through until the keeper has filled them
  * anew. Events of a stream that an operator deleted are left out, also before a scavenge takes them.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type EventStore,
   EventStoreError,
@@ -13,6 +12,7 @@ import {
   type WorkspacePage,
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
+import { pause } from '#infra/postgres/event-tail.ts';
 import type { KeeperOptions } from '#infra/postgres/kept-by-one.ts';
 import type { Place, PlaceToAdd, Reached, WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
 import { isDeletedStream } from './errors.ts';
@@ -141,6 +141,3 @@ const placeOf = ({ stream, revision, position, data, metadata }: RecordedEvent):
   const bytes = data.byteLength + metadata.byteLength;
   return workspaceId === null ? [] : [{ workspaceId, position, stream, revision, bytes }];
 };
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => undefined);

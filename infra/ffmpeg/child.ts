@@ -1,6 +1,7 @@
 /**
  * One run of a tool over a file that nobody trusts: its own process group, without network or rights where that can be
- * had (isolation.ts), limits of the system on it, a bounded answer, and an end in any case. It ends when it is aborted, when its time is up, and when this process dies.
+ * had (isolation.ts), limits of the system on it, a bounded answer, and an end in any case. It ends when it is aborted, when
+ * its time is up, and when this process dies.
  *
  * NOTE: fluent-ffmpeg builds the commands but does not run them: it can neither put a child into a group of its own nor
  * limit it, and it starts ffmpeg again and again to ask what it can do.

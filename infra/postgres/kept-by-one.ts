@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from './event-tail.ts';
 import { acquireLease } from './log-lease.ts';
 import { backoffMs } from './pool.ts';
 
@@ -31,6 +31,6 @@ export const keptByOne = async (
       if (signal.aborted) return;
       if (failures === 0) logger.warn({ err: error }, `${name} cannot be filled now and is tried again`);
     }
-    await delay(backoffMs(failures++), undefined, { signal }).catch(() => undefined);
+    await pause(backoffMs(failures++), signal);
   }
 };

@@ -2,9 +2,8 @@
  * Fills the index of workspaces behind the appends, one process at a time: the rows that are there when it first runs, and
  * then what any release appends. A death costs nothing: rows and the position they reach to are one statement.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import type { EventTail } from './event-tail.ts';
+import { type EventTail, pause } from './event-tail.ts';
 import { type KeeperOptions, keptByOne } from './kept-by-one.ts';
 import { bigintTypes } from './pool.ts';
 import { forgetInPieces, workspaceStatements } from './workspace-index.sql.ts';
@@ -72,6 +71,3 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
     }
   }
 };
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  delay(ms, undefined, { signal }).catch(() => undefined);

@@ -68,7 +68,7 @@ export const spanOf = (zones: Zones, day: string): DaySpan => ({
 });
 
 /** Instants, milliseconds, that an observation may have whose event names this day. */
-export const instantsOf = (zones: Zones, day: string): { readonly first: number; readonly last: number } => {
+export const lookTimesOf = (zones: Zones, day: string): { readonly first: number; readonly last: number } => {
   const about = Date.parse(day);
   const near = zones.filter(
     ({ since }, at) =>
@@ -80,7 +80,7 @@ export const instantsOf = (zones: Zones, day: string): { readonly first: number;
 
 /** Days whose gains an observation of this day may change: its own, and those back to the look before it. */
 export const changedBy = (zones: Zones, day: string): readonly DaySpan[] => {
-  const { first, last } = instantsOf(zones, day);
+  const { first, last } = lookTimesOf(zones, day);
   const from = first - longestGapMs;
   const days: DaySpan[] = [];
   for (let one = dateOf(from - mostOffsetMs - dayMs); Date.parse(one) < last + mostOffsetMs; one = nextDay(one)) {

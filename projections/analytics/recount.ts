@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { asking } from './away.ts';
-import { changedBy, type DaySpan, instantsOf, type Zones } from './calendar.ts';
+import { changedBy, type DaySpan, lookTimesOf, type Zones } from './calendar.ts';
 import type { Mark } from './dirty.ts';
 import { extentStatement, type GainDays, gainsStatement } from './gains.sql.ts';
 import {
@@ -127,7 +127,7 @@ export const countDays = async (
 const countLifetimes = async (count: Count, days: Days, zones: ReadonlyMap<string, Zones>): Promise<void> => {
   const extent = await count.extent(lifetimesExtentStatement(days));
   if (extent === null) return;
-  const begins = days.days.map(({ workspaceId, day }) => instantsOf(zonesIn(zones, workspaceId), day).first);
+  const begins = days.days.map(({ workspaceId, day }) => lookTimesOf(zonesIn(zones, workspaceId), day).first);
   const bounds = { first: Math.min(...begins), since: extent.since };
   for (let slice = 0; slice < extent.slices; slice += 1) {
     await count.tell(lifetimesStatement(days, bounds, slice, extent.slices));

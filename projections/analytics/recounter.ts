@@ -5,6 +5,7 @@ import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withConnection } from '#runtime/transactions.ts';
+import type { Zones } from './calendar.ts';
 import { clearMarks, lockWaiting, type Mark, marksOf, unlock } from './dirty.ts';
 import { ensureTables } from './live.ts';
 import { countDays } from './recount.ts';
@@ -114,13 +115,12 @@ export class Recounter {
     return marks.length;
   }
 
-  async #zones(marks: readonly Mark[]) {
+  async #zones(marks: readonly Mark[]): Promise<ReadonlyMap<string, Zones>> {
     const ids = [...new Set(marks.map(({ workspaceId }) => workspaceId))];
-    const zones = new Map<string, Awaited<ReturnType<ZonesOf>>>();
+    const zones = new Map<string, Zones>();
     for (let at = 0; at < ids.length; at += width) {
       const some = ids.slice(at, at + width);
-      const found = await Promise.all(some.map((id) => this.#zonesOf(id)));
-      for (const [place, id] of some.entries()) zones.set(id, found[place] as Awaited<ReturnType<ZonesOf>>);
+      await Promise.all(some.map(async (id) => zones.set(id, await this.#zonesOf(id))));
     }
     return zones;
   }

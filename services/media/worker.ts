@@ -215,15 +215,8 @@ export class Worker {
       if (revision !== null && counted) await this.#jobs.uncount(assetId, revision).catch(tell);
       return;
     }
-    const isOther = error instanceof OtherLane;
-    const lane = isOther
-      ? error.lane
-      : error instanceof NoRoom
-        ? 'videos'
-        : began.lane === 'downloads'
-          ? began.lane
-          : 'files';
-    const failed = !this.#signal.aborted && !isOther && !(error instanceof NoRoom);
+    const lane = laneAfter(error, began.lane);
+    const failed = !this.#signal.aborted && !(error instanceof OtherLane) && !(error instanceof NoRoom);
     const innocent = !failed || isInnocent(error);
     const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : 0;
     if (failed) {
@@ -236,6 +229,13 @@ export class Worker {
     await this.#jobs.putOff(assetId, { waitMs, innocent: isTakenBack, failed, fetch, lane }).catch(tell);
   }
 }
+
+/** Where a job waits that this ended. What waited among the videos has left them: it says again when it needs their room. */
+const laneAfter = (error: unknown, lane: JobLane): JobLane => {
+  if (error instanceof OtherLane) return error.lane;
+  if (error instanceof NoRoom) return 'videos';
+  return lane === 'downloads' ? 'downloads' : 'files';
+};
 
 type Shared = Omit<Tools, 'lane' | 'counted' | 'videos'>;
 

@@ -48,6 +48,8 @@ const times = {
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
   METRICS_YOUNG_DELAYS_MS: '400,1500',
+  // Reports here ask for days that are not over: each waits this long, and is made.
+  REPORT_WAIT_MS: '2500',
   WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
   WEBHOOKS_PER_WORKSPACE: '10000',
   WEBHOOK_HOST_FAILURES: '10000',

@@ -53,12 +53,12 @@ const askedOf = ({ question }: Walk, seenBy: string, filters: Filters): PostsAsk
 const rankedPosts = async (walk: Walk, seenBy: string, from: RankedAfter | null): Promise<Found> => {
   const { reader, knex, workspaceId, question, sort, limit } = walk;
   const { window, timezone, filters } = question;
+  const range = instantsOf(window, timezone);
   const rows: SortedPost[] = [];
   let after = from;
   for (let round = 0; round < maxRounds && rows.length < limit; round += 1) {
     const found = await reader.ranked(workspaceId, askedOf(walk, seenBy, filters), sort, { after, limit });
     const ids = found.map(({ id }) => id);
-    const range = instantsOf(window, timezone);
     const posts = await publishedByIds(knex, workspaceId, ids, range, publishedFilters(filters));
     const byId = new Map(posts.map((post) => [post.id, post]));
     for (const { id, value } of found) {
@@ -75,11 +75,11 @@ const rankedPosts = async (walk: Walk, seenBy: string, from: RankedAfter | null)
 const restOfPosts = async (walk: Walk, seenBy: string, from: PublishedFirst | null, limit: number): Promise<Found> => {
   const { reader, knex, workspaceId, question, sort } = walk;
   const { window, timezone, filters } = question;
+  const range = instantsOf(window, timezone);
   const rows: SortedPost[] = [];
   let after = from;
   for (let round = 0; round < maxRounds && rows.length < limit; round += 1) {
     const page = { after, limit: restAtOnce };
-    const range = instantsOf(window, timezone);
     const found = await listPublished(knex, workspaceId, range, publishedFilters(filters), page);
     const ids = found.rows.map(({ id }) => id);
     const asked = { ...askedOf(walk, seenBy, filters), posts: ids };
@@ -104,8 +104,8 @@ export const sortedPage = async (walk: Walk, from: SortedAfter | null, now: stri
   const wanted = { ...walk, limit: walk.limit + 1 };
   const first: Found = 'ranked' in start ? await rankedPosts(wanted, seenBy, start.ranked) : { rows: [], next: start };
   const left = wanted.limit - first.rows.length;
-  const goesOn = left > 0 && first.next !== null && 'rest' in first.next;
-  const then = goesOn && 'rest' in first.next ? await restOfPosts(walk, seenBy, first.next.rest, left) : null;
+  const goesOn = left > 0 && first.next !== null && 'rest' in first.next ? first.next : null;
+  const then = goesOn === null ? null : await restOfPosts(walk, seenBy, goesOn.rest, left);
   const rows = [...first.rows, ...(then?.rows ?? [])];
   const next = then === null ? first.next : then.next;
   const shown = rows.slice(0, walk.limit);
