@@ -56,7 +56,11 @@ suite('a post of several targets', (t) => {
   t('the rate is of those sums alone that are known on both sides', () => {
     assert.equal(together({ likes: 10, impressions: 100 }, { likes: 500 }, { impressions: 900 }).engagementRate, 0.1);
     assert.equal(
-      together({ likes: 10, impressions: 100 }, { totalInteractions: 20, likes: 1, impressions: 200 }).engagementRate,
+      together({ likes: 10, impressions: 100 }, { totalInteractions: 20, likes: 8, impressions: 100 }).engagementRate,
+      0.09,
+    );
+    assert.equal(
+      together({ likes: 10, impressions: 100 }, { totalInteractions: 20, impressions: 200 }).engagementRate,
       0.1,
     );
     assert.equal(together({ likes: 10, impressions: 0 }, { likes: 1 }).engagementRate, null);
