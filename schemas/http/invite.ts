@@ -8,14 +8,12 @@ import { Defaulted, Maybe, PlatformInput } from './common.ts';
 export const InviteCreate = Type.Object({
   platforms: Type.Array(PlatformInput, { minItems: 1, maxItems: 20 }),
   expiresInHours: Defaulted(Type.Integer({ minimum: 1, maximum: 168 }), 48),
-  maxAccounts: Defaulted(
+  maxAccounts: Maybe(
     Type.Integer({
       minimum: 1,
       maximum: 1_000,
-      description:
-        'Accounts that may be connected through the link. One that was connected through it connects again any time.',
+      description: `Accounts that may be connected through the link: ${defaultMaxAccounts} unless it is given. One that was connected through it connects again any time.`,
     }),
-    defaultMaxAccounts,
   ),
   recipientEmail: Maybe(
     Type.String({ format: 'email', maxLength: 320, description: 'Recorded for tracking; nothing is sent.' }),

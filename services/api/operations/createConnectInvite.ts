@@ -5,6 +5,7 @@ import { rowOf } from '#projections/model.ts';
 import { birth } from '#runtime/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Invite, InviteCreate } from '#schemas/http/invite.ts';
+import { defaultMaxAccounts } from '#schemas/invite.ts';
 import { exampleInvite } from '../examples.ts';
 import { inviteToken } from '../invite-token.ts';
 import { type Call, operation } from '../operation.ts';
@@ -42,7 +43,7 @@ export const createConnectInvite = operation({
         expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
         keyVersion: deps.secrets.current,
         recipientEmail: body.recipientEmail ?? null,
-        maxAccounts: body.maxAccounts,
+        maxAccounts: body.maxAccounts ?? defaultMaxAccounts,
       };
     };
     const operationId = 'createConnectInvite';
@@ -65,7 +66,7 @@ export const createConnectInvite = operation({
         url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
         token,
         platformsRequested: row.platforms,
-        maxAccounts: born.state.status === 'none' ? body.maxAccounts : born.state.maxAccounts,
+        maxAccounts: born.state.status === 'none' ? defaultMaxAccounts : born.state.maxAccounts,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
       },
