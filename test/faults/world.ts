@@ -260,6 +260,7 @@ type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' 
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
+  readonly mixed: boolean;
   readonly dir: string;
   readonly dataDir: string;
 };
@@ -341,6 +342,7 @@ export class FaultWorld {
       ends: parts.changes === null ? await keepEnds(parts.pool, parts.store) : async () => undefined,
       onProgress,
       clipId,
+      mixed: before !== undefined,
       dir,
       dataDir,
     });
@@ -379,9 +381,19 @@ export class FaultWorld {
     this.#engine = made.engine;
     this.#analyticsUrl = made.analyticsUrl;
     const tag = made.random.int(0, 2 ** 31).toString(36);
-    const { token, random, clipId, session, report } = made;
+    const { token, random, clipId, session, report, mixed } = made;
     const passHours = () => this.sandbox.advance(2 * 3_600_000);
-    this.load = new Load({ origin: () => this.origin(), token, session, passHours, report, random, tag, clipId });
+    this.load = new Load({
+      origin: () => this.origin(),
+      token,
+      session,
+      passHours,
+      report,
+      random,
+      tag,
+      clipId,
+      mixed,
+    });
   }
 
   role(name: string): Role {
