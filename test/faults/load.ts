@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { platforms } from '#schemas/common.ts';
 import { patience } from '#test/support/patience.ts';
 import type { Random } from '#test/support/seed.ts';
+import { saysNoOther } from './builds.ts';
 import type { Subject } from './desk.ts';
 
 /**
@@ -126,7 +126,7 @@ export interface LoadOptions {
   /** An asset for the networks that take no text alone. */
   readonly clipId: string;
   /** Two builds answer: a member that only one of them knows may be missing. */
-  readonly mixed: boolean;
+  readonly mixed: () => boolean;
 }
 
 /** Networks that take no text alone. */
@@ -182,8 +182,8 @@ export class Load {
   }
 
   #isSame(first: Json, again: Json): boolean {
-    if (!this.#options.mixed) return JSON.stringify(first) === JSON.stringify(again);
-    return Object.keys(first).every((name) => !(name in again) || isDeepStrictEqual(first[name], again[name]));
+    if (!this.#options.mixed()) return JSON.stringify(first) === JSON.stringify(again);
+    return saysNoOther(first, again) || saysNoOther(again, first);
   }
 
   /** Asks again what was acknowledged, under the same keys. */

@@ -260,7 +260,6 @@ type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' 
   readonly onProgress: (what: string) => void;
   /** An asset that can be published everywhere. */
   readonly clipId: string;
-  readonly mixed: boolean;
   readonly dir: string;
   readonly dataDir: string;
 };
@@ -342,7 +341,6 @@ export class FaultWorld {
       ends: parts.changes === null ? await keepEnds(parts.pool, parts.store) : async () => undefined,
       onProgress,
       clipId,
-      mixed: before !== undefined,
       dir,
       dataDir,
     });
@@ -381,7 +379,7 @@ export class FaultWorld {
     this.#engine = made.engine;
     this.#analyticsUrl = made.analyticsUrl;
     const tag = made.random.int(0, 2 ** 31).toString(36);
-    const { token, random, clipId, session, report, mixed } = made;
+    const { token, random, clipId, session, report } = made;
     const passHours = () => this.sandbox.advance(2 * 3_600_000);
     this.load = new Load({
       origin: () => this.origin(),
@@ -392,7 +390,7 @@ export class FaultWorld {
       random,
       tag,
       clipId,
-      mixed,
+      mixed: () => this.#isMixed(),
     });
   }
 
@@ -438,10 +436,15 @@ export class FaultWorld {
     return [...this.#violations, ...this.load.violations];
   }
 
+  #isMixed(): boolean {
+    return this.roles.has('before api');
+  }
+
   /** What `check` looks at. */
   get checked(): Checked {
     return {
       ...this.parts,
+      mixed: this.#isMixed(),
       codec: this.codec,
       sandbox: this.sandbox,
       hooks: this.hooks,
