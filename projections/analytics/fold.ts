@@ -35,11 +35,12 @@ const sumsOf = (rows: readonly GrainRow[]): Sums => {
 
 /**
  * A day that is not there is null in every member. The look that a day waits for tells of the days after it, too: so each
- * day from the first one that waits is provisional.
+ * day from the first one that waits is provisional, wherever the window begins.
+ * @param all rows of days in and out of the window
  */
-const seriesOf = (rows: readonly GrainRow[], window: Window): readonly OfDay[] => {
-  const byDay = Map.groupBy(rows, ({ day }) => day);
-  let provisional = false;
+const seriesOf = (all: readonly GrainRow[], window: Window): readonly OfDay[] => {
+  const byDay = Map.groupBy(all, ({ day }) => day);
+  let provisional = all.some(({ day, isOpen }) => isOpen && day < window.from);
   return daysOf(window).map((day) => {
     const found = byDay.get(day);
     provisional ||= found?.some(({ isOpen }) => isOpen) ?? false;
@@ -54,14 +55,15 @@ const inOrder = ([one]: readonly [Platform, unknown], [other]: readonly [Platfor
 export const rollupOf = (all: readonly GrainRow[], window: Window, networks: boolean): Rollup => {
   const rows = all.filter(({ day }) => day >= window.from && day <= window.to);
   const byPlatform = [...Map.groupBy(rows, ({ platform }) => platform)].sort(inOrder);
+  const known = Map.groupBy(all, ({ platform }) => platform);
   const newest = rows.reduce((last, { observedAt }) => Math.max(last, observedAt), -Infinity);
   return {
     asOf: rows.length === 0 ? null : new Date(newest).toISOString(),
     totals: totalsOf(sumsOf(rows)),
     byPlatform: byPlatform.map(([platform, its]): OfPlatform => {
-      const series = networks ? { series: seriesOf(its, window) } : {};
+      const series = networks ? { series: seriesOf(known.get(platform) ?? its, window) } : {};
       return { platform, ...totalsOf(sumsOf(its)), ...series };
     }),
-    series: seriesOf(rows, window),
+    series: seriesOf(all, window),
   };
 };

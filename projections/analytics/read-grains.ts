@@ -57,6 +57,12 @@ export const spanOf = (window: Window, previous: Window | null = null): Window =
   to: window.to,
 });
 
+/** A day waits for the next look at most so long, and the days after it with it: they may begin a window. */
+const openDays = 2;
+
+const daysBefore = (day: string, days: number): string =>
+  new Date(Date.parse(day) - days * 86_400_000).toISOString().slice(0, 10);
+
 export const readRollup = async (
   store: AnalyticsStore,
   workspaceId: string,
@@ -64,7 +70,8 @@ export const readRollup = async (
   filters: Filters,
   { previous = null, networks = false }: Beside = {},
 ): Promise<Compared<Rollup>> => {
-  const params = paramsOf(workspaceId, spanOf(window, previous), filters);
+  const { from, to } = spanOf(window, previous);
+  const params = paramsOf(workspaceId, { from: daysBefore(from, openDays), to }, filters);
   const found = await readRows(store, rowsOf(grainOf(filters)), params);
   const rows = found.map(
     ([day, platform, observedAt, isOpen, ...cells]): GrainRow => ({

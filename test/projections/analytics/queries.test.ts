@@ -153,6 +153,30 @@ suite('queries of the analytics', (t) => {
         (await reader.overview(mine, before, {})).series.map((day) => day.provisional),
         [false, false, false],
       );
+      // The same day says the same of itself in a window that leaves out the day whose look it waits for.
+      for (const window of [
+        { from: '2026-05-05', to: '2026-05-06' },
+        { from: '2026-05-06', to: '2026-05-06' },
+      ]) {
+        const found = await reader.overview(mine, window, {}, { networks: true, previous: before });
+        assert.ok(
+          found.series.every(({ provisional }) => provisional),
+          window.from,
+        );
+        assert.ok(
+          found.previous?.series.every(({ provisional }) => !provisional),
+          window.from,
+        );
+        const { series } = await reader.account(mine, account, window);
+        assert.ok(
+          series.every(({ provisional }) => provisional),
+          window.from,
+        );
+      }
+      assert.equal(
+        (await reader.overview(mine, { from: '2026-05-03', to: '2026-05-03' }, {})).series[0]?.provisional,
+        false,
+      );
     },
   );
 
