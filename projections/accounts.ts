@@ -151,16 +151,19 @@ export interface LiveAccount {
   readonly created_at: string;
 }
 
-/** Those that are not disconnected: their figures go on, or should. */
+/** Those that are not disconnected, of clients that are live: no network is asked about an archived client any more. */
 export const liveAccounts = async (
   knex: Knex,
   workspaceId: string,
   filters: { readonly clientId?: string; readonly accountId?: string; readonly platforms?: readonly Platform[] },
 ): Promise<readonly LiveAccount[]> => {
   const { clientId, accountId, platforms } = filters;
-  const query = knex('read.accounts')
+  const query = knex('read.accounts as a')
     .where({ workspace_id: workspaceId, ...(clientId === undefined ? {} : { client_id: clientId }) })
     .whereNot({ status: 'disconnected' })
+    .whereNotExists(
+      knex('read.clients as c').whereRaw('c.id = a.client_id and (c.archived_at is not null or c.erased)'),
+    )
     .select('id', 'created_at');
   if (accountId !== undefined) query.andWhere({ id: accountId });
   if (platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...platforms]]);

@@ -146,6 +146,8 @@ export interface AnalyticsReader {
     window: Window,
     beside?: Pick<Beside, 'previous'>,
   ): Promise<Compared<AccountRollup>>;
+  /** By account: the freshest look at it on these days. ISO 8601. */
+  looks(workspaceId: string, window: Window, filters: Filters): Promise<ReadonlyMap<string, string>>;
   /**
    * In no order; targets nobody has observed are left out.
    * @param to the newest observation not after this day

@@ -1,3 +1,4 @@
+import { Temporal } from 'temporal-polyfill';
 import { type LiveAccount, liveAccounts } from '#projections/accounts.ts';
 import { instantsOf } from '#projections/analytics/instants.ts';
 import { noBoard } from '#projections/analytics/read-boards.ts';
@@ -7,7 +8,7 @@ import { countPublished, type PublishedCount } from '#projections/published.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
-import { publishedFilters, type Question } from './read.ts';
+import { publishedFilters, type Question, readerOf } from './read.ts';
 
 /** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
 
@@ -32,14 +33,31 @@ const countsOf = async (
   }
 };
 
-/** Of live accounts the one that was looked at least lately; where there is none, the freshest look of all. */
-const freshnessOf = (live: readonly LiveAccount[], board: Board, { window, timezone }: Question, now: string) => {
+/** An account whose last look was before this instant missed a night, by now or by the end of the window. ISO 8601. */
+const leastOf = ({ window, timezone }: Question, now: string): string => {
   const end = Math.min(Date.parse(now), Date.parse(instantsOf(window, timezone).to));
-  const least = new Date(end - staleHours * 3_600_000).toISOString();
-  const looks = live.map(({ id, created_at }) => ({ look: board.accounts.get(id) ?? null, since: created_at }));
+  return new Date(end - staleHours * 3_600_000).toISOString();
+};
+
+type Looks = Board['accounts'];
+
+/** A window that begins after `least` does not hold the looks that tell which accounts missed one. Null: it does. */
+const looksBefore = async (
+  call: Asking,
+  { window, filters, timezone }: Question,
+  least: string,
+): Promise<Looks | null> => {
+  const from = Temporal.Instant.from(least).toZonedDateTimeISO(timezone).toPlainDate().toString();
+  return from < window.from ? readerOf(call).looks(call.workspaceId, { from, to: window.to }, filters) : null;
+};
+
+/** Of live accounts the one that was looked at least lately; where there is none, the freshest look of all. */
+const freshnessOf = (live: readonly LiveAccount[], board: Board, before: Looks | null, least: string) => {
+  const looks = live.flatMap(({ id }) => board.accounts.get(id) ?? []);
+  const lastOf = ({ id, created_at }: LiveAccount): string => (before ?? board.accounts).get(id) ?? created_at;
   return {
-    asOf: looks.flatMap(({ look }) => (look === null ? [] : [look])).sort()[0] ?? board.asOf,
-    staleAccounts: looks.filter(({ look, since }) => (look ?? since) < least).length,
+    asOf: looks.sort()[0] ?? board.asOf,
+    staleAccounts: live.filter((one) => lastOf(one) < least).length,
   };
 };
 
@@ -72,14 +90,16 @@ export const boardOf = async (
 ) => {
   const { window, previous, filters } = question;
   const beside = { previous, networks };
-  const [board, live, posts] = await Promise.all([
+  const least = leastOf(question, call.now);
+  const [board, live, before, posts] = await Promise.all([
     read === null ? noBoard(window, beside) : read(window, beside),
     read === null ? [] : liveAccounts(call.deps.knex, call.workspaceId, publishedFilters(filters)),
+    read === null ? null : looksBefore(call, question, least),
     read === null ? { current: nothing, previous: nothing } : countsOf(call, question),
   ]);
   return {
     ...window,
-    ...freshnessOf(live, board, question, call.now),
+    ...freshnessOf(live, board, before, least),
     ...shownOf(board, posts.current, networks),
     ...(previous === null || board.previous === null
       ? {}

@@ -441,6 +441,24 @@ suite('analytics over HTTP', (t) => {
     await change(`status = 'disconnected'`, [acme.accounts.instagram]);
     assert.deepEqual(await freshness(''), [iso(fresh), 1]);
     await change(`status = 'connected'`, [acme.accounts.instagram]);
+    // A window that begins after the last night still knows of the looks before it.
+    const day = (daysAgo: number) => new Date(now - daysAgo * 86_400_000).toISOString().slice(0, 10);
+    await write('account_figures_days', { ...look('facebook', 30), version: 2 });
+    assert.equal((await freshness(`?from=${day(-1)}&to=${day(-1)}&platform=x,facebook`))[1], 0);
+    assert.deepEqual(await freshness(`?from=${day(-1)}&to=${day(-1)}`), [null, 1]);
+    // No network is asked about an archived client any more: its figures stand still for good and hold nobody back.
+    const closing = await caller.post('/clients', { name: 'Closing', type: 'brand' });
+    const moved = [closing.data.id, acme.accounts.instagram];
+    await world.pool.query('update read.accounts set client_id = $1 where id = $2', moved);
+    await world.settled();
+    assert.deepEqual(await freshness(''), [iso(stale), 1]);
+    await world.pool.query('update read.clients set archived_at = now() where id = $1', [closing.data.id]);
+    assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
+    await world.pool.query('update read.clients set archived_at = null, erased = true where id = $1', [
+      closing.data.id,
+    ]);
+    assert.deepEqual(await freshness(''), [iso(look('facebook', 30)), 0]);
+    await world.pool.query('update read.accounts set client_id = $1 where id = $2', [acme.clientId, moved[1]]);
   });
 
   t('days: 30 up to today in the workspace’s zone unless told; what is no window is refused', async () => {
