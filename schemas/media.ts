@@ -41,7 +41,7 @@ export const MediaProbe = Type.Object({
   frames: Nullable(Count),
   image: Nullable(
     Type.Object({
-      /** `jpeg`, `png`, `webp`, `avif`, `gif`, `tiff`. */
+      /** `jpeg`, `png`, `webp`, `avif`, `heic`, `gif`, `tiff`. */
       format: Text(20),
       alpha: Type.Boolean(),
       /** Whether its colours are sRGB without a profile of their own that says otherwise. */

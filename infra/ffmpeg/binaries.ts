@@ -1,6 +1,7 @@
 /**
  * Which ffmpeg and ffprobe: the operator's (FFMPEG_PATH), the machine's (PATH), else those that npm packages bring:
- * ffmpeg-static a current one, where its install script may download it, @ffmpeg-installer one of 2018.
+ * ffmpeg-static a current one, where the operator installed it, @ffmpeg-installer one of 2018. ffmpeg-static is none of our
+ * dependencies: its script downloads, and an install would wait minutes for a host that is silent.
  */
 import { execFile } from 'node:child_process';
 import { access, chmod, constants } from 'node:fs/promises';
@@ -75,11 +76,13 @@ const ffprobeOf = async (ffmpeg: string): Promise<string | null> => {
   return (await onPath('ffprobe')) ?? (await packaged('@ffprobe-installer/ffprobe'));
 };
 
-/** Null: there is no ffprobe for it. */
+/** Null: there is no ffprobe for it, or one of them cannot be run: half a download, or made for another machine. */
 const pairOf = async (ffmpeg: string): Promise<Binaries | null> => {
   const ffprobe = await ffprobeOf(ffmpeg);
   if (ffprobe === null) return null;
-  const [said, beside] = [await version(ffmpeg), await version(ffprobe)];
+  const said = await version(ffmpeg).catch(() => null);
+  const beside = await version(ffprobe).catch(() => null);
+  if (said === null || beside === null) return null;
   const name = /^ffmpeg version (\S+)/.exec(said)?.[1] ?? 'unknown';
   return { ffmpeg, ffprobe, version: name, current: isCurrent(said) && isCurrent(beside) };
 };

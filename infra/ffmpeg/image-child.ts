@@ -4,6 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
+import { decodeHeic, isHeic, NoDecoder } from './heic.ts';
 import type { ImageAnswer, ImageFound, ImageJob, ImageOutcome, ImageOutput } from './images.ts';
 import { aiXmp, isPlaced, isSrgbProfile, sourceTypesIn } from './marks.ts';
 
@@ -15,13 +16,30 @@ sharp.unblock({
 
 const white = { r: 255, g: 255, b: 255, alpha: 1 };
 
-const formatOf = ({ format, compression }: Metadata): string =>
-  format === 'heif' && compression === 'av1' ? 'avif' : (format ?? '');
+const formatOf = (metadata: Metadata): string => {
+  if (isHeic(metadata)) return 'heic';
+  return metadata.format === 'heif' && metadata.compression === 'av1' ? 'avif' : (metadata.format ?? '');
+};
+
+/** What sharp decodes: the file, or of a HEIC what was decoded already. */
+type Pixels = string | Buffer;
+
+const pixelsOf = async ({ path }: ImageJob, metadata: Metadata): Promise<Pixels> => {
+  if (!isHeic(metadata)) return path;
+  return decodeHeic(path, metadata).catch((error: Error) => {
+    if (error instanceof NoDecoder) throw error;
+    // Damaged, or AVIF that does not say so first, which sharp knows.
+    return path;
+  });
+};
+
+const metadataOf = ({ path }: ImageJob, options: SharpOptions): Promise<Metadata> =>
+  sharp(path, { ...options, limitInputPixels: false }).metadata();
 
 const plain = new Set(['srgb', 'b-w']);
 
 const found = async (job: ImageJob, options: SharpOptions): Promise<ImageFound> => {
-  const metadata = await sharp(job.path, { ...options, limitInputPixels: false }).metadata();
+  const metadata = await metadataOf(job, options);
   const { width, height, pages = 1, space = '', icc, xmp, hasAlpha = false, orientation = 1 } = metadata;
   const turned = orientation > 4;
   const seen: ImageFound = {
@@ -37,7 +55,10 @@ const found = async (job: ImageJob, options: SharpOptions): Promise<ImageFound> 
   };
   // NOTE: looked at before any pixel is unpacked; the caller refuses what is too large.
   if (width * height > job.maxPixels) return seen;
-  await sharp(job.path, options).resize(64, 64, { fit: 'inside' }).raw().toBuffer();
+  await sharp(await pixelsOf(job, metadata), options)
+    .resize(64, 64, { fit: 'inside' })
+    .raw()
+    .toBuffer();
   return seen;
 };
 
@@ -79,9 +100,14 @@ const shaped = (picture: Sharp, { width, height, fit, format }: ImageOutput): Sh
     .toColourspace('srgb');
 };
 
-const make = async (job: ImageJob, output: ImageOutput, options: SharpOptions): Promise<ImageOutcome> => {
+const make = async (
+  job: ImageJob,
+  pixels: Pixels,
+  output: ImageOutput,
+  options: SharpOptions,
+): Promise<ImageOutcome> => {
   const animated = output.format === 'gif';
-  const source = shaped(sharp(job.path, { ...options, animated }).autoOrient(), output);
+  const source = shaped(sharp(pixels, { ...options, animated }).autoOrient(), output);
   // Decoded once, encoded as often as it takes; what moves is not held as pixels.
   const raw = animated ? null : await source.raw().toBuffer({ resolveWithObject: true });
   for (const step of steps(output)) {
@@ -101,13 +127,16 @@ const work = async (job: ImageJob): Promise<ImageAnswer> => {
   const options: SharpOptions = { limitInputPixels: job.maxPixels, failOn: 'error', sequentialRead: true };
   if (job.outputs === null) return { found: await found(job, options) };
   const outcomes: ImageOutcome[] = [];
+  const pixels = await pixelsOf(job, await metadataOf(job, options));
   for (const output of job.outputs) {
     outcomes.push(
-      await make(job, output, options).catch((error: Error) => ({ kind: 'failed', reason: error.message })),
+      await make(job, pixels, output, options).catch((error: Error) => ({ kind: 'failed', reason: error.message })),
     );
   }
   return { outcomes };
 };
 
-const answer = await work(JSON.parse(process.argv[2] ?? '')).catch((error: Error) => ({ error: error.message }));
+const answer = await work(JSON.parse(process.argv[2] ?? '')).catch(
+  (error: Error): ImageAnswer => (error instanceof NoDecoder ? { undecodable: true } : { error: error.message }),
+);
 process.stdout.write(JSON.stringify(answer));

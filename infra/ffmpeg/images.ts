@@ -1,7 +1,7 @@
 /** Pictures, in a process of their own. */
 import { fileURLToPath } from 'node:url';
 import { limits, runTool } from './child.ts';
-import { tooMuchWork, unreadable } from './failures.ts';
+import { tooMuchWork, unreadable, unsupported } from './failures.ts';
 
 /** 12,000 by 12,000: what no camera of a caller goes beyond, and what fits the memory of the child. */
 export const maxPixels = 144_000_000;
@@ -18,6 +18,8 @@ export interface ImageOutput {
 
 export interface ImageJob {
   readonly path: string;
+  /** As it was sniffed. */
+  readonly contentType: string;
   readonly threads: number;
   readonly maxPixels: number;
   readonly digitalSourceType: string | null;
@@ -26,7 +28,7 @@ export interface ImageJob {
 }
 
 export interface ImageFound {
-  /** sharp's name; `heif` where it is not AVIF. */
+  /** sharp's name; of what it calls `heif`, `avif` and `heic` by what is in it. */
   readonly format: string;
   /** Upright. */
   readonly width: number;
@@ -50,16 +52,21 @@ export interface ImageAnswer {
   readonly found?: ImageFound;
   readonly outcomes?: readonly ImageOutcome[];
   readonly error?: string;
+  /** A HEIC where nothing is installed that decodes them. */
+  readonly undecodable?: boolean;
 }
 
 const child = fileURLToPath(new URL('./image-child.ts', import.meta.url));
 const cpuSeconds = 120;
+/** Of address space, of which WebAssembly takes more than it uses: 48 megapixels of a phone have to fit. */
+const heicMemory = 10 * 1024 ** 3;
 
 /** @throws TranscodeError */
 export const workOnImage = async (job: Omit<ImageJob, 'maxPixels'>, signal: AbortSignal): Promise<ImageAnswer> => {
   const args = [child, JSON.stringify({ ...job, maxPixels } satisfies ImageJob)];
   const grants = { reads: [child, job.path], writes: (job.outputs ?? []).map(({ to }) => to) };
-  const given = limits({ cpuSeconds, wallMs: 2_000 * cpuSeconds, ...grants });
+  const memory = job.contentType === 'image/heic' ? { memory: heicMemory } : {};
+  const given = limits({ cpuSeconds, wallMs: 2_000 * cpuSeconds, ...memory, ...grants });
   const ended = await runTool(process.execPath, args, given, signal);
   if (ended.struck !== null) throw tooMuchWork('The picture takes more work than it is given.');
   if (ended.code !== 0) {
@@ -69,6 +76,7 @@ export const workOnImage = async (job: Omit<ImageJob, 'maxPixels'>, signal: Abor
     );
   }
   const answer = JSON.parse(ended.stdout) as ImageAnswer;
+  if (answer.undecodable) throw unsupported('HEIC pictures are not taken by this server; send a JPEG.');
   if (answer.error !== undefined) {
     throw unreadable('The picture is damaged or incomplete.', new Error(answer.error));
   }

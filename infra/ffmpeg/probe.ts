@@ -16,7 +16,7 @@ const refuseHuge = (width: number, height: number): void => {
 };
 
 const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedType, signal: AbortSignal) => {
-  const job = { path, threads: 1, digitalSourceType: null, outputs: null };
+  const job = { path, contentType, threads: 1, digitalSourceType: null, outputs: null };
   const { found } = await workOnImage(job, signal);
   if (found === undefined) throw new Error('the picture was not looked at');
   refuseHuge(found.width, found.height);
@@ -49,7 +49,7 @@ const probeGif = async (path: string, bytes: Bytes, signal: AbortSignal): Promis
   refuseHuge(width, height);
   if (width * height * frames > mostGifPixels) throw bomb('The GIF unpacks to more pixels than are taken.');
   // Decodes its first picture.
-  await workOnImage({ path, threads: 1, digitalSourceType: null, outputs: null }, signal);
+  await workOnImage({ path, contentType: 'image/gif', threads: 1, digitalSourceType: null, outputs: null }, signal);
   return {
     kind: 'gif',
     contentType: 'image/gif',

@@ -15,11 +15,11 @@ const outputOf = ({ to, spec }: Wanted<'image' | 'frame'>): ImageOutput => {
 
 const made = async (
   { tools: _, source, options }: Render,
-  path: string,
+  { path, contentType }: { readonly path: string; readonly contentType: string },
   wanted: readonly Wanted<'image' | 'frame'>[],
 ): Promise<readonly MadeRendition[]> => {
   const { digitalSourceType, durationMs } = source.probe;
-  const job = { path, threads: options.threads, digitalSourceType, outputs: wanted.map(outputOf) };
+  const job = { path, contentType, threads: options.threads, digitalSourceType, outputs: wanted.map(outputOf) };
   const { outcomes = [] } = await workOnImage(job, options.signal);
   return Promise.all(
     wanted.map(async ({ id, to, spec }, index): Promise<MadeRendition> => {
@@ -47,7 +47,8 @@ export const renderImages = async (
   wanted: readonly Wanted<'image'>[],
 ): Promise<readonly MadeRendition[]> => {
   if (wanted.length === 0) return [];
-  if (run.source.probe.kind === 'image' || run.source.probe.kind === 'gif') return made(run, run.source.path, wanted);
+  if (run.source.probe.kind === 'image' || run.source.probe.kind === 'gif')
+    return made(run, { path: run.source.path, contentType: run.source.probe.contentType }, wanted);
   return wanted.map(({ id }) =>
     failedRendition(id, 'rendition_failed', 'No picture can be made of this kind of file.'),
   );
@@ -82,7 +83,7 @@ export const renderFrames = async (
       if (ended.code !== 0 || ended.struck !== null) continue;
       // ffmpeg is content when the place it was sent to holds no picture; then there is no file, or nothing in it.
       if (((await stat(still).catch(() => null))?.size ?? 0) === 0) continue;
-      [result] = await made(run, still, [each]);
+      [result] = await made(run, { path: still, contentType: 'image/png' }, [each]);
       break;
     }
     results.push(result ?? failedRendition(each.id, 'rendition_failed', 'No picture could be taken out of the video.'));

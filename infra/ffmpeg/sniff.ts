@@ -11,6 +11,9 @@ const taken: Readonly<Record<string, SniffedType>> = {
   'image/png': { kind: 'image', contentType: 'image/png' },
   'image/webp': { kind: 'image', contentType: 'image/webp' },
   'image/avif': { kind: 'image', contentType: 'image/avif' },
+  // By what most of them hold; the probe looks.
+  'image/heic': { kind: 'image', contentType: 'image/heic' },
+  'image/heif': { kind: 'image', contentType: 'image/heic' },
   'image/tiff': { kind: 'image', contentType: 'image/tiff' },
   'image/gif': { kind: 'gif', contentType: 'image/gif' },
   'video/mp4': { kind: 'video', contentType: 'video/mp4' },
@@ -26,8 +29,8 @@ const taken: Readonly<Record<string, SniffedType>> = {
 /** Honest, and refused with words of its own. */
 const declined: Readonly<Record<string, string>> = {
   'image/apng': 'Animated PNG is not taken; send a GIF or a video.',
-  'image/heic': 'HEIC pictures are not taken; send a JPEG.',
-  'image/heif': 'HEIF pictures are not taken; send a JPEG.',
+  'image/heic-sequence': 'Animated HEIC is not taken; send a GIF or a video.',
+  'image/heif-sequence': 'Animated HEIF is not taken; send a GIF or a video.',
 };
 
 /** What holds other files, or runs. */

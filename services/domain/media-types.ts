@@ -3,7 +3,7 @@ import type { MediaKind } from '#schemas/media.ts';
 /** What files may be said to be, and how large each kind may get. What one is, only its bytes say. */
 
 const types: Readonly<Record<MediaKind, readonly string[]>> = {
-  image: ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/tiff'],
+  image: ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/heic', 'image/heif', 'image/tiff'],
   gif: ['image/gif'],
   video: [
     ...['video/mp4', 'video/quicktime', 'video/x-m4v', 'video/webm', 'video/x-matroska', 'video/matroska'],

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, rejects } from 'node:assert/strict';
+import { deepEqual, equal, match, notEqual, rejects } from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -85,6 +85,22 @@ suite('an ffmpeg that is no longer mended', (t) => {
     const current = await opened(await toolsOf(of51, of51), 'refuse');
     equal((await current.probe(clip)).kind, 'video');
     deepEqual(current.warnings, []);
+  });
+
+  t('is of npm where the one on PATH cannot be run', async () => {
+    const place = join(folder, 'half');
+    mkdirSync(place);
+    await writeFile(join(place, 'ffmpeg'), '#!/bin/sh\nexit 126\n');
+    await chmod(join(place, 'ffmpeg'), 0o755);
+    const path = process.env.PATH;
+    process.env.PATH = `${place}:${path}`;
+    try {
+      const { ffmpeg, version } = await findBinaries(null);
+      notEqual(ffmpeg, join(place, 'ffmpeg'));
+      notEqual(version, 'unknown');
+    } finally {
+      process.env.PATH = path;
+    }
   });
 
   t('is taken by standalone at loopback alone', () => {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
+import { makeHeic } from '#test/support/media/heic.ts';
 import { flatPng, gradient, save, tinyPdf } from '#test/support/media/pictures.ts';
 import { transcoding } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -153,6 +154,30 @@ suite('what a picture is found to be', (t) => {
     deepEqual([turned.width, turned.height, turned.image?.upright], [40, 60, false]);
     const dot = await probeOf('png', flatPng(1, 1));
     deepEqual([dot.width, dot.height], [1, 1]);
+  });
+
+  t('a HEIC of a phone: upright, with its place, and refused by name where it cannot be decoded', async () => {
+    const gps = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
+    const { exif } = await sharp(await gradient(8, 8).withExif(gps).jpeg().toBuffer()).metadata();
+    if (exif === undefined) throw new Error('no EXIF was written');
+    const { icc } = await sharp(await gradient(8, 8).withIccProfile('p3').jpeg().toBuffer()).metadata();
+    if (icc === undefined) throw new Error('no profile was written');
+    const { probe } = await sourceOf(await makeHeic(folder, { turned: 1, exif, icc }));
+    deepEqual([probe.kind, probe.contentType, probe.width, probe.height], ['image', 'image/heic', 240, 320]);
+    deepEqual([probe.frames, probe.image?.format, probe.image?.located], [1, 'heic', true]);
+    equal(probe.image?.srgb, false);
+    equal((await sourceOf(await makeHeic(folder, { brand: 'mif1' }))).probe.image?.format, 'heic');
+    const bytes = await readFile(await makeHeic(folder));
+    const data = bytes.indexOf('mdat', 0, 'latin1') + 4;
+    await refused(Buffer.concat([bytes.subarray(0, data + 400)]), 'unreadable', 'media_unreadable');
+    await refused(
+      Buffer.concat([bytes.subarray(0, data), Buffer.alloc(bytes.length - data, 7)]),
+      'unreadable',
+      'media_unreadable',
+    );
+    const avif = await gradient(60, 40).avif().toBuffer();
+    avif.write('mif1', 8, 'latin1');
+    equal((await probeOf('heif', avif)).width, 60, 'AVIF that says first that it is any picture');
   });
 
   t('a place in IPTC of a JPEG', async () => {

@@ -8,6 +8,7 @@ import type { MadeRendition } from '#contracts/ports/transcoder.ts';
 import { leastVideoBytes } from '#domain/platforms/index.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
+import { makeHeic } from '#test/support/media/heic.ts';
 import { gradient, save } from '#test/support/media/pictures.ts';
 import { pathOf, pictureSpec, transcoding, videoSpec } from '#test/support/media/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -413,6 +414,29 @@ suite('renditions of a picture', (t) => {
     ];
     deepEqual(await at(3), [255, 255, 255]);
     ok(((await at(50))[1] ?? 255) < 30);
+  });
+
+  t('a HEIC becomes a JPEG: upright, sRGB, with nothing of where it was taken', async () => {
+    const gps = { IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' } };
+    const { exif } = await sharp(await gradient(8, 8).withExif(gps).jpeg().toBuffer()).metadata();
+    const { icc } = await sharp(await gradient(8, 8).withIccProfile('p3').jpeg().toBuffer()).metadata();
+    if (exif === undefined || icc === undefined) throw new Error('no metadata was written');
+    const source = await sourceOf(await makeHeic(folder, { turned: 1, exif, icc }));
+    const [made, small] = await render(source, [
+      pictureSpec({ width: 240, height: 320, quality: 95 }),
+      pictureSpec({ format: 'webp', width: 60, height: 80 }),
+    ]);
+    const { probe } = await sourceOf(pathOf(made));
+    deepEqual([probe.width, probe.height, probe.image?.srgb, probe.image?.located], [240, 320, true, false]);
+    equal((await sharp(pathOf(small)).metadata()).format, 'webp');
+    const at = async (x: number, y: number) => [
+      ...(await sharp(pathOf(made)).extract({ left: x, top: y, width: 1, height: 1 }).raw().toBuffer()),
+    ];
+    // The bars' left lies below; their yellow of (191, 191, 0) is a stronger one where it is Display P3's.
+    const [red = 0, green = 0, blue = 255] = await at(60, 250);
+    ok(red > 180 && green > 180 && blue < 30, `yellow: ${red},${green},${blue}`);
+    const [r = 0, g = 255, b = 255] = await at(60, 65);
+    ok(r > 198 && g < 30 && b < 30, `red, which was 191 in the file: ${r},${g},${b}`);
   });
 
   t('every format from every format', async () => {

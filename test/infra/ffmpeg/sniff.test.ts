@@ -113,7 +113,7 @@ suite('what a file is, by its bytes', (t) => {
   });
 
   t('what is honest and not taken is told so', async () => {
-    await refused(Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1'), 'unsupported', 'media_unsupported');
+    await refused(Buffer.from('\0\0\0\x18ftyphevc\0\0\0\0msf1hevc', 'latin1'), 'unsupported', 'media_unsupported');
     await refused(new Uint8Array(), 'unreadable', 'media_empty');
   });
 });

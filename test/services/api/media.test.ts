@@ -60,14 +60,21 @@ suite('a place for an upload', (t) => {
   });
 
   t('of every type that is taken; others, and what is too large, are refused', async () => {
-    for (const contentType of ['image/PNG', 'video/mp4', 'application/pdf', 'image/gif', 'video/quicktime']) {
+    for (const contentType of [
+      'image/PNG',
+      'image/heic',
+      'video/mp4',
+      'application/pdf',
+      'image/gif',
+      'video/quicktime',
+    ]) {
       const offer = await owner.post('/media/presign', { ...presignBody(), contentType });
       assert.equal(offer.status, 200, offer.text);
       const headers = offer.data.headers as Readonly<Record<string, string>>;
       assert.equal(headers['Content-Type'], contentType.toLowerCase());
     }
     for (const contentType of [
-      'image/heic',
+      'image/heic-sequence',
       'image/svg+xml',
       'text/html',
       'application/zip',
