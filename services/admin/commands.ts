@@ -2,6 +2,7 @@ import type { Admin, Answer } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { mediaQuota } from './media.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { defineReport, listReports, removeReport, runReport } from './reports.ts';
 import {
@@ -66,6 +67,12 @@ export const commands: readonly Command[] = [
     usage: 'session <member> [--mode MODE]',
     about: 'a first-party session token for 15 minutes, shown once; MODE: live (the default) or test',
     run: session,
+  },
+  {
+    usage: 'media quota [--bytes N] [--workspace ID]',
+    about:
+      'what the media of a workspace and its sandbox take and may take; with --bytes sets it, default takes it back',
+    run: mediaQuota,
   },
   {
     usage:

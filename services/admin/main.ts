@@ -65,6 +65,7 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, analytics, eventStore: parts.store },
+      mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),
       signal: stopping.signal,
       note: (text) => void process.stderr.write(`${text}\n`),

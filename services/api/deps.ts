@@ -63,6 +63,8 @@ export interface Deps {
   /** Where we may be told to send to. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly blobs: BlobStore;
+  /** Bytes of media of a workspace of which nothing else is set. */
+  readonly mediaQuota: number;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;

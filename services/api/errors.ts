@@ -258,6 +258,12 @@ const refusals = {
     title: 'The media belongs to another client',
     about: 'Media of one client is used in posts of that client only.',
   },
+  media_quota_exceeded: {
+    status: 422,
+    title: 'The workspace has no room for the media',
+    about:
+      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. Delete what no post needs, and try again.',
+  },
   media_not_uploaded: {
     status: 422,
     title: 'The media was not uploaded',

@@ -6,6 +6,7 @@ import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { openDoor } from './server.ts';
@@ -26,6 +27,7 @@ await runProcess({
     await migrateWebhooks(parts.pool);
     await migrateProgress(parts.pool);
     await migrateImportUrls(parts.pool);
+    await migrateMediaUsage(parts.pool);
     await migrateAnalytics(parts.pool);
     const api = await startApi({ parts, door, config, secrets, logger, readiness, report, sandboxProfile });
     onClose(api.stop);

@@ -96,6 +96,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
     }),
     blobs: parts.blobs,
+    mediaQuota: config.mediaQuota,
     analytics: parts.analytics,
     sandboxProfile,
     webhooksPerWorkspace: config.webhooksPerWorkspace,

@@ -31,3 +31,6 @@ export const largestOf: Readonly<Record<MediaKind, number>> = {
   document: 100 * mib,
   video: 5 * 1024 * mib,
 };
+
+/** Bytes that a workspace may have of which nothing else is set, where the operator says nothing: 100 GiB. */
+export const standardMediaQuota = 100 * 1_024 ** 3;

@@ -95,6 +95,19 @@ export type MediaCommand =
 /** Of an address what may be kept for ever. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
+/** What the files of an asset take, each counted once. */
+export const bytesOf = (state: MediaState): number => {
+  if (!isOpen(state)) return 0;
+  const ready = [...state.needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file] : []));
+  const files = [
+    ...ready,
+    ...(state.stored === null ? [] : [state.stored]),
+    ...(state.poster === null ? [] : [state.poster]),
+  ];
+  const sizes = new Map(files.map(({ key, bytes }) => [key, bytes]));
+  return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+};
+
 export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${use}`;
 
 const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';

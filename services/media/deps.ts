@@ -9,6 +9,7 @@ import type { Config } from '#runtime/config.ts';
 import type { Clock } from '#runtime/database-clock.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { ImportUrls } from '#runtime/import-urls.ts';
+import type { MediaUsage } from '#runtime/media-usage.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { WorkFolder } from '#runtime/work-folder.ts';
 import type { Cores } from './cores.ts';
@@ -30,6 +31,7 @@ export interface MediaDeps {
   readonly fetchFile: FetchFile;
   /** Whole addresses of what is fetched. */
   readonly importUrls: ImportUrls;
+  readonly usage: MediaUsage;
   readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
   /** Of files being worked on. */
   readonly folder: WorkFolder;
@@ -62,6 +64,12 @@ export interface Tools {
   readonly lane: JobLane;
   /** Counts what is done from here on against the file: until then it was a download. */
   readonly counted: () => Promise<void>;
+  /** What the asset takes of its customer's quota. */
+  readonly usage: {
+    /** False: there is no room. */
+    readonly reserve: (bytes: number) => Promise<boolean>;
+    readonly set: (bytes: number) => Promise<void>;
+  };
   readonly transcoder: Transcoder;
   readonly fetchFile: FetchFile;
   readonly importUrls: ImportUrls;

@@ -7,6 +7,7 @@ import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
+import { MediaUsage } from '#runtime/media-usage.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
 import { fetchThroughGuard } from './fetch.ts';
@@ -42,7 +43,8 @@ await runProcess({
     });
     const time = { clock, now: clock.now };
     const importUrls = new ImportUrls(pool, secrets);
-    const tools = { transcoder, fetchFile: fetchThroughGuard(config), importUrls, folder, blobs };
+    const usage = new MediaUsage(pool, config.mediaQuota);
+    const tools = { transcoder, fetchFile: fetchThroughGuard(config), importUrls, usage, folder, blobs };
     const deps = {
       log,
       eventStore: parts.store,

@@ -5,6 +5,7 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
+import { clearReservations, type ReservationsDeps } from './reservations.ts';
 
 /**
  * Uploads that nobody registered, and those that came again through a URL that was still valid after the first had been
@@ -86,14 +87,19 @@ const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, see
   return { gone: false, again: late ? none : null };
 };
 
-/** Offers, and addresses of imports, that nobody came back for. */
-export const runOffers = async (deps: OffersDeps & ImportsDeps, signal: AbortSignal): Promise<void> => {
+/** Offers, addresses of imports and room for uploads that nobody came back for. */
+export const runOffers = async (
+  deps: OffersDeps & ImportsDeps & ReservationsDeps,
+  signal: AbortSignal,
+): Promise<void> => {
   while (!signal.aborted) {
     try {
       const cleared = await clearOffers(deps, signal);
       if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were cleared away');
       const addresses = await clearImports(deps, signal);
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import waits for were destroyed');
+      const reservations = await clearReservations(deps, signal);
+      if (reservations > 0) deps.logger.info({ reservations }, 'room kept for uploads was settled');
     } catch (error) {
       deps.logger.warn({ err: error }, 'what was left over could not be cleared away');
     }

@@ -69,6 +69,7 @@ const imported = async (held: Held, tools: Tools, { url: kept, source }: Import)
   const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: held.signal });
   await tools.counted();
   const { contentType, kind } = await judged(tools, to, bytes, 'import');
+  if (!(await tools.usage.reserve(bytes))) throw refused('unsupported', 'import_no_room');
   const file = await held.put('original', { path: to, contentType, bytes, sha256 });
   faultPoint('media:after-store-blob');
   return { ...file, kind };

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateLeases } from '#runtime/leases.ts';
+import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { suspectAfter } from './jobs.ts';
@@ -12,6 +13,7 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
   await migrateLeases(pool);
   await migrateProgress(pool);
   await migrateImportUrls(pool);
+  await migrateMediaUsage(pool);
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;

@@ -1,6 +1,6 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
-import { type MediaStep, nextStep } from '#domain/media.ts';
+import { bytesOf, type MediaStep, nextStep } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
@@ -144,10 +144,10 @@ const giveUp = async (held: Held): Promise<void> => {
 
 /**
  * Deletes what the stream does not name: the upload once its copy is recorded, what was written before a death and made
- * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. The row
- * goes last, so a death in between repeats it.
+ * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. Then what
+ * is left counts. The row goes last, so a death in between repeats it.
  */
-const tidy = async (held: Held, { importUrls }: Tools): Promise<void> => {
+const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => {
   const { state } = held;
   if (state.status === 'none' || state.status === 'offered') return;
   const { origin, stored, needs, poster } = state;
@@ -162,6 +162,7 @@ const tidy = async (held: Held, { importUrls }: Tools): Promise<void> => {
   if (!refused) for (const key of files) gone.delete(key);
   if (origin.kind === 'upload') gone.add(origin.offer.key);
   for (const key of gone) await held.blobs.delete(key);
+  await usage.set(bytesOf(state));
 };
 
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */

@@ -183,7 +183,11 @@ export class Worker {
       await this.#jobs.count(assetId);
       began.counted = true;
     };
-    const tools: Tools = { ...shared, lane, counted, videos: videoSlotOf(this.#videos, customer) };
+    const usage: Tools['usage'] = {
+      reserve: (bytes) => this.#deps.usage.reserve(assetId, customer, bytes, null),
+      set: (bytes) => this.#deps.usage.set(assetId, customer, bytes),
+    };
+    const tools: Tools = { ...shared, lane, counted, usage, videos: videoSlotOf(this.#videos, customer) };
     try {
       const { store, blobs, now = Date.now } = this.#deps;
       const loaded = await store.load(media, assetId);
@@ -237,7 +241,7 @@ const laneAfter = (error: unknown, lane: JobLane): JobLane => {
   return lane === 'downloads' ? 'downloads' : 'files';
 };
 
-type Shared = Omit<Tools, 'lane' | 'counted' | 'videos'>;
+type Shared = Omit<Tools, 'lane' | 'counted' | 'usage' | 'videos'>;
 
 interface Job extends DueJob {
   readonly lane: JobLane;

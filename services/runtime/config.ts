@@ -3,6 +3,7 @@
  * wrong value is an error that names the variable.
  */
 
+import { standardMediaQuota } from '#domain/media-types.ts';
 import {
   brokers,
   durations,
@@ -353,6 +354,12 @@ const variables = {
     integer(1, 1_024),
     4,
     'of them for one workspace, its sandbox twin included',
+  ),
+  mediaQuota: variable(
+    'MEDIA_QUOTA_BYTES',
+    integer(1, 1_024 ** 5),
+    standardMediaQuota,
+    'bytes of media that a workspace may have, its sandbox twin and what is made of its files included; npm run admin -- media quota sets another for one workspace',
   ),
   mediaTempDir: variable(
     'MEDIA_TEMP_DIR',

@@ -13,6 +13,7 @@ import { type Config, processEnv } from '#runtime/config.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
+import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -123,6 +124,7 @@ const run: (
   await migrateWebhooks(parts.pool);
   await migrateProgress(parts.pool);
   await migrateImportUrls(parts.pool);
+  await migrateMediaUsage(parts.pool);
   await migrateAnalytics(parts.pool);
   // Not at every start: to ask the engine is to start it.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(parts.pool)));

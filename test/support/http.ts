@@ -15,6 +15,7 @@ import { Writable } from 'node:stream';
 import knexFor from 'knex';
 import { pino } from 'pino';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { standardMediaQuota } from '#domain/media-types.ts';
 import { workspace } from '#domain/workspace.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
@@ -32,6 +33,7 @@ import { DomainStore, type Positions, uuidv7 } from '#runtime/domain-store.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
+import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
@@ -153,6 +155,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   await migrateWebhooks(pool);
   await migrateProgress(pool);
   await migrateImportUrls(pool);
+  await migrateMediaUsage(pool);
   const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const codec = new EventCodec(new TestKeys());
   const store = new DomainStore(eventStore, codec, defaultPartitions);
@@ -200,6 +203,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
       resolve: async () => ['93.184.215.14'],
     }),
     blobs,
+    mediaQuota: standardMediaQuota,
     analytics: null,
     sandboxProfile,
     ...options.deps,

@@ -1,9 +1,10 @@
 import { kindOfType, largestOf, takenTypes } from '#domain/media-types.ts';
 import { livePlatforms } from '#projections/accounts.ts';
+import { MediaUsage } from '#runtime/media-usage.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { ownClient } from '../posts/destinations.ts';
-import { invalid } from '../refusal.ts';
+import { invalid, Refusal } from '../refusal.ts';
 
 /** What is read out of a request for an asset, and the rules that a schema cannot say. */
 
@@ -75,4 +76,30 @@ export const platformsOf = async (
   if (sent !== undefined) return [...new Set(sent)];
   await call.behind(['workspace']);
   return [...(await livePlatforms(call.deps.knex, call.workspaceId, clientId))];
+};
+
+/** How long somebody may take between being promised room and using it, milliseconds: then it is looked whether they did. */
+const settledMs = 3_600_000;
+
+/**
+ * Counts an asset's bytes before they come. @param until when its address expires; null: they are here, or on their way
+ * @throws Refusal 422 `media_quota_exceeded`
+ */
+export const requireRoom = async (
+  { deps, principal, now }: Pick<Call, 'deps' | 'principal' | 'now'>,
+  assetId: string,
+  bytes: number,
+  until: Date | null = null,
+): Promise<void> => {
+  const usage = new MediaUsage(deps.pool, deps.mediaQuota);
+  const customer = principal.liveWorkspaceId;
+  if (await usage.reserve(assetId, customer, bytes, until ?? new Date(Date.parse(now) + settledMs))) return;
+  const { bytes: usedBytes, quota: quotaBytes } = await usage.of(customer);
+  throw new Refusal(
+    'media_quota_exceeded',
+    `${usedBytes} of ${quotaBytes} bytes are taken, ${bytes} more were asked for.`,
+    {
+      extra: { usedBytes, quotaBytes },
+    },
+  );
 };

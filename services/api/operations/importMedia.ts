@@ -4,7 +4,7 @@ import { birth } from '#runtime/idempotency.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
 import { acceptedMedia } from '../media/answers.ts';
-import { fileNameOfUrl, nameOf, platformsOf, requireLiveClient } from '../media/checks.ts';
+import { fileNameOfUrl, nameOf, platformsOf, requireLiveClient, requireRoom } from '../media/checks.ts';
 import { importExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl } from '../webhooks/checks.ts';
@@ -27,7 +27,7 @@ export const importMedia = operation({
   etag: true,
   body: MediaImport,
   answer: MediaAccepted,
-  codes: ['url_not_allowed', 'client_archived'],
+  codes: ['url_not_allowed', 'client_archived', 'media_quota_exceeded'],
   example: importExample,
   handle: async (call) => {
     const { deps, body, context, positions } = call;
@@ -56,6 +56,8 @@ export const importMedia = operation({
         };
       },
       reserve: async (id) => {
+        // How long it is nobody knows: it is counted when it is here, and not begun where there is no room for a byte.
+        await requireRoom(call, id, 1);
         if (source !== null) await new ImportUrls(deps.pool, deps.secrets).keep(source, id, body.url);
       },
     });

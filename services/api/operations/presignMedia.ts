@@ -4,7 +4,7 @@ import { birth } from '#runtime/idempotency.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
 import { away } from '../media/blobs.ts';
-import { fileNameOf, requireLiveClient, requireTakenType } from '../media/checks.ts';
+import { fileNameOf, requireLiveClient, requireRoom, requireTakenType } from '../media/checks.ts';
 import { presignExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
 
@@ -12,8 +12,8 @@ import { operation } from '../operation.ts';
 const uploadMs = 3_600_000;
 
 /**
- * The offer's append is the whole of it. If we die before, the key is free; after, a repeat signs an address for the same
- * place. Longer than most operations: half of it is what it promises.
+ * Room is taken, then the offer appended. If we die before the append the key is free, and the room is given back once the
+ * address would have expired; after it, a repeat signs an address for the same place. Longer than most operations: half of it is what it promises.
  */
 export const presignMedia = operation({
   id: 'presignMedia',
@@ -28,7 +28,7 @@ export const presignMedia = operation({
   cost: 1,
   body: MediaPresign,
   answer: MediaUpload,
-  codes: ['client_archived'],
+  codes: ['client_archived', 'media_quota_exceeded'],
   example: presignExample,
   handle: async (call) => {
     const { deps, body, context, positions, workspaceId, now } = call;
@@ -55,6 +55,7 @@ export const presignMedia = operation({
           expiresAt: expiresAt.toISOString(),
         };
       },
+      reserve: (id) => requireRoom(call, id, body.bytes, expiresAt),
     });
     const { id, replayed } = born;
     const asset = born.state.status === 'offered' ? born.state.offer : null;
@@ -64,6 +65,8 @@ export const presignMedia = operation({
     // An address for what was registered would let a file be changed that has been looked at.
     const registered = replayed && (await deps.store.load(media, id)).state.status !== 'offered';
     if (registered) return { data: { ...upload, url: null, headers: {}, expiresAt: null }, replayed };
+    // What was kept for it may have been given back when the former address expired.
+    if (replayed) await requireRoom(call, id, bytes, expiresAt);
     const { url, headers } = await away(() => deps.blobs.presignPut(key, { contentType, bytes, expiresAt }));
     return { data: { ...upload, url, headers, expiresAt: expiresAt.toISOString() }, replayed };
   },

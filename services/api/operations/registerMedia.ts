@@ -6,7 +6,7 @@ import { MediaAccepted, MediaRegister } from '#schemas/http/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { acceptedMedia } from '../media/answers.ts';
 import { away } from '../media/blobs.ts';
-import { nameOf, platformsOf, requireLiveClient } from '../media/checks.ts';
+import { nameOf, platformsOf, requireLiveClient, requireRoom } from '../media/checks.ts';
 import { registerExample } from '../media/examples.ts';
 import { type Call, operation } from '../operation.ts';
 import { eventsUpTo } from '../posts/load.ts';
@@ -35,7 +35,7 @@ export const registerMedia = operation({
   etag: true,
   body: MediaRegister,
   answer: MediaAccepted,
-  codes: ['media_not_uploaded', 'client_archived'],
+  codes: ['media_not_uploaded', 'media_quota_exceeded', 'client_archived'],
   example: registerExample,
   handle: async (call) => {
     const { deps, body, positions } = call;
@@ -56,6 +56,8 @@ export const registerMedia = operation({
         held.loaded = loaded;
         if (state.status !== 'offered') return { details: null };
         await requireUploaded(call, state.offer);
+        // It was counted when it was offered, unless it came so late that its room had been given back.
+        await requireRoom(call, assetId, state.offer.bytes);
         const clientId = body.clientId ?? state.offer.clientId;
         await requireLiveClient(call, clientId);
         return {

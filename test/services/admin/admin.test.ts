@@ -59,6 +59,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           secrets: new Secrets(v1),
           dataKeys: parts.dataKeys,
           analytics: parts.analytics,
+          mediaQuota: 1_000,
           eventStore: parts.store,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
@@ -219,6 +220,16 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const last = await admin(`member role ${owner} viewer`);
     assert.equal(last.code, 1);
     assert.match(last.output, /at least one Owner/);
+  });
+
+  t('a workspace may have more media, or less, than others', async () => {
+    const quota = async (args = ''): Promise<Row> => (await admin(`media quota${args}`)).answer as Row;
+    const before = await quota();
+    assert.deepEqual([Number(before.usedBytes), Number(before.quotaBytes)], [0, 1_000]);
+    assert.equal(Number((await quota(' --bytes 5000')).quotaBytes), 5_000);
+    assert.equal(Number((await quota()).quotaBytes), 5_000);
+    assert.equal(Number((await quota(' --bytes default')).quotaBytes), 1_000);
+    assert.notEqual((await admin('media quota --bytes 1GiB')).code, 0);
   });
 
   t('a session is its member for 15 minutes, on the live tenant or its twin, with the role of the moment', async () => {

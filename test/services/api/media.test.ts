@@ -6,11 +6,13 @@ import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
 import { execute } from '#runtime/execute.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
+import { MediaUsage } from '#runtime/media-usage.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
 import { contextOf } from '#runtime/provision.ts';
+import { clearReservations } from '#services/media/reservations.ts';
 import { assetEvents, readyAsset } from '#test/support/assets.ts';
 import { composer, refused } from '#test/support/composing.ts';
-import { type Caller, given, startWorld, type World } from '#test/support/http.ts';
+import { type Answered, type Caller, given, startWorld, type World } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
 import { presignBody, put, uploaded } from '#test/support/uploads.ts';
@@ -408,6 +410,86 @@ suite('importing by an address', (t) => {
     refused(await owner.post('/media/import-url', { url, clientId: gone.data.id }), 422, 'client_archived');
     const unknown = await owner.post('/media/import-url', { url, clientId: randomUUID() });
     refused(unknown, 422, 'validation_failed', ['/clientId']);
+  });
+});
+
+suite('room for media', (t) => {
+  let world: World;
+  let owner: Caller;
+  let usage: MediaUsage;
+  let workspaceId: string;
+  t.before(async () => {
+    world = await startWorld({ deps: { mediaQuota: 1_000 } });
+    owner = world.owner;
+    usage = new MediaUsage(world.pool, 1_000);
+    workspaceId = (await owner.get('/agency')).data.id;
+  });
+  t.after(() => world.close());
+  const ask = (bytes: number, by = owner, key: string = randomUUID()) =>
+    by.post('/media/presign', { fileName: 'f.jpg', contentType: 'image/jpeg', bytes }, { key });
+  const used = async () => (await usage.of(workspaceId)).bytes;
+  const cleared = () => {
+    const deps = { store: world.store, blobs: world.deps.blobs, usage };
+    return clearReservations(deps, new AbortController().signal);
+  };
+  const later = (sql = 'true') =>
+    world.pool.query(`update ops.media_usage set reserved_until = now() - interval '1 second' where ${sql}`);
+
+  t('is taken when an upload is offered, by the sandbox too, and never more than there is', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_none, at) => ask(90, at % 2 === 0 ? owner : world.tester)),
+    );
+    const taken = answers.filter(({ status }) => status === 200);
+    assert.equal(taken.length, 11);
+    assert.equal(await used(), 990);
+    const full = answers.find(({ status }) => status !== 200) as Answered;
+    refused(full, 422, 'media_quota_exceeded');
+    assert.deepEqual([full.body.quotaBytes, full.body.usedBytes], [1_000, 990]);
+    const key = randomUUID();
+    const body = { ...presignBody(), bytes: 10 };
+    const tooMuch = { ...body, bytes: 11 };
+    const none = await given(world, []).request('POST', '/media/presign', { body: tooMuch, key }).then(422, []);
+    refused(none, 422, 'media_quota_exceeded');
+    assert.equal((await owner.post('/media/presign', body, { key })).status, 200, 'a refused call leaves its key free');
+    const imported = await owner.post('/media/import-url', { url: 'https://cdn.example.com/a.jpg' });
+    refused(imported, 422, 'media_quota_exceeded');
+    await usage.setQuota(workspaceId, 2_000);
+    assert.equal((await ask(1_000)).status, 200);
+    refused(await ask(1), 422, 'media_quota_exceeded');
+    await usage.setQuota(workspaceId, null);
+    refused(await ask(1), 422, 'media_quota_exceeded');
+  });
+
+  t('is given back by what never came, and by a caller who died before the offer; what came keeps it', async () => {
+    await later();
+    assert.equal(await cleared(), 13);
+    assert.equal(await used(), 0);
+    const body = Buffer.alloc(300);
+    const key = randomUUID();
+    const offer = await ask(300, owner, key);
+    assert.ok((await put(offer, body)).ok);
+    // As a caller leaves it who dies before the append.
+    await usage.reserve(randomUUID(), workspaceId, 200, new Date());
+    const never = await ask(400, owner, key.replace(/^./, 'x'));
+    await later();
+    assert.equal(await cleared(), 2);
+    assert.equal(await used(), 300);
+    // Its address had expired, and is asked for again: room is taken again, as far as there is any.
+    const again = await ask(400, owner, key.replace(/^./, 'x'));
+    assert.deepEqual([again.data.assetId, await used()], [never.data.assetId, 700]);
+    await later(`asset_id = '${String(again.data.assetId)}'`);
+    assert.equal(await cleared(), 1);
+    assert.equal((await ask(600)).status, 200);
+    refused(await ask(400, owner, key.replace(/^./, 'x')), 422, 'media_quota_exceeded');
+    // It came at the last moment of its former address.
+    assert.ok((await put(again, Buffer.alloc(400))).ok);
+    refused(await owner.post('/media', { assetId: again.data.assetId }), 422, 'media_quota_exceeded');
+    const registered = await owner.post('/media', { assetId: offer.data.assetId });
+    assert.equal(registered.status, 200, registered.text);
+    assert.equal(await used(), 900);
+    await later();
+    assert.equal(await cleared(), 1, 'the one that never came');
+    assert.equal(await used(), 300);
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +12,7 @@ import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { execute } from '#runtime/execute.ts';
+import { MediaUsage } from '#runtime/media-usage.ts';
 import { Readiness } from '#runtime/telemetry.ts';
 import type { FetchFile } from '#services/media/deps.ts';
 import { clearImports } from '#services/media/imports.ts';
@@ -239,6 +240,43 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await world.command(lost, { type: 'RequestImport', url: 'https://a.test/lost', ...about });
     assert.equal((await world.settled(lost, 'failed')).failure?.code, 'import_expired');
     assert.equal(asked.length, 3);
+    await running.stop();
+  });
+
+  t('a file counts with all that is made of it; what there is no room for fails, and counts for nothing', async () => {
+    const { begun, fetchFile } = slowly(photo);
+    const { pool } = world.posts;
+    const usage = new MediaUsage(pool, photo.length * 2);
+    const running = await world.start({ config: config(2), fetchFile, usage });
+    const owner = randomUUID();
+    const counted = async () => (await usage.of(owner)).bytes;
+    const upload = { contentType: 'image/jpeg', platforms: ['x', 'instagram'] as const, workspaceId: owner };
+    const id = await world.upload(photo, upload);
+    const state = await world.settled(id, 'transcoded');
+    const sizes = (await world.keys(id, owner)).map(
+      (key) => statSync(path.join(world.posts.folder, 'blobs', key)).size,
+    );
+    assert.ok(sizes.length > 1 || state.poster === null);
+    assert.equal(
+      await counted(),
+      sizes.reduce((sum, size) => sum + size, 0),
+    );
+    // Two that come at once, and room for one of them at most.
+    await usage.setQuota(owner, (await counted()) + photo.length + 10);
+    const both = [await world.import('https://a.test/1', [], owner), await world.import('https://a.test/2', [], owner)];
+    await eventually('both are here', () => begun.length === 2);
+    for (const one of begun) one.end();
+    const ended = async () => Promise.all(both.map(async (one) => (await world.state(one)).status));
+    await eventually('both have ended', async () => !(await ended()).includes('transcoding'));
+    assert.deepEqual((await ended()).sort(), ['failed', 'transcoded']);
+    const failed = both[(await ended()).indexOf('failed')] ?? '';
+    assert.equal((await world.settled(failed, 'failed')).failure?.code, 'import_no_room');
+    assert.deepEqual(await world.keys(failed, owner), []);
+    await eventually('it is done with', async () => (await world.job(failed)) === null);
+    const { rows } = await pool.query('select sum(bytes)::int as sum from ops.media_usage where customer_id = $1', [
+      owner,
+    ]);
+    assert.equal(rows[0].sum, await counted());
     await running.stop();
   });
 

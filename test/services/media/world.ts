@@ -6,11 +6,13 @@ import { Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { type MediaCommand, type MediaState, media, withoutQuery } from '#domain/media.ts';
+import { standardMediaQuota } from '#domain/media-types.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { download } from '#runtime/egress/download.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/execute.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
+import { MediaUsage } from '#runtime/media-usage.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { WorkFolder } from '#runtime/work-folder.ts';
@@ -52,6 +54,7 @@ export const workerOf = async (
   const deps: MediaDeps = {
     ...{ log, eventStore, store, codec, pool, blobs, transcoder, folder, logger },
     importUrls: importUrlsOf(parts.pool),
+    usage: new MediaUsage(parts.pool, standardMediaQuota),
     fetchFile: (url, options) => download(guard, url, { ...options, maxResumes: 1, resumeDelayMs: 20 }),
     config: mediaConfig(2),
     pollMs: 100,

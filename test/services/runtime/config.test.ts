@@ -71,6 +71,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   MEDIA_CONCURRENCY: { right: '1', wrong: ['0', '65'] },
   MEDIA_DOWNLOADS: { right: '1', wrong: ['0', '1025'] },
   MEDIA_DOWNLOADS_PER_WORKSPACE: { right: '1', wrong: ['0', '1025'] },
+  MEDIA_QUOTA_BYTES: { right: '1', wrong: ['0', '1GiB'] },
   MEDIA_TEMP_DIR: { right: '/var/tmp/media', wrong: [] },
 };
 

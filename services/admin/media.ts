@@ -1,0 +1,26 @@
+import { MediaUsage, migrateMediaUsage } from '#runtime/media-usage.ts';
+import type { Given } from './commands.ts';
+import { type Admin, type Answer, UsageError } from './context.ts';
+import { workspaceOf } from './find.ts';
+
+/** What the media of a workspace and its sandbox twin may take. */
+
+const bytesOf = (text: string): number | null => {
+  if (text === 'default') return null;
+  const bytes = Number(text);
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(bytes)) {
+    throw new UsageError('--bytes is a whole number of bytes, or default.');
+  }
+  return bytes;
+};
+
+export const mediaQuota = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+  const wanted = flag('bytes');
+  const bytes = wanted === undefined ? undefined : bytesOf(wanted);
+  const { id } = await workspaceOf(admin, flag('workspace'));
+  await migrateMediaUsage(admin.pool);
+  const usage = new MediaUsage(admin.pool, admin.mediaQuota);
+  if (bytes !== undefined) await usage.setQuota(id, bytes);
+  const now = await usage.of(id);
+  return { workspaceId: id, usedBytes: now.bytes, quotaBytes: now.quota };
+};

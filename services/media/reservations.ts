@@ -1,0 +1,38 @@
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import { bytesOf, media } from '#domain/media.ts';
+import type { DomainStore } from '#runtime/domain-store.ts';
+import type { MediaUsage } from '#runtime/media-usage.ts';
+
+/**
+ * Room that was promised to a file and may never be used: its upload never came, or its caller died before it was offered.
+ * An upload that lies there unregistered takes its room until it is cleared away.
+ */
+
+const batch = 100;
+/** Hours after which what is on its way is looked at again. */
+const laterHours = 1;
+
+export interface ReservationsDeps {
+  readonly store: DomainStore;
+  readonly blobs: BlobStore;
+  readonly usage: MediaUsage;
+}
+
+/** Answers how many it has settled. */
+export const clearReservations = async (deps: ReservationsDeps, signal: AbortSignal): Promise<number> => {
+  const { store, blobs, usage } = deps;
+  let settled = 0;
+  for (let more = true; more && !signal.aborted; ) {
+    const rows = await usage.overdue(batch);
+    for (const { assetId, customer } of rows) {
+      const { state } = await store.load(media, assetId);
+      const isOnItsWay =
+        state.status === 'transcoding' || (state.status === 'offered' && (await blobs.head(state.offer.key)) !== null);
+      if (isOnItsWay) await usage.keep(assetId, laterHours);
+      else await usage.settle(assetId, customer, bytesOf(state));
+      settled += isOnItsWay ? 0 : 1;
+    }
+    more = rows.length === batch;
+  }
+  return settled;
+};

@@ -1,0 +1,132 @@
+import type { Pool } from 'pg';
+import { withMigrationLock } from './migrate.ts';
+
+/**
+ * Bytes of media that each customer has, a workspace and its sandbox twin together. What an upload will take is counted
+ * before its address is handed out, under the customer's lock, so that uploads side by side cannot pass the quota; what
+ * there really is, renditions included, is counted when the work on an asset has ended. Each asset's count is set, never
+ * added to: a repeat after a death changes nothing.
+ */
+
+export const migrateMediaUsage = (pool: Pool): Promise<void> =>
+  withMigrationLock(pool, async (tx) => {
+    await tx.query(`
+      create schema if not exists ops;
+      create table if not exists ops.media_customers (
+        customer_id uuid primary key,
+        -- Sum of media_usage.bytes.
+        bytes int8 not null default 0,
+        -- Null: the default one.
+        quota int8
+      );
+      create table if not exists ops.media_usage (
+        asset_id uuid primary key,
+        customer_id uuid not null,
+        bytes int8 not null,
+        -- Of an upload that may never come: from then on somebody looks whether it has. Null: it has come.
+        reserved_until timestamptz
+      );
+      create index if not exists media_usage_reserved on ops.media_usage (reserved_until) where reserved_until is not null;
+      -- The customer's row first, by every caller: it is the lock that the sum holds by. False: the quota would be passed.
+      create or replace function ops.use_media(
+        asset uuid, customer uuid, wanted int8, standard int8, until timestamptz, forced bool
+      ) returns bool language plpgsql as $$
+      declare
+        held ops.media_customers;
+        before int8;
+      begin
+        insert into ops.media_customers (customer_id) values (customer) on conflict do nothing;
+        select * into held from ops.media_customers where customer_id = customer for update;
+        select bytes into before from ops.media_usage where asset_id = asset;
+        before := coalesce(before, 0);
+        if not forced and wanted > before and held.bytes - before + wanted > coalesce(held.quota, standard) then
+          return false;
+        end if;
+        if wanted = 0 and until is null then
+          delete from ops.media_usage where asset_id = asset;
+        else
+          insert into ops.media_usage (asset_id, customer_id, bytes, reserved_until)
+          values (asset, customer, wanted, until)
+          on conflict (asset_id) do update set bytes = excluded.bytes, reserved_until = excluded.reserved_until;
+        end if;
+        update ops.media_customers set bytes = bytes - before + wanted where customer_id = customer;
+        return true;
+      end $$`);
+  });
+
+export class MediaUsage {
+  readonly #pool: Pool;
+  readonly #quota: number;
+
+  /** @param quota bytes of a customer of whom nothing else is set */
+  constructor(pool: Pool, quota: number) {
+    this.#pool = pool;
+    this.#quota = quota;
+  }
+
+  /**
+   * Sets what an asset counts for, unless that passes the quota: then nothing changes, and the answer is false. What an
+   * asset counted for already is never refused.
+   * @param until when to look whether what it is reserved for has come; null: it has
+   */
+  async reserve(assetId: string, customer: string, bytes: number, until: Date | null): Promise<boolean> {
+    const { rows } = await this.#pool.query<{ ok: boolean }>('select ops.use_media($1, $2, $3, $4, $5, false) as ok', [
+      assetId,
+      customer,
+      bytes,
+      this.#quota,
+      until,
+    ]);
+    return rows[0]?.ok === true;
+  }
+
+  /** What is there is counted whatever the quota is; 0: it is gone. */
+  async set(assetId: string, customer: string, bytes: number): Promise<void> {
+    await this.#pool.query('select ops.use_media($1, $2, $3, 0, null, true)', [assetId, customer, bytes]);
+  }
+
+  async of(customer: string): Promise<{ readonly bytes: number; readonly quota: number }> {
+    const { rows } = await this.#pool.query<{ bytes: string; quota: string | null }>(
+      'select bytes, quota from ops.media_customers where customer_id = $1',
+      [customer],
+    );
+    const [row] = rows;
+    return { bytes: Number(row?.bytes ?? 0), quota: Number(row?.quota ?? this.#quota) };
+  }
+
+  /** For the administrator. @param quota bytes; null: the installation's own */
+  async setQuota(customer: string, quota: number | null): Promise<void> {
+    await this.#pool.query(
+      `insert into ops.media_customers (customer_id, quota) values ($1, $2)
+       on conflict (customer_id) do update set quota = excluded.quota`,
+      [customer, quota],
+    );
+  }
+
+  /** Assets whose upload should have come by now. */
+  async overdue(limit: number): Promise<readonly { readonly assetId: string; readonly customer: string }[]> {
+    const { rows } = await this.#pool.query<{ assetId: string; customer: string }>(
+      `select asset_id::text as "assetId", customer_id::text as customer from ops.media_usage
+       where reserved_until < now() order by reserved_until limit $1`,
+      [limit],
+    );
+    return rows;
+  }
+
+  /** As `set`, unless room was taken for it anew meanwhile: its address was handed out again. */
+  async settle(assetId: string, customer: string, bytes: number): Promise<void> {
+    await this.#pool.query(
+      `select ops.use_media($1, $2, $3, 0, null, true) from ops.media_usage
+       where asset_id = $1 and reserved_until < now()`,
+      [assetId, customer, bytes],
+    );
+  }
+
+  /** It has come, or may: somebody looks again after so many hours; null: nobody needs to. */
+  async keep(assetId: string, hours: number | null): Promise<void> {
+    await this.#pool.query(
+      `update ops.media_usage set reserved_until = now() + $2 * interval '1 hour' where asset_id = $1`,
+      [assetId, hours],
+    );
+  }
+}
