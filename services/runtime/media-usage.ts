@@ -47,11 +47,25 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         else
           insert into ops.media_usage (asset_id, customer_id, bytes, reserved_until)
           values (asset, customer, wanted, until)
-          on conflict (asset_id) do update set bytes = excluded.bytes, reserved_until = excluded.reserved_until;
+          on conflict (asset_id) do update
+            set customer_id = excluded.customer_id, bytes = excluded.bytes, reserved_until = excluded.reserved_until;
         end if;
-        update ops.media_customers set bytes = bytes - before + wanted where customer_id = customer;
         return true;
-      end $$`);
+      end $$;
+      -- The one writer of the sums: whatever changes a row, a release that knows no sums included, changes its customer's sum.
+      create or replace function ops.sum_media() returns trigger language plpgsql as $$
+      begin
+        if tg_op <> 'INSERT' then
+          update ops.media_customers set bytes = bytes - old.bytes where customer_id = old.customer_id;
+        end if;
+        if tg_op <> 'DELETE' then
+          insert into ops.media_customers as c (customer_id, bytes) values (new.customer_id, new.bytes)
+          on conflict (customer_id) do update set bytes = c.bytes + excluded.bytes;
+        end if;
+        return null;
+      end $$;
+      create or replace trigger media_usage_sum after insert or delete or update of bytes, customer_id
+        on ops.media_usage for each row execute function ops.sum_media()`);
   });
 
 export class MediaUsage {
