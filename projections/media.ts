@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool, PoolClient } from 'pg';
 import { kindOfType } from '#domain/media-types.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe } from '#schemas/media.ts';
@@ -223,4 +224,35 @@ export const listMedia = async (
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (filters.search !== undefined) query.whereILike('name', substring(filters.search));
   return newestFirst(query, media, page);
+};
+
+export interface MediaSize {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** Of all its files, each counted once; of one that was refused: none. */
+  readonly bytes: number;
+}
+
+/** Assets of all workspaces whose file was looked at, in the order of their ids. @param after null: from the first one */
+export const mediaSizes = async (
+  db: Pool | PoolClient,
+  after: string | null,
+  limit: number,
+): Promise<readonly MediaSize[]> => {
+  const { rows } = await db.query<{ id: string; workspaceId: string; bytes: string }>(
+    `select m.id::text, m.workspace_id::text as "workspaceId", files.bytes
+     from read.media m cross join lateral (
+       select coalesce(sum((file ->> 'bytes')::int8), 0) as bytes from (
+         select distinct on (file ->> 'key') file from (
+           select m.source as file
+           union all select m.poster
+           union all select need -> 'file' from jsonb_array_elements(m.needs) need
+         ) named where file ->> 'key' is not null and m.status = 'transcoded'
+       ) once
+     ) files
+     where ($1::uuid is null or m.id > $1) and m.status in ('transcoded', 'failed', 'quarantined')
+     order by m.id limit $2`,
+    [after, limit],
+  );
+  return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 };

@@ -262,7 +262,7 @@ const refusals = {
     status: 422,
     title: 'The workspace has no room for the media',
     about:
-      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. Delete what no post needs, and try again.',
+      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. What is made of a file that was taken is kept even where it passes the quota; no further file is taken then. Ask the operator for a larger quota.',
   },
   media_not_uploaded: {
     status: 422,

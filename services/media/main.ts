@@ -2,6 +2,7 @@ import path from 'node:path';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { openParts, warnOfSilent } from '#infra/parts.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/codec.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { DomainStore } from '#runtime/domain-store.ts';
@@ -28,6 +29,7 @@ await runProcess({
     const { pool, log, blobs } = parts;
     const codec = new EventCodec(parts.dataKeys);
     const store = new DomainStore(parts.store, codec, config.partitions);
+    await migrateReadModels(pool);
     await migrateMedia(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());

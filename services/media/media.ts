@@ -5,6 +5,7 @@ import type { MediaDeps } from './deps.ts';
 import { fill, fillGroup, plannedTypes } from './fill.ts';
 import { hear, heardTypes, mediaGroup } from './intake.ts';
 import { runOffers } from './offers.ts';
+import { runRecount } from './recount.ts';
 import { Worker } from './worker.ts';
 
 /** The loops of the media process: what is to be done is heard of, asked for ahead of its time, and done. */
@@ -41,6 +42,9 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
     },
   });
   const worker = new Worker(deps, bell, stop);
-  const done = together([intake.done, filling.done, worker.run(), runOffers(deps, stop)], failed);
+  const done = together(
+    [intake.done, filling.done, worker.run(), runOffers(deps, stop), runRecount(deps, stop)],
+    failed,
+  );
   return { done, consumers: [intake, filling] };
 };

@@ -52,6 +52,22 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         end if;
         return true;
       end $$;
+      -- As use_media, where the count is still what its caller saw: null, none. What was counted since is newer.
+      create or replace function ops.correct_media(asset uuid, customer uuid, seen int8, counted int8)
+      returns void language plpgsql as $$
+      begin
+        insert into ops.media_customers (customer_id) values (customer) on conflict do nothing;
+        perform from ops.media_customers where customer_id = customer for update;
+        if seen is null then
+          insert into ops.media_usage (asset_id, customer_id, bytes)
+          select asset, customer, counted where counted > 0 on conflict do nothing;
+        elsif counted = 0 then
+          delete from ops.media_usage where asset_id = asset and bytes = seen and reserved_until is null;
+        else
+          update ops.media_usage set bytes = counted
+          where asset_id = asset and bytes = seen and reserved_until is null;
+        end if;
+      end $$;
       -- The one writer of the sums: whatever changes a row, a release that knows no sums included, changes its customer's sum.
       create or replace function ops.sum_media() returns trigger language plpgsql as $$
       begin
@@ -65,7 +81,15 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
         return null;
       end $$;
       create or replace trigger media_usage_sum after insert or delete or update of bytes, customer_id
-        on ops.media_usage for each row execute function ops.sum_media()`);
+        on ops.media_usage for each row execute function ops.sum_media();
+      -- How far the walk over the library has come that finds assets which are not counted as they are.
+      create table if not exists ops.media_recount (
+        only_one bool primary key default true check (only_one),
+        -- The last asset that was looked at; null: the walk begins.
+        after uuid,
+        next_at timestamptz not null default now()
+      );
+      insert into ops.media_recount default values on conflict do nothing`);
   });
 
 export class MediaUsage {
@@ -97,6 +121,21 @@ export class MediaUsage {
   /** What is there is counted whatever the quota is; 0: it is gone. */
   async set(assetId: string, customer: string, bytes: number): Promise<void> {
     await this.#pool.query('select ops.use_media($1, $2, $3, 0, null, true)', [assetId, customer, bytes]);
+  }
+
+  /** Bytes that these assets are counted with; `reserved`: somebody looks later what has come. Others are not counted. */
+  async counts(assetIds: readonly string[]): Promise<ReadonlyMap<string, number | 'reserved'>> {
+    const { rows } = await this.#pool.query<{ id: string; bytes: string; reserved: boolean }>(
+      `select asset_id::text as id, bytes, reserved_until is not null as reserved
+       from ops.media_usage where asset_id = any($1::uuid[])`,
+      [assetIds],
+    );
+    return new Map(rows.map(({ id, bytes, reserved }) => [id, reserved ? 'reserved' : Number(bytes)]));
+  }
+
+  /** @param seen what `counts` told before the asset was read; null: it was not counted */
+  async correct(assetId: string, customer: string, seen: number | null, bytes: number): Promise<void> {
+    await this.#pool.query('select ops.correct_media($1, $2, $3, $4)', [assetId, customer, seen, bytes]);
   }
 
   async of(customer: string): Promise<{ readonly bytes: number; readonly quota: number }> {

@@ -22,7 +22,7 @@ export const presignMedia = operation({
   tag: 'media',
   summary: 'Ask for a place to upload a file to',
   description:
-    'Then PUT the file to `url` with `headers`, within the hour, and register the asset. A repeat with the same Idempotency-Key answers the same asset with a fresh address, until it was registered.',
+    'Then PUT the file to `url` with `headers`, within the hour, and register the asset. A repeat with the same Idempotency-Key answers the same asset with a fresh address, until it was registered. The length counts at once against the bytes that the workspace and its sandbox may have; posters and renditions are counted when they are made, and may pass that quota.',
   scope: 'media.manage',
   idempotent: 'accepted',
   cost: 1,

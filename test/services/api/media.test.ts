@@ -9,9 +9,13 @@ import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';
 import { contextOf } from '#runtime/provision.ts';
+import type { MediaEvent } from '#schemas/media.ts';
+import { Customers } from '#services/media/customers.ts';
+import { recountPiece } from '#services/media/recount.ts';
 import { clearReservations } from '#services/media/reservations.ts';
 import { assetEvents, readyAsset } from '#test/support/assets.ts';
 import { composer, refused } from '#test/support/composing.ts';
+import { commandContext } from '#test/support/domain.ts';
 import { type Answered, type Caller, given, startWorld, type World } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
@@ -490,6 +494,70 @@ suite('room for media', (t) => {
     await later();
     assert.equal(await cleared(), 1, 'the one that never came');
     assert.equal(await used(), 300);
+  });
+
+  t('what a release without a quota put into the library is counted a piece at a time, by one at a time', async () => {
+    const { store, pool, logger } = world;
+    const made = await world.agency('Old Hand');
+    const twin = testTwinIdOf(made.workspaceId);
+    const body = (bytes: number) => ({ probe: { bytes }, platforms: [] });
+    const ids: string[] = [];
+    for (let at = 0; at < 120; at += 1)
+      ids.push((await readyAsset(store, at % 2 === 0 ? made.workspaceId : twin, 'image', body(10))).id);
+    const [rendered = '', refusedOne = '', offered = ''] = ids;
+    const append = (id: string, revision: number, event: MediaEvent) =>
+      store.append(`media-${id}`, revision, [event], commandContext({ workspaceId: made.workspaceId }), `media-${id}`);
+    // Two networks share one file.
+    for (const [at, platform] of (['x', 'threads'] as const).entries()) {
+      const file = { key: 'k', contentType: 'image/jpeg', bytes: 7, sha256: 'a'.repeat(64), width: 1, height: 1 };
+      const data = { platform, use: 'feed', rendition: 'b'.repeat(32), durationMs: null, ...file } as const;
+      await append(rendered, 5 + at, { type: 'MediaRenditionReady', data });
+    }
+    const failed = randomUUID();
+    const failure = { code: 'media_unreadable', message: 'It is damaged.' };
+    const [offer, registered] = assetEvents(made.workspaceId, failed, 'image');
+    await store.append(
+      `media-${failed}`,
+      -1,
+      [offer, registered, { type: 'MediaFailed', data: { failure } }] as MediaEvent[],
+      commandContext({ workspaceId: made.workspaceId }),
+      `media-${failed}`,
+    );
+    await usage.set(failed, made.workspaceId, 500);
+    await usage.set(rendered, made.workspaceId, 10);
+    await usage.set(refusedOne, made.workspaceId, 99);
+    await usage.reserve(offered, made.workspaceId, 33, new Date(Date.now() + 60_000));
+    await world.settled();
+    const counted = async () => (await usage.of(made.workspaceId)).bytes;
+    assert.equal(await counted(), 642);
+    const customers = new Customers(store);
+    const deps = { pool, usage, logger, store };
+    const stays = new AbortController().signal;
+    const other = await pool.connect();
+    await other.query('begin; select from ops.media_recount for update');
+    assert.deepEqual(await recountPiece(deps, customers, stays), { corrected: 0, more: false }, 'another one is at it');
+    await other.query('rollback');
+    other.release();
+    assert.deepEqual(await recountPiece(deps, customers, stays), { corrected: 100, more: true }, 'its share of reads');
+    const dying = new AbortController();
+    let reads = 0;
+    const load = ((...args: Parameters<typeof store.load>) => {
+      reads += 1;
+      if (reads === 5) dying.abort();
+      return store.load(...args);
+    }) as typeof store.load;
+    await assert.rejects(recountPiece({ ...deps, store: { load } as typeof store }, customers, dying.signal), /abort/i);
+    for (let more = true; more; ) ({ more } = await recountPiece(deps, customers, stays));
+    // 118 of ten, one of seventeen, and the room that is kept for one.
+    assert.equal(await counted(), 1_180 + 17 + 33);
+    assert.deepEqual(await recountPiece(deps, customers, stays), { corrected: 0, more: false }, 'it rests');
+    await pool.query('update ops.media_recount set next_at = now()');
+    assert.deepEqual(await recountPiece(deps, customers, stays), { corrected: 0, more: false }, 'all is right');
+    // The worker counted it after the walk had looked: its count is newer.
+    await usage.set(rendered, made.workspaceId, 24);
+    await usage.correct(rendered, made.workspaceId, 17, 17);
+    await usage.correct(rendered, made.workspaceId, null, 17);
+    assert.equal(await counted(), 1_180 + 24 + 33);
   });
 });
 
