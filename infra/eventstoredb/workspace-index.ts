@@ -16,24 +16,18 @@ import { pause } from '#infra/postgres/event-tail.ts';
 import type { KeeperOptions } from '#infra/postgres/kept-by-one.ts';
 import type { Place, PlaceToAdd, Reached, WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
 import { isDeletedStream } from './errors.ts';
-import { scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
+import { insisting, scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
 
 type Store = Pick<EventStore, 'read' | 'readAll'>;
 
 /** Streams of one page that are read at once. */
 const maxReads = 8;
 
-/**
- * The event at a position of ours, and those behind it; null where another one begins there, or none does. A read that the
- * server ended early looks like one that found nothing, so an empty one is asked for again.
- */
+/** The event at a position of ours, and those behind it; null where another one begins there, or none does. */
 const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: number) => {
   try {
-    for (let asked = 0; asked < 3; asked++) {
-      const [first, ...rest] = await store.readAll({ from: position, limit: limit + 1 });
-      if (first !== undefined) return first.position === position && first.id === eventId ? rest : null;
-    }
-    return null;
+    const [first, ...rest] = await insisting(() => store.readAll({ from: position, limit: limit + 1 }));
+    return first?.position === position && first.id === eventId ? rest : null;
   } catch (error) {
     if (error instanceof EventStoreError && error.code === 'invalid_position') return null;
     throw error;
@@ -78,11 +72,13 @@ const eventsAt = async (store: Store, places: readonly Place[]): Promise<Recorde
       if (first === undefined) continue;
       const last = rest.at(-1) ?? first;
       const limit = Number(last.revision - first.revision) + 1;
-      const events = await store.read(stream, { from: first.revision, limit }).catch((error: unknown) => {
+      const inPlace = async () =>
+        (await store.read(stream, { from: first.revision, limit })).filter(({ position }) => placed.has(position));
+      const events = await insisting(inPlace, ({ length }) => length > rest.length).catch((error: unknown) => {
         if (isDeletedStream(error)) return [];
         throw error;
       });
-      found.push(...events.filter(({ position }) => placed.has(position)));
+      found.push(...events);
     }
   };
   await Promise.all(Array.from({ length: maxReads }, read));

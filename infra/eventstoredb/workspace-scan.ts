@@ -1,12 +1,27 @@
 import { type EventStore, type ReadStart, type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 
+/** How often a read is asked for that finds too little. */
+const maxAsked = 3;
 /** Events of all workspaces that one call looks at. */
 const stretchEvents = 2_000;
 const pageEvents = 500;
 /** A page ends with the event that passes this: events may be half a megabyte each. */
 export const workspacePageBytes = 8 * 1_024 * 1_024;
 
-/** One page of a workspace's events, found among those of all. An end is believed only where a read finds nothing more. */
+/**
+ * A read that the server ended early looks like one that found less: it is asked for again before that is believed. What
+ * was left out in silence would be passed over for ever.
+ */
+export const insisting = async <T>(
+  read: () => Promise<readonly T[]>,
+  isWhole: (found: readonly T[]) => boolean = (found) => found.length > 0,
+): Promise<readonly T[]> => {
+  let found = await read();
+  for (let asked = 1; asked < maxAsked && !isWhole(found); asked += 1) found = await read();
+  return found;
+};
+
+/** One page of a workspace's events, found among those of all. An end is believed only where no read finds more. */
 export const scanWorkspace = async (
   store: Pick<EventStore, 'readAll'>,
   workspaceId: string,
@@ -18,7 +33,7 @@ export const scanWorkspace = async (
   let next = options.after ?? null;
   let bytes = 0;
   for (let looked = 0; looked < stretchEvents; looked += pageEvents) {
-    const page = await store.readAll({ ...begin, limit: pageEvents });
+    const page = await insisting(() => store.readAll({ ...begin, limit: pageEvents }));
     for (const event of page) {
       if (until !== undefined && event.position > until) return { events, next, isEnd: true };
       next = event.position;

@@ -104,8 +104,8 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     await fillTo(memory, places);
     const { counts, store } = counting(memory);
     assert.deepEqual(ids(await whole(store, places, mine)), wanted);
-    // The three runs, whether the history is the same one (once a call), and what lies behind the index.
-    assert.deepEqual(counts, { reads: 3 + 1 + 1, events: 120 + 1 });
+    // The three runs, whether the history is the same one (once a call), and that nothing lies behind the index.
+    assert.deepEqual(counts, { reads: 3 + 1 + 3, events: 120 + 1 });
     assert.deepEqual(ids(await whole(memory, places, mine, 7)), wanted);
   });
 
@@ -181,6 +181,32 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
     );
     assert.deepEqual(ids(await whole(memory, places, mine)), [third.id]);
     assert.deepEqual(ids(await whole(memory, places, mine, 1)), [third.id]);
+  });
+
+  t('reads that the server ends early leave nothing out, and are no end', async () => {
+    const [places, memory] = [await openPlaces(), new MemoryEventStore()];
+    const mine = randomUUID();
+    const list = eventsOf(mine, 6);
+    await memory.append('post-1', 'none', list.slice(0, 4));
+    await fillTo(memory, places);
+    await memory.append('post-1', 3n, list.slice(4));
+    // Each read gives half of what is there, then all of it, then nothing.
+    const asked = new Map<string, number>();
+    const cut = (key: string, events: readonly RecordedEvent[]): readonly RecordedEvent[] => {
+      const before = asked.get(key) ?? 0;
+      asked.set(key, before + 1);
+      if (before % 3 === 1) return events;
+      return events.slice(0, before % 3 === 0 ? events.length >> 1 : 0);
+    };
+    const store: Pick<EventStore, 'read' | 'readAll'> = {
+      read: async (stream, options) => cut(stream, await memory.read(stream, options)),
+      readAll: async (options) => cut(`${options.from} ${options.after}`, await memory.readAll(options)),
+    };
+    for (let round = 0; round < 3; round += 1) {
+      for (const limit of [500, 4, 1]) {
+        assert.deepEqual(ids(await whole(store, places, mine, limit)), ids(list), `${limit} a page`);
+      }
+    }
   });
 
   t('a page ends by its bytes, and goes on', async () => {
