@@ -85,7 +85,9 @@ export const workspaceStatements = (s: string) => ({
    */
   fill: `
     with known as (
-      select coalesce(position, 0) as position from ${s}.workspace_index for update
+      select coalesce(i.position, 0) as position from ${s}.workspace_index i
+      where i.position is null or exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)
+      for update of i
     ), page as materialized (
       select position, id, metadata from ${s}.events
       where position > (select position from known)
@@ -103,7 +105,8 @@ export const workspaceStatements = (s: string) => ({
   /** Believes nothing of an index that was filled from another history: the event table was restored without it. */
   disbelieve: `
     update ${s}.workspace_index i set position = null, event_id = null
-    where not exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)`,
+    where i.position is not null
+      and not exists (select from ${s}.events e where e.position = i.position and e.id = i.event_id)`,
 });
 
 const forgottenAtOnce = 10_000;

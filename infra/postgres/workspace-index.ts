@@ -41,8 +41,12 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
   const { signal, logger } = options;
   const most = options.pieceEvents ?? pieceEvents;
   const sql = workspaceStatements(schema);
-  await pool.query(sql.disbelieve);
-  await forgetInPieces(pool, schema, signal);
+  const forgetOthers = async (): Promise<void> => {
+    const { rowCount } = await pool.query(sql.disbelieve);
+    if (rowCount !== 0) logger.warn({}, 'the event table has another history: its index is filled anew');
+    await forgetInPieces(pool, schema, signal);
+  };
+  await forgetOthers();
   let filled = 0;
   let told = performance.now();
   while (!signal.aborted) {
@@ -61,6 +65,8 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
       told = performance.now();
       logger.info({ position: String(position), events: filled }, 'the index of workspaces is being filled');
     }
+    // Others fill it too, or the table was put back under our hands.
+    if (position === null) await forgetOthers();
     const isFull = hasMore && count > most / 2;
     if (isFull) await pause((performance.now() - began) * restShare, signal);
     else {

@@ -192,4 +192,55 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
       assert.deepEqual(ids(await whole(mine)), left);
     },
   );
+
+  t(
+    'an event table that is put back while its index is filled: nothing of what it has now is passed over',
+    async () => {
+      const stop = keeping(5_000);
+      try {
+        await until('it is filled', isFilled);
+        const list = ids(await whole(mine));
+        const head = (await store.head()) ?? 0n;
+        const again = randomUUID();
+        // The last twenty are others now, the first of them ours, and there are more than there were: one transaction.
+        await runSql(
+          harness.url,
+          `delete from es.events where position > ${head - 20n};
+         insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+         select ${head - 20n} + n, 'post-' || gen_random_uuid(), 0,
+           case when n = 1 then '${again}' else gen_random_uuid() end, 'PostCreated', '{}',
+           convert_to('{"workspaceId":"' || case when n = 1 then '${mine}' else '${theirs}' end || '"}', 'utf8'), 'k'
+         from generate_series(1, 25) n;
+         select setval('es.positions', ${head + 5n})`,
+        );
+        const wanted = [...list, again];
+        assert.deepEqual(ids(await whole(mine)), wanted, 'the index is not believed');
+        await until('the index has reached the end', isFilled);
+        assert.deepEqual(ids(await whole(mine)), wanted);
+        await until('it is filled anew', async () => (await isFilled()) && (await rowsIn(mine)) === wanted.length);
+        await store.append(`post-${randomUUID()}`, 'none', [eventOf(theirs)]);
+        await until('it goes on', async () => (await indexed()) > head + 5n);
+        assert.deepEqual(ids(await whole(mine)), wanted);
+      } finally {
+        await stop();
+      }
+    },
+  );
+
+  t('a page ends by its bytes and goes on, where the index says and behind it', async () => {
+    const large = randomUUID();
+    const list = Array.from({ length: 20 }, () => ({ ...eventOf(large), data: Buffer.alloc(500_000, ' ') }));
+    for (const event of list) await store.append(`post-${event.id}`, 'none', [event]);
+    const pages = async () => {
+      const page = await store.readWorkspace(large, { after: null, limit: 500 });
+      assert.ok(page.events.length < list.length && !page.isEnd, `${page.events.length} in one page`);
+      for (const limit of [500, 7]) assert.deepEqual(ids(await whole(large, limit)), ids(list));
+    };
+    await pages();
+    const stop = keeping(5_000);
+    await until('it is filled', isFilled);
+    await stop();
+    assert.equal(await rowsIn(large), list.length);
+    await pages();
+  });
 });
