@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { migrate } from '#projections/tables.ts';
 import { Leases, migrateLeases } from '#runtime/leases.ts';
-import { DueSearch, type Holding, LeftBehind } from '#services/publisher/due.ts';
+import { DueSearch, few, type Holding, LeftBehind } from '#services/publisher/due.ts';
 import { Shares, takeFairly } from '#services/publisher/shares.ts';
 import { UnknownSearch } from '#services/publisher/unknown.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -186,6 +186,18 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(sorted([...found]), sorted(bare));
   });
 
+  t('outcomes without a lease are looked for once a pass, and rows that show the past are passed over', async () => {
+    await add({ rows: 100, status: 'outcome_unknown', workspaceId: randomUUID() });
+    const questions = holding(16);
+    const search = new UnknownSearch(pool, kind, { passEveryMs: 3_600_000 });
+    const found = await search.find(questions);
+    assert.equal(found.length, 4 + few, 'its quarter, and a few');
+    assert.deepEqual(await search.find(questions), [], 'the pass is over');
+    for (const row of found) questions.left.add(row, 5);
+    const others = await new UnknownSearch(pool, kind).find(questions);
+    assert.ok(others.length > 0 && others.every(({ id }) => !ids(found).includes(id)));
+  });
+
   t('one workspace that has thousands of outcomes to ask for keeps no other from its turn', async () => {
     const big = randomUUID();
     const many = await add({ rows: 5_000, status: 'outcome_unknown', workspaceId: big });
@@ -214,24 +226,52 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const big = randomUUID();
     await add({ rows: 6_500, workspaceId: big, at: `now() - n * interval '0.1 s'` });
     const [oldest, between, newest] = await Promise.all(
-      [`interval '1 hour'`, `interval '450.05 s'`, `interval '-1 s'`].map(
+      [`interval '1 hour'`, `interval '420.05 s'`, `interval '-1 s'`].map(
         async (ago) => (await add({ at: `now() - ${ago}` }))[0],
       ),
     );
     const search = new DueSearch(pool, kind);
     const supply = holding();
-    const first = takeFairly(supply.shares, await search.find(soon(), supply));
+    const answered = await search.find(soon(), supply);
+    assert.ok(answered.length <= 2 * (1_024 + few) + 3, `${answered.length} rows, and 1,024 may be taken`);
+    const first = takeFairly(supply.shares, answered);
     const ofBig = first.filter(({ workspaceId }) => workspaceId === big).length;
     assert.ok(ofBig >= 1_000 && ofBig <= 1_024, `${ofBig} of 4,096`);
     for (const id of [oldest, newest]) assert.ok(first.some((row) => row.id === id));
     const found = new Set(ids(first));
     for (let step = 0; step < 3; step += 1) {
       const rows = await search.find(soon(), supply);
-      assert.ok(rows.length < 40, `${rows.length} rows, though it may have no more`);
+      assert.ok(
+        rows.every(({ workspaceId }) => workspaceId !== big),
+        'it may have no more',
+      );
       for (const id of ids(rows)) found.add(id);
     }
     assert.ok(found.has(between ?? ''));
   });
+
+  t(
+    'every row of a backlog that is longer than many searches is looked at, while new ones come before it',
+    async () => {
+      const big = randomUUID();
+      await add({ rows: 1_500, workspaceId: big, at: `now() - n * interval '1 s'` });
+      const wanted = new Set<string>();
+      for (const place of [150.5, 350.5, 750.5, 1_150.5]) {
+        for (const id of await add({ at: `now() - interval '${place} s'` })) wanted.add(id);
+      }
+      const search = new DueSearch(pool, kind, { front: 100, behind: 100 });
+      const supply = holding(8);
+      const ofBig = { workspaceId: big, network: 'live/x' };
+      while (supply.shares.admits(ofBig, false)) supply.shares.take(ofBig);
+      for (let step = 0; wanted.size > 0; step += 1) {
+        assert.ok(step < 2 * 16, `${wanted.size} were not found in ${step} searches`);
+        const [fresh = ''] = await add({ at: `now() + ${step} * interval '1 ms'` });
+        const found = ids(await search.find(soon(), supply));
+        assert.ok(found.includes(fresh) || step % 2 === 1, 'what is new, by every other search at least');
+        for (const id of found) wanted.delete(id);
+      }
+    },
+  );
 
   t('a network that is full is not walked, and takes nothing from the others', async () => {
     await add({ rows: 5_000, at: `now() - n * interval '1 s'` });

@@ -118,6 +118,10 @@ suite('shares', (t) => {
     assert.ok(takeFairly(new Shares(64), networks).length > 24);
     const beside = takeFairly(new Shares(64), [...networks, ...Array.from({ length: 60 }, () => on('other'))]);
     assert.equal(beside.filter(({ workspaceId }) => workspaceId === 'alone').length, 16);
+    // The others have all that they want: what is left is for the one that wants more.
+    const served = takeFairly(new Shares(64), [...networks, on('other', 'live/z')]);
+    assert.ok(served.some(({ workspaceId }) => workspaceId === 'other'));
+    assert.ok(served.length > 24, `${served.length}`);
   });
 
   t('whatever hangs, the shares hold, whoever is new starts at once, and nothing is forgotten', async () => {
@@ -192,6 +196,36 @@ suite('shares', (t) => {
     assert.deepEqual(order.slice(2, 3), ['c']);
     assert.deepEqual([...order].sort(), ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c']);
     for (let at = 0; at < 9; at += 3) assert.equal(new Set(order.slice(at, at + 3)).size, 3, order.join(' '));
+  });
+
+  t('of two that wait, the one that holds fewer has the next slot, wherever it stands in the row', async () => {
+    for (const rows of [
+      ['many', 'few'],
+      ['few', 'many'],
+    ]) {
+      const order: string[] = [];
+      const crowd = new Crowd(8, ({ workspaceId }) => order.push(workspaceId));
+      crowd.add(on('many', 'live/y'));
+      for (const id of ['a', 'b', 'c', 'd']) crowd.add(on(id));
+      await settled();
+      assert.equal(crowd.running.length, 5);
+      for (const id of rows) crowd.add(on(id));
+      await settled();
+      assert.equal(crowd.waiting, 2, 'the network leaves the rest free');
+      await crowd.end(crowd.running.findIndex(({ taker }) => taker.workspaceId === 'a'));
+      assert.deepEqual(order.slice(5), ['few'], rows.join(' before '));
+    }
+  });
+
+  t('a workspace that is alone has what its networks leave, though it waits itself', async () => {
+    const crowd = new Crowd(64);
+    for (let at = 0; at < 600; at += 1) crowd.add(on('alone', `live/${at % 6}`));
+    await settled();
+    assert.ok(crowd.running.length > 24, `${crowd.running.length} of 64`);
+    assert.ok(crowd.waiting > 0);
+    const before = crowd.running.length;
+    await crowd.end(0);
+    assert.equal(crowd.running.length, before, 'the slot that it gave back is its own again');
   });
 
   t('work that fails gives its slot back', async () => {
