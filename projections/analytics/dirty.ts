@@ -8,6 +8,8 @@ export interface Touched {
   readonly day: string;
   /** Of a post: the gains of the next days after it change, too, and nobody keeps which day is the next of each post. */
   readonly post: boolean;
+  /** Of the newest row that lies under the day; null: none of these does. */
+  readonly position: bigint | null;
 }
 
 /** What is counted anew of a day: all of its posts, their gains alone, or what was told of accounts. */
@@ -34,7 +36,8 @@ const upsert = (days: string): string => `
 /** @param moved a common table expression before the others, and the condition under which they do anything */
 const marking = (moved: string, condition: string): string => `
   with ${moved} touched as materialized (
-    select * from unnest($2::uuid[], $3::date[], $4::bool[]) as t (workspace_id, day, post) where ${condition}
+    select * from unnest($2::uuid[], $3::date[], $4::bool[], $5::int8[]) as t (workspace_id, day, post, position)
+    where ${condition}
   ), known as (
     insert into ops.analytics_days (version, workspace_id, day)
     select distinct $1::int4, workspace_id, day from touched order by 2, 3 on conflict do nothing
@@ -44,16 +47,32 @@ const marking = (moved: string, condition: string): string => `
       select d.workspace_id, 'post', d.day
       from (select workspace_id, min(day) as day from touched where post group by workspace_id) as first
       join ops.analytics_days d on d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day`)}
+  ), highest as (
+    insert into ops.analytics_highest as h (version, post, position, since, held)
+    select distinct on (post) $1::int4, post, position, date_trunc('minute', clock_timestamp()),
+      array[jsonb_build_object('position', position::text, 'workspace', workspace_id, 'day', day)]
+    from touched where position is not null order by post, position desc
+    on conflict (version, post) do update
+      set position = excluded.position, since = greatest(h.since, excluded.since),
+        held = excluded.held || case when h.since < excluded.since then h.held[:3] else h.held[2:4] end
+      where h.position < excluded.position
   )
   select ${condition} as done`;
 
 const valuesOf = (version: number, all: readonly Touched[]): readonly unknown[] => {
-  const touched = [...new Map(all.map((one) => [`${one.workspaceId} ${one.day} ${one.post}`, one] as const)).values()];
+  const newest = new Map<string, Touched>();
+  for (const one of all) {
+    const key = `${one.workspaceId} ${one.day} ${one.post}`;
+    const known = newest.get(key);
+    if (known === undefined || (known.position ?? -1n) < (one.position ?? -1n)) newest.set(key, one);
+  }
+  const touched = [...newest.values()];
   return [
     version,
     touched.map((one) => one.workspaceId),
     touched.map((one) => one.day),
     touched.map((one) => one.post),
+    touched.map((one) => one.position),
   ];
 };
 
@@ -72,7 +91,7 @@ export const markAndMove = async (
   const { rows } = await pool.query<{ done: boolean }>({
     name: 'analytics-mark-move',
     text: marking(
-      'moved as materialized (select ops.consume_move($5, $6, $7::int8, $8::int8, $9::int8, $10::uuid) as ok),',
+      'moved as materialized (select ops.consume_move($6, $7, $8::int8, $9::int8, $10::int8, $11::uuid) as ok),',
       '(select ok from moved)',
     ),
     values: [...valuesOf(version, all), group, lane, epoch, nextOffset, position, eventId],

@@ -11,7 +11,8 @@ export interface Observation {
   readonly workspaceId: string;
   /** Of a post's target; else of an account. */
   readonly post: boolean;
-  /** Days whose grains change with it. */
+  readonly position: bigint;
+  /** Days whose grains change with it, first the one that its row is of. */
   readonly days: readonly string[];
   /** Its row in the format TabSeparated, without the line's end. Null: no table holds its day. */
   readonly line: string | null;
@@ -94,7 +95,7 @@ const accountLine = ({ id, position, metadata, data }: DecodedEvent): string => 
 };
 
 export const observationOf = (event: DecodedEvent): Observation => {
-  const { id, metadata, data, type } = event;
+  const { id, position, metadata, data, type } = event;
   const day = String(data.day);
   const post = type === 'TargetMetricsObserved';
   const other = post ? null : figuresDayOf(data as Account);
@@ -103,6 +104,7 @@ export const observationOf = (event: DecodedEvent): Observation => {
     id,
     workspaceId: metadata.workspaceId,
     post,
+    position,
     days: other === null || other === day ? [day] : [day, other],
     line: holdsDay(day) ? line(event) : null,
   };

@@ -50,8 +50,8 @@ const gathered = (observations: readonly Observation[]) => {
     }
     (post ? posts : accounts).push(line);
   }
-  const touched = observations.flatMap(({ workspaceId, days, post }) =>
-    days.map((day) => ({ workspaceId, day, post })),
+  const touched = observations.flatMap(({ workspaceId, days, post, position }) =>
+    days.map((day, at) => ({ workspaceId, day, post, position: at === 0 ? position : null })),
   );
   return { verdict: null, batch: { posts, accounts }, touched };
 };

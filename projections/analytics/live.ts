@@ -4,8 +4,9 @@ import { Unavailable } from '#runtime/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { asking } from './away.ts';
+import { isLost } from './lost.ts';
 import type { AnalyticsStore } from './store.ts';
-import { createStatements, retentionMonths, tableNames, tableOf } from './tables.ts';
+import { createStatements, tableNames, tableOf } from './tables.ts';
 
 /** Which version of the analytics tables is live, and what Postgres keeps about them. */
 
@@ -56,6 +57,16 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
       );
       create index if not exists analytics_marked_since on ops.analytics_marked (version, since, workspace_id);
       create index if not exists analytics_marked_of on ops.analytics_marked (version, workspace_id, since);
+      -- The newest row that a version was given, of posts and of accounts, and before it in held the newest of up to three
+      -- earlier minutes: a ClickHouse that was put back to an earlier day and got rows since then lacks one of those.
+      create table if not exists ops.analytics_highest (
+        version int4 not null,
+        post bool not null,
+        position int8 not null,
+        since timestamptz not null,
+        held jsonb[] not null,
+        primary key (version, post)
+      );
       -- By which rule the days of a version were counted, and how far those of a former rule are marked.
       create table if not exists ops.analytics_rules (
         version int4 primary key,
@@ -115,26 +126,19 @@ const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
   await asking(() => client.command({ query, abort_signal: AbortSignal.timeout(statementMs) }));
 };
 
-const made = new WeakMap<ClickHouseClient, Map<number, Promise<void>>>();
-
 /**
- * Whether observations of days that are kept were read into this version, and none is there: it is another ClickHouse than
- * before, or its disk was lost.
+ * How long a ClickHouse that held what it was given is believed to hold it. What comes in meanwhile may go into one that was
+ * put back just then; the rows of the minutes before tell. Milliseconds.
  */
-export const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
-  const { rows } = await pool.query<{ had: boolean }>(
-    `select exists (select 1 from ops.analytics_days where version = $1 and day > current_date - make_interval(months => $2)) as had`,
-    [version, retentionMonths],
-  );
-  if (rows[0]?.had !== true) return false;
-  const tables = [tableOf('observations', version), tableOf('account_observations', version)];
-  const query = `select count() from system.parts
-    where active and rows > 0 and database = currentDatabase() and table in {tables:Array(String)}`;
-  const abort_signal = AbortSignal.timeout(statementMs);
-  const ask = { query, query_params: { tables }, format: 'JSONCompactEachRow', abort_signal } as const;
-  const [[parts] = ['0']] = await asking(async () => (await client.query(ask)).json<[string]>());
-  return Number(parts) === 0;
-};
+const believedMs = 5_000;
+
+interface Tables {
+  readonly ready: Promise<void>;
+  /** Until then nobody asks again whether they hold what they held. */
+  readonly until: number;
+}
+
+const made = new WeakMap<ClickHouseClient, Map<number, Tables>>();
 
 /**
  * The tables are made when they are first used: an embedded engine that nobody needs is not started.
@@ -142,21 +146,29 @@ export const isLost = async (client: ClickHouseClient, version: number, pool: Po
  * @throws Unavailable
  */
 export const ensureTables = (client: ClickHouseClient, version: number, pool?: Pool): Promise<void> => {
-  const known = made.get(client) ?? new Map<number, Promise<void>>();
+  const known = made.get(client) ?? new Map<number, Tables>();
   made.set(client, known);
   const before = known.get(version);
-  // A check that is under way and fails is not the caller's who asked for none: a rebuild makes lost tables.
-  if (before !== undefined) return pool === undefined ? before.catch(() => ensureTables(client, version)) : before;
-  const making = (async () => {
+  if (before !== undefined && pool === undefined) {
+    // A check that is under way and fails is not the caller's who asked for none: a rebuild makes lost tables.
+    return before.ready.catch(() => ensureTables(client, version));
+  }
+  if (before !== undefined && performance.now() < before.until) return before.ready;
+  const ready = (async () => {
+    await before?.ready;
     if (pool !== undefined && (await isLost(client, version, pool)))
       throw new Unavailable(
-        'ClickHouse lost the observations it held: make them anew, npm run admin -- rebuild analytics',
+        'ClickHouse lost observations that it held: make them anew, npm run admin -- rebuild analytics',
       );
+    if (before !== undefined) return;
     for (const query of createStatements(version)) await tell(client, query);
   })();
-  known.set(version, making);
-  making.catch(() => known.delete(version));
-  return making;
+  const tables = { ready, until: performance.now() + believedMs };
+  known.set(version, tables);
+  ready.catch(() => {
+    if (known.get(version) === tables) known.delete(version);
+  });
+  return ready;
 };
 
 export const dropTables = async (client: ClickHouseClient, version: number): Promise<void> => {

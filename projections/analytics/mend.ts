@@ -1,5 +1,6 @@
 import type { IngestOptions } from './ingest.ts';
-import { isLost, liveVersion } from './live.ts';
+import { liveVersion } from './live.ts';
+import { isLost } from './lost.ts';
 import { rebuildAnalytics } from './rebuild.ts';
 
 /**

@@ -113,7 +113,13 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
   await dropTables(client, version);
   await inTransaction(pool, async (tx) => {
     await forgetParked(tx, groupOf(version));
-    for (const table of ['analytics_days', 'analytics_dirty', 'analytics_marked', 'analytics_rules']) {
+    for (const table of [
+      'analytics_days',
+      'analytics_dirty',
+      'analytics_marked',
+      'analytics_highest',
+      'analytics_rules',
+    ]) {
       const forgetting = { text: `delete from ops.${table} where version = $1`, values: [version] };
       await tx.query({ ...forgetting, query_timeout: forgetMs } as QueryConfig);
     }

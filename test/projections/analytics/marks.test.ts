@@ -28,7 +28,7 @@ suite('marks of days', (t) => {
     await markDirty(tx, version, all);
     tx.release();
   };
-  const post = (workspaceId: string, day: string): Touched => ({ workspaceId, day, post: true });
+  const post = (workspaceId: string, day: string): Touched => ({ workspaceId, day, post: true, position: null });
   /** Workspaces that a process of its own locks, and keeps. */
   const process = async (version: number, limit: number) => {
     const session = await pool.connect();
@@ -94,7 +94,7 @@ suite('marks of days', (t) => {
     const workspaceId = randomUUID();
     const kinds = async () =>
       (await marksOf(pool, 13, [workspaceId], 99)).map(({ kind, day }) => `${kind} ${day}`).sort();
-    await mark(13, { workspaceId, day: '2026-02-05', post: false });
+    await mark(13, { workspaceId, day: '2026-02-05', post: false, position: null });
     assert.deepEqual(await kinds(), ['account 2026-02-05']);
     await mark(13, post(workspaceId, '2026-02-03'));
     assert.deepEqual(await kinds(), ['account 2026-02-05', 'post 2026-02-03', 'post 2026-02-05']);

@@ -5,6 +5,7 @@ import { utcZones, type Zones } from '#projections/analytics/calendar.ts';
 import { observationOf } from '#projections/analytics/encode.ts';
 import { Ingester } from '#projections/analytics/ingest.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { isLost } from '#projections/analytics/lost.ts';
 import { countDays } from '#projections/analytics/recount.ts';
 import { Recounter } from '#projections/analytics/recounter.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
@@ -391,5 +392,70 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       `select max(version) as v, count() as n from account_days_v1 where version = 4000000000000000000`,
     );
     assert.ok(Number(newest?.n) > 0);
+  });
+
+  /** Rows into the tables of a version of their own. */
+  const ownVersion = (version: number) => {
+    const into = new Ingester(clickhouse.client, pool, version);
+    const give = async (...events: readonly DecodedEvent[]): Promise<bigint> => {
+      const all = events.map(observationOf);
+      await inTransaction(pool, async (tx) => ({ commit: true, result: await into.apply(tx, all) }));
+      return all.at(-1)?.position ?? 0n;
+    };
+    const one = async (day: string): Promise<DecodedEvent> =>
+      (await eventsOf([{ ...ids(), ...on(day), figures: { likes: 1 } }]))[0] as DecodedEvent;
+    const ofAccount = async (day: string): Promise<DecodedEvent> => {
+      const event = await one(day);
+      const data = { ...event.data, figures: { followerCount: 5 }, figuresDay: null };
+      return { ...event, id: randomUUID(), type: 'AccountMetricsObserved', data };
+    };
+    const remove = (table: string, rows: string) =>
+      clickhouse.client.command({
+        query: `alter table ${table}_v${version} delete where ${rows} settings mutations_sync = 2`,
+      });
+    const lost = () => isLost(clickhouse.client, version, pool);
+    /** As if what was given last had been given some minutes ago. */
+    const wait = () =>
+      pool.query(`update ops.analytics_highest set since = since - interval '3 minutes' where version = $1`, [version]);
+    return { give, one, ofAccount, remove, lost, wait };
+  };
+
+  t('tables that lack what they were given are found, also when they got rows before anybody looked', async () => {
+    const { give, one, ofAccount, remove, lost, wait } = ownVersion(70);
+    const backup = await give(await one('2026-02-01'), await ofAccount('2026-02-01'));
+    await wait();
+    await give(await one('2026-02-01'), await one('2026-01-31'));
+    const last = await give(await one('2026-02-02'));
+    // What comes in while it is still believed falls into three minutes of the clock at most.
+    for (const day of ['2026-02-02', '2026-02-03', '2026-02-03']) {
+      await wait();
+      await give(await one(day));
+      await give(await one(day));
+    }
+    assert.equal(await lost(), false);
+    await remove('observations', `position > ${backup} and position <= ${last}`);
+    assert.equal(await lost(), true);
+  });
+
+  t('of an account, too; a table that is not there is lost; what retention may have taken is not', async () => {
+    const { give, one, ofAccount, remove, lost } = ownVersion(71);
+    const late = await one('2026-02-01');
+    await give(await one('2026-02-01'), await ofAccount('2026-02-02'));
+    // Batches of several lanes come in any order.
+    await give(late);
+    assert.equal(await lost(), false);
+    await remove('observations', `position = ${late.position}`);
+    assert.equal(await lost(), false, 'not the highest');
+    await remove('account_observations', '1');
+    assert.equal(await lost(), true);
+
+    const old = ownVersion(72);
+    await old.give(await old.one('2026-02-01'), await old.ofAccount('2026-02-01'));
+    await old.wait();
+    await old.give(await old.one('2019-02-01'));
+    await old.remove('observations', `day < '2020-01-01'`);
+    assert.equal(await old.lost(), false, 'older than what is kept');
+    await clickhouse.client.command({ query: 'drop table observations_v72' });
+    assert.equal(await old.lost(), true);
   });
 });

@@ -391,7 +391,7 @@ suite('reports worker', { timeoutMs: 180_000 }, (t) => {
     try {
       // Nobody counts the workspace while its lock is held.
       await holder.query(`select pg_advisory_lock(${lock})`, [version, workspaceId]);
-      await markDirty(holder, version, [{ workspaceId, day: '2026-02-20', post: true }]);
+      await markDirty(holder, version, [{ workspaceId, day: '2026-02-20', post: true, position: null }]);
       const id = await world.define({ formats: ['json'] });
       const runId = await world.request(id);
       await laidAside(worker, 2);

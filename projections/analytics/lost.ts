@@ -1,0 +1,82 @@
+import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { Pool } from 'pg';
+import { asking } from './away.ts';
+import { retentionMonths, tableOf } from './tables.ts';
+
+/** Whether ClickHouse holds what Postgres says that it was given. */
+
+/** Of one question: a ClickHouse that hangs must not hold who asks. Milliseconds. */
+const questionMs = 10_000;
+
+const unknownTable = '60';
+
+/** One answer row of one column. */
+const numberOf = async (
+  client: ClickHouseClient,
+  query: string,
+  query_params: Readonly<Record<string, unknown>>,
+): Promise<number> => {
+  const abort_signal = AbortSignal.timeout(questionMs);
+  const ask = { query, query_params, format: 'JSONCompactEachRow', abort_signal } as const;
+  const [[answer] = ['0']] = await asking(async () => (await client.query(ask)).json<[string]>());
+  return Number(answer);
+};
+
+/** Rows of one table that Postgres knows to be in it. */
+interface Held {
+  readonly post: boolean;
+  readonly workspaces: readonly string[];
+  readonly days: readonly string[];
+  readonly positions: readonly string[];
+}
+
+/** Rows that retention may have taken are not asked for. */
+const heldOf = async (
+  pool: Pool,
+  version: number,
+): Promise<{ readonly had: boolean; readonly held: readonly Held[] }> => {
+  const { rows } = await pool.query<{ had: boolean; held: readonly Held[] | null }>({
+    name: 'analytics-held',
+    text: `select exists (select from ops.analytics_days
+             where version = $1 and day > current_date - make_interval(months => $2)) as had,
+           (select json_agg(tables) from (
+             select post, json_agg(one->>'position') as positions, json_agg(one->>'workspace') as workspaces, json_agg(one->>'day') as days
+             from ops.analytics_highest, unnest(held) as one
+             where version = $1 and (one->>'day')::date > current_date - make_interval(months => $2)
+             group by post) as tables) as held`,
+    values: [version, retentionMonths],
+  });
+  return { had: rows[0]?.had === true, held: rows[0]?.held ?? [] };
+};
+
+/** The workspaces and days are what the primary key is searched by; a position is of one row. */
+const lacks = async (client: ClickHouseClient, version: number, { post, ...rows }: Held): Promise<boolean> => {
+  const query = `select uniqExact(position) from ${tableOf(post ? 'observations' : 'account_observations', version)}
+    where workspace_id in {workspaces:Array(UUID)} and day in {days:Array(Date)} and position in {positions:Array(UInt64)}`;
+  try {
+    const positions = rows.positions.map(BigInt);
+    return (await numberOf(client, query, { ...rows, positions })) < positions.length;
+  } catch (error) {
+    if (error instanceof ClickHouseError && error.code === unknownTable) return true;
+    throw error;
+  }
+};
+
+/**
+ * Whether observations of days that are kept were read into this version, and none is there, or not the newest: it is another
+ * ClickHouse than before, its disk was lost, or it was put back to an earlier day.
+ */
+export const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
+  const { had, held } = await heldOf(pool, version);
+  if (!had) return false;
+  const tables = [tableOf('observations', version), tableOf('account_observations', version)];
+  const parts = await numberOf(
+    client,
+    `select count() from system.parts
+     where active and rows > 0 and database = currentDatabase() and table in {tables:Array(String)}`,
+    { tables },
+  );
+  if (parts === 0) return true;
+  for (const rows of held) if (await lacks(client, version, rows)) return true;
+  return false;
+};
