@@ -228,13 +228,15 @@ class Change {
   /**
    * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before the
    * start is for processes of the release that knew no inclusive read. One that begins at this very event notes whose
-   * batch it is: while the lane has that owner nothing is missed, and nothing is read.
+   * batch it is: while the lane has that owner nothing is missed, and nothing is read. Only the transaction that moves the
+   * lane does: it has written the lane's row. A parked event is applied when its lane has gone on without its interval.
    */
   async #catchUp(id: string, { position, isEvent }: Start, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
       `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, from_inclusive, known_epoch)
        select $1, 'catch_up', $2, $3, $4::int8 - 1, case when $5 then $4::int8 end,
-         (select p.epoch from ops.consumer_positions p where p.consumer_group = $6 and p.lane = $7)
+         (select p.epoch from ops.consumer_positions p
+          where p.consumer_group = $6 and p.lane = $7 and p.xmin = pg_current_xact_id()::xid)
        on conflict do nothing`,
       [
         event.id,

@@ -9,6 +9,7 @@ import {
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
+import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
 import { migrate } from '#projections/webhooks/tables.ts';
 import { endTurn, nextTurnMs, takeTurn } from '#projections/webhooks/turns.ts';
@@ -259,8 +260,52 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
       (await world.deliveries(missing)).map(({ position }) => position),
       [missed?.position],
     );
+    // One that was off has missed what came meanwhile, though its lane has had one owner all along.
+    await owner.take();
+    const off = await world.register(['client.created'], workspaceId);
+    await world.act(off, { type: 'Disable', reason: 'failing', seenRevision: 0 }, { workspaceId });
+    const [unheard] = await world.append([clientCreated()], workspaceId);
+    given = await owner.give(given);
+    assert.deepEqual(await world.deliveries(off), []);
+    await world.act(off, { type: 'Update', changes: { active: true } }, { workspaceId });
+    await owner.give(given);
+    await completed(off);
+    assert.deepEqual(
+      (await world.deliveries(off)).map(({ position }) => position),
+      [unheard?.position],
+    );
     await owner.stop();
     await other.stop();
+  });
+
+  t('an endpoint whose event was parked, and is applied when its lane has gone on, has missed what came', async () => {
+    const { pool } = world.world;
+    const workspaceId = randomUUID();
+    const owner = onOneLane();
+    await pool.query("delete from ops.webhook_jobs where status = 'running'");
+    const endpointId = await world.register(['client.created'], workspaceId);
+    const stream = `webhook-${endpointId}`;
+    const registered = (await world.records()).find((one) => one.stream === stream);
+    const parked = [webhooksGroup, stream, registered?.id, registered?.type, registered?.position, workspaceId];
+    await pool.query(
+      `insert into ops.parked_events (consumer_group, stream, revision, event_id, type, position, reason, workspace_id)
+       values ($1, $2, 0, $3, $4, $5, 'a statement took too long', $6)`,
+      parked,
+    );
+    await owner.take();
+    const [missed] = await world.append([clientCreated()], workspaceId);
+    await owner.give(-1n);
+    assert.deepEqual(await world.deliveries(endpointId), []);
+    await pool.query('update ops.parked_events set retry_at = now() where stream = $1', [stream]);
+    await until('the catch-up over', async () => {
+      const jobs = await jobsOf(endpointId);
+      return jobs.length > 0 && jobs.every(({ status }) => status === 'completed');
+    });
+    assert.deepEqual(
+      (await world.deliveries(endpointId)).map(({ position }) => position),
+      [missed?.position],
+    );
+    await owner.stop();
   });
 
   t('a replay and a catch-up read the events of their own workspace alone', async () => {
