@@ -37,9 +37,12 @@ const firstInstant = ({ days }: GainDays): number => Math.min(...days.map(({ sta
 /** A look after that is too late to tell of any of the days. */
 const lastInstant = ({ days }: GainDays): number => Math.max(...days.map(({ end }) => end)) + longestGapMs;
 
-/** Days of rows that may be of these instants: a day is named in a zone, and at most two days off. */
+/**
+ * Days of rows that may be of these instants: a day is named in a zone, and at most two days off. A Date that falls before
+ * 1970 comes round in 2149, and nothing would be found: posts whose publication nobody knows went out in 1970.
+ */
 const daysAround = (first: number, last: number): string =>
-  `day between toDate(${instant(first)}) - 2 and toDate(${instant(last)}) + 2`;
+  `day between toDate(${instant(Math.max(first, 2 * dayMs))}) - 2 and toDate(${instant(last)}) + 2`;
 
 const looks = (wanted: GainDays): string => `workspace_id in (${workspacesOf(wanted)})
   and ${daysAround(firstInstant(wanted), lastInstant(wanted))}

@@ -55,8 +55,10 @@ export const lifetimesStatement = (
   const table = tableOf('observations', days.version);
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
   const begins = `fromUnixTimestamp64Milli(toInt64(${first}), 'UTC')`;
+  // A Date that falls before 1970 comes round in 2149.
+  const from = Math.max(Math.min(first, since), 2 * 86_400_000);
   const targets = `workspace_id in (${workspacesOf(days)}) ${mine}
-    and day >= toDate(fromUnixTimestamp64Milli(toInt64(${Math.min(first, since)}), 'UTC')) - 2 and day <= toDate(${lastDay(days)}) + 2
+    and day >= toDate(fromUnixTimestamp64Milli(toInt64(${from}), 'UTC')) - 2 and day <= toDate(${lastDay(days)}) + 2
     and (workspace_id, target_id) in (select workspace_id, target_id from ${table} where ${within(days)} ${mine})`;
   const all = [...kept, ...keptOfLook];
   return `

@@ -394,6 +394,22 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     assert.ok(Number(newest?.n) > 0);
   });
 
+  t('a post whose publication nobody knows takes from no other what was told of it before', async () => {
+    const [post, odd] = [ids(), ids()];
+    await given(
+      { ...post, ...on('2026-02-01'), figures: { likes: 100, comments: 7 } },
+      { ...post, ...on('2026-02-02'), figures: { likes: 124 } },
+    );
+    const publishedAt = '1970-01-01T00:00:00.000Z';
+    await given(
+      { ...odd, ...on('2026-02-05'), publishedAt, figures: { likes: 1 } },
+      { ...post, ...on('2026-02-05'), figures: { likes: 130 } },
+    );
+    assert.equal(((await day(post, 'likes')) as Record<string, unknown>)['2026-02-05'], 6);
+    const told = `select comments from post_days_v1 where target_id = '${post.targetId}' and day = '2026-02-05'`;
+    assert.deepEqual(await rows(`${told} order by version desc limit 1`), [{ comments: '7' }]);
+  });
+
   /** Rows into the tables of a version of their own. */
   const ownVersion = (version: number) => {
     const into = new Ingester(clickhouse.client, pool, version);
