@@ -56,7 +56,6 @@ export const choose = (
   const most = places - reserveOf(places);
   const network = ({ platform }: DueAccount): boolean => networkMay(platform, held, places);
   const shares: readonly ((one: DueAccount) => boolean)[] = [
-    (one) => network(one) && held.of(one.workspaceId) < Math.max(1, Math.floor(places / 4)),
     (one) => network(one) && held.of(one.workspaceId) < most,
     () => held.total < most,
   ];
