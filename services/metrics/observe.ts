@@ -16,7 +16,6 @@ import { execute } from '#runtime/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/well-formed.ts';
-import type { AccountFigures } from '#schemas/metrics.ts';
 import type { Job, Turn } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
@@ -210,7 +209,7 @@ const observeAccount = async (
   const { kind: _kind, odd, ...told } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
   const days = figuresOf === null ? [] : earlier.slice(0, accountDays).filter(({ day }) => day < figuresOf);
-  const others = days.map((one) => earlierOf(observing, observation, one, asked));
+  const others = days.map((one) => earlierOf(observing, observation, one));
   const known = others.flatMap((one) => (one.observation === null ? [] : [one.observation]));
   const loaded = await newest(observing.store, accountmetrics, job, days.length === 0 ? 0 : listEvents);
   const command = { type: 'Observe', observation, earlier: known } as const;
@@ -223,15 +222,17 @@ const observeAccount = async (
 
 type AccountObservation = AccountMetricsCommand['observation'];
 
-/** A day of which nothing can be read takes no other with it. Followers and demographics are of now, in each of one look. */
+/**
+ * A day of which nothing can be read takes no other with it. Followers and demographics are of now, in each of one look.
+ * What a list leaves out of a day is absent, though it was asked for: as null it would undo what was told of the day before.
+ */
 const earlierOf = (
   { turn }: Observing,
   { figures: { followerCount }, ...newest }: AccountObservation,
   { day, raw }: ToldDay,
-  asked: { readonly fields?: readonly (keyof AccountFigures | 'demographics')[] },
 ): { readonly observation: AccountObservation | null; readonly odd: readonly OddFigure[] } => {
   if (!isDay(day, newest.observedAt)) return { observation: null, odd: [{ field: 'day', reason: 'it is of no day' }] };
-  const mapped = accountFiguresOf(turn.platform, raw, asked);
+  const mapped = accountFiguresOf(turn.platform, raw);
   if (mapped.kind === 'nonsense') return { observation: null, odd: [{ field: 'day', reason: mapped.reason }] };
   const { followerCount: _now, ...daily } = mapped.figures;
   const figures = followerCount === undefined ? daily : { ...daily, followerCount };

@@ -360,6 +360,16 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       [dayOfAgo(5), 12],
       [dayOfAgo(1), 10],
     ]);
+    // What a list leaves out of a day is not told of it, though it was asked for: what was told of it before still holds.
+    accounts.set(one.id, () => ({
+      ...{ kind: 'told', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
+      ...{ figuresOf: dayOfAgo(0), fields: ['videoViews', 'videoWatchTimeMinutes'] as const },
+      earlier: [{ day: dayOfAgo(1), raw: { day: { columnHeaders: [{ name: 'views' }], rows: [[12]] } } }],
+    }));
+    await world.due(one.id);
+    await world.tried(one.id);
+    const revised = (await world.observedOf(one.id)).findLast(({ figuresDay }) => figuresDay === dayOfAgo(1));
+    deepEqual([revised?.figures.videoViews, revised?.figures.videoWatchTimeMinutes], [12, 1]);
     // A day of which nothing can be read, and one that is none, take nothing with them; a day told before stays as it was.
     deepEqual(await tell(1, ['many', 8, 9, 12]), [[dayOfAgo(1), 10]]);
     accounts.set(one.id, () => ({
