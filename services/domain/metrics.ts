@@ -67,6 +67,11 @@ const revises = ({ figuresDay, figures }: AccountObservation, { days }: AccountM
   return known === undefined || Object.entries(dailyOf(figures)).some(([name, value]) => known[name] !== value);
 };
 
+/** The first of each day: two figures of one day would take turns with every look. */
+const onceADay = (all: readonly AccountObservation[]): readonly AccountObservation[] => [
+  ...new Map(all.toReversed().map((one) => [one.figuresDay, one])).values(),
+];
+
 const byDay = (one: AccountObservation, other: AccountObservation): number =>
   (one.figuresDay ?? '') < (other.figuresDay ?? '') ? -1 : 1;
 
@@ -75,7 +80,9 @@ export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand,
   initial: { last: null, days: {} },
   decide: ({ observation, earlier = [] }, state) => {
     if (!newer(observation, state.last)) return [];
-    const told = earlier.map((one) => completed(one, state)).filter((one) => revises(one, state));
+    const told = onceADay(earlier)
+      .map((one) => completed(one, state))
+      .filter((one) => revises(one, state));
     return [...told.sort(byDay), completed(observation, state)].map((data) => ({
       type: 'AccountMetricsObserved',
       data,

@@ -151,6 +151,23 @@ suite('account metrics', (t) => {
       .then([]);
   });
 
+  t('keep of the newest day, too, what a second look at it does not tell', () => {
+    given([heard(ofDay(1, '2026-01-05', { videoViews: 9, profileViews: 3 }))])
+      .when(look(ofDay(2, '2026-01-05', { videoViews: 10 })))
+      .then([heard(ofDay(2, '2026-01-05', { videoViews: 10, profileViews: 3 }))]);
+  });
+
+  t('write down a day once that a list names twice, as the first of the two tells it', () => {
+    const twice = [6, 7].map((videoViews) => ofDay(2, '2026-01-03', { videoViews }));
+    const newest = ofDay(2, '2026-01-05', { videoViews: 9 });
+    given([])
+      .when(look(newest, ...twice))
+      .then([heard(ofDay(2, '2026-01-03', { videoViews: 6 })), heard(newest)]);
+    given([heard(ofDay(1, '2026-01-03', { videoViews: 6 }))])
+      .when(look(newest, ...twice))
+      .then([heard(newest)]);
+  });
+
   t('remember the newest days, and no more of them than networks revise', () => {
     const all = Array.from({ length: 30 }, (_, day) => ofDay(1, `2026-01-${String(30 - day).padStart(2, '0')}`, {}));
     const { days } = state(all.map(heard));
