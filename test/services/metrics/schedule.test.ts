@@ -26,6 +26,14 @@ const accountAt = (from: number, to: number): string => {
     if (minuteOf(id) >= from && minuteOf(id) < to) return id;
   }
 };
+/** One whose posts are looked at within so many minutes of midnight. */
+const accountBefore = (minutes: number): string => {
+  const midnight = at('2026-03-11T00:00:00Z');
+  for (;;) {
+    const id = randomUUID();
+    if (nextMidnight(midnight - 1, 'UTC', id) < midnight + minutes * 60_000) return id;
+  }
+};
 const published = at('2026-03-10T12:00:00Z');
 const post = (over: Partial<Observed> = {}): Observed => ({
   publishedAt: published,
@@ -104,6 +112,28 @@ suite('when networks are asked', (t) => {
       }
     },
   );
+
+  t('within two hours of the midnight where clocks go back at one o’clock, or skip midnight', () => {
+    for (const [timezone, before] of [
+      ['America/Havana', '2026-10-31T12:00:00Z'],
+      ['America/Havana', '2026-03-07T12:00:00Z'],
+      ['Asia/Beirut', '2026-03-28T12:00:00Z'],
+    ] as const) {
+      for (let one = 0; one < 100; one += 1) {
+        const look = nextMidnight(at(before), timezone, randomUUID());
+        const begins = local(look, timezone).startOfDay().epochMilliseconds;
+        ok(look >= begins && look < begins + 2 * hour, `${local(look, timezone)}`);
+      }
+    }
+  });
+
+  t('the midnight within a post’s first hour is not looked at: its look after an hour tells of it', () => {
+    const account = accountBefore(30);
+    const late = post({ publishedAt: at('2026-03-10T22:30:00Z'), accountId: account });
+    const midnight = nextMidnight(at('2026-03-11T12:00:00Z'), 'Europe/Berlin', account);
+    const young = [1, 6, 24].map((hours) => late.publishedAt + hours * hour);
+    deepEqual(looks(late).slice(0, 4), [...young, midnight]);
+  });
 
   t('midnight looks are spread over their two hours', () => {
     const tens = new Set<number>();

@@ -206,6 +206,15 @@ suite('one odd figure', (t) => {
     ok(facebook.odd.some(({ field }) => field === 'clicksByType') && !('clicksByType' in facebook.figures));
   });
 
+  t('an address or an empty split beside odd figures is no answer', () => {
+    const views = { name: 'views', values: [{ value: -1 }] };
+    const media = { permalink: 'https://a.example/p' };
+    equal(postFiguresOf('instagram', 'feed', { media, insights: { data: [views] } }).kind, 'nonsense');
+    const navigation = { name: 'navigation', total_value: { breakdowns: [{ results: [] }] } };
+    equal(postFiguresOf('instagram', 'story', { insights: { data: [views, navigation] } }).kind, 'nonsense');
+    equal(postFiguresOf('instagram', 'story', { media, insights: { data: [navigation] } }).kind, 'figures');
+  });
+
   t('odd demographics take no figure of the account with them, nor an odd figure the demographics', () => {
     const of = (followers: unknown, value: unknown) =>
       accountFiguresOf('facebook', {
