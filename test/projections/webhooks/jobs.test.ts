@@ -449,8 +449,8 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
   t('a job that comes while a turn is lent is not forgotten with its end', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
-    const make = (notBefore: string) =>
-      pool.query(
+    const make = (notBefore: string, db: Pick<typeof pool, 'query'> = pool) =>
+      db.query(
         `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, not_before)
          values (gen_random_uuid(), 'purge', gen_random_uuid(), $1, now() + $2::interval)`,
         [workspaceId, notBefore],
@@ -488,6 +488,30 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
     await endTurn(pool, last, 0);
     assert.equal(await turnOf(), null);
+    // One that is being written while the turn ends, and is not seen yet.
+    await make('0');
+    const ending = await takeTurn(pool);
+    assert.ok(ending !== null);
+    await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
+    const writer = await pool.connect();
+    try {
+      await writer.query('begin');
+      await make('0', writer);
+      const ended = endTurn(pool, ending, 0);
+      await until('the end waits for the writer', async () => {
+        const { rowCount } = await pool.query(
+          `select from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from ops.webhook_turns%'`,
+        );
+        return rowCount === 1;
+      });
+      await writer.query('commit');
+      await ended;
+    } finally {
+      writer.release();
+    }
+    assert.notEqual(await turnOf(), null, 'the job has its turn');
+    await pool.query('truncate ops.webhook_jobs, ops.webhook_turns');
   });
 
   t('whose turn it is costs the same with 100,000 workspaces, and with 100,000 jobs of one', async () => {

@@ -8,6 +8,7 @@ import type {
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
+import { wallClock } from '#runtime/database-clock.ts';
 import { execute } from '#runtime/execute.ts';
 import type { Claim } from '#services/publisher/claim.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
@@ -311,6 +312,24 @@ suite('publisher and adapters that misbehave', (t) => {
       (await Promise.all(unknown.map((id) => world.target(id)))).every(({ status }) => status === 'outcome_unknown'),
     );
     silence.resolve({ kind: 'undecided' });
+    await publisher.stop();
+  });
+
+  t('slots of what could not be leased are given back', async () => {
+    let fault: string | null = 'asked for';
+    let asked = 0;
+    const clock = {
+      ...wallClock,
+      fault: () => {
+        asked += 1;
+        return fault;
+      },
+    };
+    const publisher = world.publisher({ publishConcurrency: 1 }, { clock });
+    const { targetIds } = await world.schedule([account]);
+    await eventually('it was found, and not leased, more often than there are slots', async () => asked > 4);
+    fault = null;
+    await world.all(targetIds, 'published');
     await publisher.stop();
   });
 

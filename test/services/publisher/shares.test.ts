@@ -204,16 +204,16 @@ suite('shares', (t) => {
       ['few', 'many'],
     ]) {
       const order: string[] = [];
-      const crowd = new Crowd(8, ({ workspaceId }) => order.push(workspaceId));
-      crowd.add(on('many', 'live/y'));
-      for (const id of ['a', 'b', 'c', 'd']) crowd.add(on(id));
+      const crowd = new Crowd(16, ({ workspaceId }) => order.push(workspaceId));
+      for (const id of ['many', 'many', 'few']) crowd.add(on(id, 'live/y'));
+      for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) crowd.add(on(id));
       await settled();
-      assert.equal(crowd.running.length, 5);
+      assert.equal(crowd.running.length, 10);
       for (const id of rows) crowd.add(on(id));
       await settled();
       assert.equal(crowd.waiting, 2, 'the network leaves the rest free');
       await crowd.end(crowd.running.findIndex(({ taker }) => taker.workspaceId === 'a'));
-      assert.deepEqual(order.slice(5), ['few'], rows.join(' before '));
+      assert.deepEqual(order.slice(10), ['few'], rows.join(' before '));
     }
   });
 

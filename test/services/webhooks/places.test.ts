@@ -217,6 +217,20 @@ suite('places', (t) => {
     places.hold(held, '1@host', 'a', 4);
     assert.deepEqual([places.room('2@host', 'a', held).all, places.room('1@other', 'a', held).all], [2, 4]);
     assert.equal(places.room('2@host', 'a').all, 4);
+    // Nor where no credit is needed.
+    for (const id of ['1@host', '2@host']) add(places, 1, 'a', id);
+    for (const one of started(places)) places.ended(one, 1_000, true);
+    assert.equal(places.room('2@host', 'a').all, 4);
+    assert.equal(places.room('2@host', 'a', held).all, 2);
+  });
+
+  t('credit that waits to be used by one endpoint is none for another', () => {
+    const places = placesOf({ host: 8, tenant: 100, total: 100 });
+    add(places, 4, 'a', '1@host');
+    for (const one of started(places)) places.ended(one, 1_000, false);
+    assert.equal(places.room('2@host', 'a').all, 4);
+    add(places, 2, 'a', '1@host');
+    assert.equal(places.room('2@host', 'a').all, 2);
   });
 });
 
