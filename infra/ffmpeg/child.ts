@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { interrupted } from './failures.ts';
-import { type Grants, isolated } from './isolation.ts';
+import { type Grants, isolated, toolEnv } from './isolation.ts';
 
 export interface Limits extends Grants {
   /** Address space in bytes. */
@@ -53,7 +53,8 @@ export interface Ended {
 
 /**
  * `sh` sets the limits, each where the system lets it, starts the tool, and ends it on TERM. Descriptor 3 is a pipe that
- * only this process holds open: when it closes, we are dead, and the whole group goes.
+ * only this process holds open: when it closes, we are dead, and the whole group goes. A line on it says that the tool was
+ * begun: an end without one is of the machine, which had no process to give, and not of the file.
  */
 const wrapper = `
 try() { ( ulimit "$@" ) 2>/dev/null && ulimit "$@"; }
@@ -63,6 +64,7 @@ shift 4
 trap 'kill -s KILL "$tool" 2>/dev/null' TERM
 "$@" </dev/null 3<&- & tool=$!
 ( trap - TERM; read -r _ <&3; kill -s KILL -- "-$$" ) </dev/null >/dev/null 2>&1 & watcher=$!
+echo >&3
 exec 3<&-
 wait "$tool"; code=$?
 wait "$tool" 2>/dev/null
@@ -115,15 +117,10 @@ const run = (
         ...[String(Math.ceil(limit.fileBytes / 512)), limit.processors?.join(',') ?? ''],
         ...[tool, ...args],
       ],
-      // Nothing of our environment: it holds secrets, and a tool needs none of it.
-      {
-        detached: true,
-        stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-        // Each thread of glibc would set aside 64 MiB of address space.
-        env: { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin', MALLOC_ARENA_MAX: '2' },
-      },
+      { detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'], env: toolEnv },
     );
     let struck: Ended['struck'] = null;
+    let begun = false;
     let late = false;
     let failure: unknown = null;
     let kept = 0;
@@ -167,8 +164,13 @@ const run = (
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-stderrBytes);
     });
-    const held = child.stdio[3] as Socket | null;
-    held?.on('error', () => {});
+    // Where this process may open no more files, a child has no pipes at all.
+    const held = child.stdio?.[3] as Socket | null | undefined;
+    held
+      ?.on('error', () => {})
+      .once('data', () => {
+        begun = true;
+      });
     child.on('error', (error) => {
       failure = error;
     });
@@ -181,6 +183,7 @@ const run = (
       if (failure !== null) return reject(interrupted(failure));
       const status = code ?? 128 + (killedBy === null ? 0 : constants.signals[killedBy]);
       if (late) return reject(new Error('a tool ran out of time'));
+      if (!begun) return reject(interrupted(new Error(`a tool was not begun: ${stderr.trim()}`)));
       struck ??= struckBy(status);
       if (struck === null && status === 128 + constants.signals.SIGKILL) {
         return reject(new Error('a tool was killed from outside'));

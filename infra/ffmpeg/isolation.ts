@@ -3,11 +3,12 @@
  * read our environment in /proc and every file of ours. Linux lets a process give these up; which of them, depends on how
  * we are run (root, a container without CAP_SYS_ADMIN, no user namespaces), so it is tried once. Elsewhere nothing is.
  */
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { chmod, chown, mkdtemp, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { interrupted } from './failures.ts';
 
 const run = promisify(execFile);
 
@@ -60,11 +61,23 @@ const ways: readonly Way[] = [
 
 const tryMs = 10_000;
 
+/**
+ * Of tools, and of the programs before them. Nothing of ours: it holds secrets, and a tool needs none of it. Each thread of
+ * glibc would set aside 64 MiB of address space.
+ */
+export const toolEnv = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin', MALLOC_ARENA_MAX: '2' };
+
+/** A machine that is short of these now may have them later: that is no answer. */
+const shortages: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'];
+
 const works = async ({ user, before: programs }: Way): Promise<boolean> => {
   const [program = '', ...args] = [...programs(user ? takeUid() : null), 'true'];
-  return run(program, args, { timeout: tryMs }).then(
+  return run(program, args, { timeout: tryMs, env: toolEnv }).then(
     () => true,
-    () => false,
+    (error: ExecFileException) => {
+      if (error.killed || shortages.includes(error.code)) throw interrupted(error);
+      return false;
+    },
   );
 };
 
@@ -77,7 +90,11 @@ const find = async (): Promise<Way> => {
 
 let found: Promise<Way> | null = null;
 const way = (): Promise<Way> => {
-  found ??= find();
+  found ??= find().catch((error: unknown) => {
+    // Kept, it would leave every later tool as it is.
+    found = null;
+    throw error;
+  });
   return found;
 };
 

@@ -1,10 +1,12 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
-import { fork } from 'node:child_process';
+import { execFile as execute, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { limits, runTool } from '#infra/ffmpeg/child.ts';
 import { isolation } from '#infra/ffmpeg/isolation.ts';
@@ -13,6 +15,9 @@ import { mediaFolder } from '#test/support/media/folder.ts';
 import { aliveIn, toolsOf } from '#test/support/media/groups.ts';
 import { never } from '#test/support/media/specs.ts';
 import { suite } from '#test/support/suite.ts';
+
+const execFile = promisify(execute);
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
@@ -129,6 +134,41 @@ suite('a tool that is run within limits', (t) => {
     equal((await sh(`cat ${file}`, limits({ reads: [file] }))).stdout, 'film');
     await chmod(closed, 0o711);
     equal((await sh(`cat ${file}; id -u`, limits({ reads: [file] }))).stdout.startsWith('film0'), false);
+  });
+
+  /** In a process of its own, begun by these: what it prints. @param before of the script that prints */
+  const apart = async (before: readonly string[], script: string, env = process.env): Promise<unknown> => {
+    const [program = '', ...args] = [...before, process.execPath, '--input-type=module', '-e', prelude + script];
+    return JSON.parse((await execFile(program, args, { env, cwd: root, timeout: 60_000 })).stdout);
+  };
+  const prelude = `
+    import { closeSync, openSync } from 'node:fs';
+    import { limits, runTool } from '#infra/ffmpeg/child.ts';
+    import { isolation } from '#infra/ffmpeg/isolation.ts';
+    const ran = () => runTool('/bin/sh', ['-c', 'echo ran'], limits({}), new AbortController().signal)
+      .then(({ code, stdout }) => stdout + code, (error) => error.kind ?? error.message);
+    const tell = (...answers) => console.log(JSON.stringify(answers));`;
+
+  t('neither ends us nor is run as we are while we may open no more files', async () => {
+    const script = `
+      const full = () => { const all = []; try { for (;;) all.push(openSync('/dev/null')); } catch { return all; } };
+      const [first, none] = [full(), await ran()];
+      first.forEach(closeSync);
+      const found = await isolation();
+      const [second, again] = [full(), await ran()];
+      second.forEach(closeSync);
+      tell(none, found.network, found.user, again, await ran());`;
+    const few = ['sh', '-c', 'ulimit -n 64; exec "$0" "$@"'];
+    deepEqual(await apart(few, script), ['interrupted', network, user, 'interrupted', 'ran\n0']);
+  });
+
+  t('is stripped whatever our PATH is', async () => {
+    const script = 'const { network, user } = await isolation(); tell(network, user);';
+    deepEqual(await apart([], script, { PATH: '/nowhere' }), [network, user]);
+  });
+
+  asRoot('that the machine has no process for is interrupted: the file is not to blame', async () => {
+    deepEqual(await apart(['prlimit', '--nproc=1'], 'tell(await ran());'), ['interrupted']);
   });
 
   t('is ended as a whole when it is aborted', async () => {
