@@ -1,5 +1,6 @@
 import { workspace } from '#domain/workspace.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
+import { isInfrastructureFault } from '#runtime/faults.ts';
 
 /** Workspaces kept in mind. */
 const maxKnown = 10_000;
@@ -16,8 +17,16 @@ export class Customers {
   async of(workspaceId: string): Promise<string> {
     const known = this.#known.get(workspaceId);
     if (known !== undefined) return known;
-    const { state } = await this.#store.load(workspace, workspaceId);
-    const customer = (state.status === 'created' ? state.twinOf : null) ?? workspaceId;
+    let twinOf: string | null;
+    try {
+      const { state } = await this.#store.load(workspace, workspaceId);
+      twinOf = state.status === 'created' ? state.twinOf : null;
+    } catch (error) {
+      if (isInfrastructureFault(error)) throw error;
+      // What only a newer release reads, or nobody: it has a share of its own meanwhile, and holds up no other.
+      return workspaceId;
+    }
+    const customer = twinOf ?? workspaceId;
     // A twin is one for ever.
     if (this.#known.size >= maxKnown) this.#known.clear();
     this.#known.set(workspaceId, customer);

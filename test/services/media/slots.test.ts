@@ -197,6 +197,21 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
+  t('a workspace that a newer release wrote to holds up nobody, itself included', async () => {
+    const { twin } = await liveWithTwin();
+    const stream = `workspace-${twin}`;
+    const [created] = await world.posts.eventStore.read(stream);
+    if (created === undefined) throw new Error('there is no such workspace');
+    const { data, metadata, revision } = created;
+    const { partitionKey } = JSON.parse(Buffer.from(metadata).toString());
+    const event = { id: randomUUID(), type: 'WorkspaceMoved', data, metadata, partitionKey };
+    await world.posts.eventStore.append(stream, revision, [event]);
+    const running = await world.start();
+    await served(twin);
+    await served();
+    await running.stop();
+  });
+
   t('the whole address is there for each try, and nowhere once the download is over', async () => {
     const asked: string[] = [];
     const fetchFile: FetchFile = async (url, { to }) => {
