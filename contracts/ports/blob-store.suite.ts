@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -211,6 +211,8 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     await put(key, content);
     const file = await store.localFile(key, path.join(folder, 'local'));
     assert.ok(content.equals(await readFile(file)));
+    // Tools that decode it have no rights of ours where they can be taken; over a closed file they would keep them.
+    assert.equal((await stat(file)).mode & 0o777, 0o644);
     await assert.rejects(store.localFile(key, path.join(folder, 'aborted'), AbortSignal.abort()));
   });
 

@@ -51,7 +51,10 @@ export interface BlobStore {
     key: string,
     options?: { readonly range?: BlobRange; readonly signal?: AbortSignal },
   ): Promise<{ readonly info: BlobInfo; readonly body: Readable }>;
-  /** The whole file on this machine, to be read only: the blob itself where it lies on a disk here, else a copy at `to`. */
+  /**
+   * The whole file on this machine, to be read only: the blob itself where it lies on a disk here, else a copy at `to`. Every
+   * user who may pass to it can read it: tools that decode it run as nobody.
+   */
   localFile(key: string, to: string, signal?: AbortSignal): Promise<string>;
   /** Only while the source still has this etag; later writes to it do not reach the copy. @throws BlobError */
   copy(from: string, to: string, etag: string): Promise<BlobInfo>;

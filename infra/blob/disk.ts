@@ -95,10 +95,10 @@ export class DiskBlobs implements BlobStore {
     });
   }
 
-  localFile(key: string, _to: string, signal?: AbortSignal): Promise<string> {
+  localFile(key: string, to: string, signal?: AbortSignal): Promise<string> {
     return told(async () => {
       signal?.throwIfAborted();
-      return (await this.#ifThere(key, async (_info, file) => file)) ?? missing();
+      return (await this.#ifThere(key, (_info, file) => this.#files.lend(file, to))) ?? missing();
     });
   }
 

@@ -115,7 +115,7 @@ export class S3Blobs implements BlobStore {
   async localFile(key: string, to: string, signal?: AbortSignal): Promise<string> {
     const { info, body } = await this.get(key, signal ? { signal } : {});
     try {
-      await pipeline(exactly(body, info.bytes), createWriteStream(to, { mode: 0o600 }), signal ? { signal } : {});
+      await pipeline(exactly(body, info.bytes), createWriteStream(to, { mode: 0o644 }), signal ? { signal } : {});
     } catch (error) {
       await rm(to, { force: true });
       signal?.throwIfAborted();
