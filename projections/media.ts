@@ -30,7 +30,8 @@ export type NeedRow = MediaNeed &
   );
 
 interface Own {
-  readonly status: 'pending' | 'transcoding' | 'transcoded' | 'failed' | 'quarantined';
+  /** `deleted`: nobody is shown it; `removed`: nor are its files there any more. */
+  readonly status: 'pending' | 'transcoding' | 'transcoded' | 'failed' | 'quarantined' | 'deleted' | 'removed';
   readonly client_id: string | null;
   readonly folder: string | null;
   readonly name: string;
@@ -102,6 +103,8 @@ export const media = defineModel<Own, MediaEvent>({
     { on: '(workspace_id, folder, created_at, id) where registered_at is not null and folder is not null' },
     // Places that nobody came for, the oldest first.
     { on: '(created_at, id) where registered_at is null' },
+    // Those whose files are still to be removed.
+    { on: `(updated_at, id) where status = 'deleted'` },
   ],
   on: {
     MediaUploadOffered: (_row, { fileName, clientId, folder, contentType, bytes }) => ({
@@ -182,8 +185,19 @@ export const media = defineModel<Own, MediaEvent>({
     })),
     MediaFailed: change((row, { failure }) => ({ ...row, status: 'failed', failure })),
     MediaQuarantined: change((row, { failure }) => ({ ...row, status: 'quarantined', failure })),
+    // In no list, as what was never registered.
+    MediaDeleted: change((row) => ({ ...row, status: 'deleted', registered_at: null })),
+    MediaFilesRemoved: change((row) => ({ ...row, status: 'removed' })),
   },
 });
+
+/** Whether no list shows it, and no call finds it in the library, any more. */
+export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> => {
+  const { rows } = await pool.query(`select status in ('deleted', 'removed') as hidden from read.media where id = $1`, [
+    id,
+  ]);
+  return rows[0]?.hidden === true;
+};
 
 /** Also one that was offered only. */
 export const getMedia = async (knex: Knex, workspaceId: string, id: string): Promise<MediaRow | null> => {

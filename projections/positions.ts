@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { Log } from '#contracts/ports/log.ts';
+import type { LanePosition, Log } from '#contracts/ports/log.ts';
 import type { Positions } from '#runtime/domain-store.ts';
 import { topics as allTopics, type Topic } from '#schemas/topics.ts';
 import { projections } from './index.ts';
@@ -159,15 +159,24 @@ export class PositionWatch {
   }
 }
 
-/** Records that the live generation of a projection has not applied yet: the largest over its lanes, 0 when it is at the end. */
-export const lagOf = async (pool: Pool, log: Log, name: string): Promise<bigint> => {
-  const projection = projections.find((one) => one.name === name);
-  if (projection === undefined) return 0n;
+/** The largest over the lanes, 0 when all of them have come to these ends. */
+const behindEnds = async (pool: Pool, name: string, ends: readonly LanePosition[]): Promise<bigint> => {
   const { rows } = await pool.query(`select c.lane, c.next_offset ${liveLanes} where p.name = $1`, [name]);
   const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
-  const ends = await log.ends(projection.topics);
   return ends.reduce((most, { lane, nextOffset }) => {
     const behind = (nextOffset ?? 0n) - (read.get(lane) ?? 0n);
     return behind > most ? behind : most;
   }, 0n);
+};
+
+/** Records that the live generation of a projection has not applied yet: the largest over its lanes, 0 when it is at the end. */
+export const lagOf = async (pool: Pool, log: Log, name: string): Promise<bigint> =>
+  behindEnds(pool, name, await log.ends(topicsOf(name)));
+
+/** Whether it has applied, within `timeoutMs`, all that the log had when this was asked: what is written later is not waited for. */
+export const reachesEnds = async (pool: Pool, log: Log, name: string, timeoutMs: number): Promise<boolean> => {
+  const ends = await log.ends(topicsOf(name));
+  for (const until = performance.now() + timeoutMs; performance.now() < until; await delay(10 * lookMs))
+    if ((await behindEnds(pool, name, ends)) === 0n) return true;
+  return false;
 };

@@ -129,6 +129,16 @@ const at = 'coalesce(scheduled_at, created_at)';
 /** A search looks at the content's first characters: the whole of long texts would keep the server busy for seconds. */
 const searchedText = (body: string): string => `lower(left(${body} ->> 'content', ${searchedCharacters}))`;
 
+/** Every asset that a body names, as an array of ids; `mediaIdsOf` of the domain says the same. */
+const mediaOf = ['mediaIds[*]', 'variants[*].mediaIdsOverride[*]', 'thread.segments[*].mediaIds[*]', 'coverMediaId']
+  .map((path) => `jsonb_path_query_array(body, '$.${path} ? (@ != null)')`)
+  .join(' || ');
+
+/** Posts that may still go out, or be told to. */
+const isOpen = `status in ('draft', 'pending_approval', 'scheduled', 'publishing')`;
+/** In this order: of a post that is out Postgres does not look at the body. */
+const isOpenWithMedia = `${isOpen} and (${mediaOf}) <> '[]'`;
+
 export const posts = defineModel<Own, PostEvent>({
   name: 'posts',
   kind: 'post',
@@ -172,6 +182,7 @@ export const posts = defineModel<Own, PostEvent>({
     { on: `(workspace_id, (${at}))` },
     { on: '(updated_at, id) where fan_out_behind' },
     { on: '(workspace_id, published_at, id) where published_at is not null' },
+    { on: `using gin ((${mediaOf})) where ${isOpenWithMedia}` },
   ],
   on,
 });
@@ -337,4 +348,19 @@ export const listPosts = async (
   if (filters.search !== undefined)
     query.whereRaw(`${searchedOrBody} like lower(?::text)`, [substring(filters.search)]);
   return newestFirst(query, posts, page);
+};
+
+/** Posts of a workspace that may still go out with this asset, at most so many. */
+export const openPostsWith = async (
+  pool: Pool,
+  workspaceId: string,
+  assetId: string,
+  limit: number,
+): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id::text from read.posts
+     where (${mediaOf}) @> $2::jsonb and ${isOpenWithMedia} and workspace_id = $1 limit $3`,
+    [workspaceId, JSON.stringify([assetId]), limit],
+  );
+  return rows.map(({ id }) => id);
 };

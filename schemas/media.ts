@@ -203,5 +203,9 @@ export const mediaEvents = {
   MediaTranscoded: Type.Object({ poster: Nullable(Type.Object({ ...File, ...Size })) }),
   MediaFailed: Type.Object({ failure: MediaFailure }),
   MediaQuarantined: Type.Object({ failure: MediaFailure }),
+  /** Nobody finds it any more. A post that took it right before keeps its files until it is out. */
+  MediaDeleted: Type.Object({}),
+  /** No post needs it: its files go. */
+  MediaFilesRemoved: Type.Object({}),
 } as const;
 export type MediaEvent = EventOf<typeof mediaEvents>;

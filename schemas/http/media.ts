@@ -110,6 +110,14 @@ export const Media = Type.Object({
   ...stamps,
 });
 
+/** What is left to say of an asset. */
+export const DeletedMedia = Type.Object({
+  id: Uuid,
+  object: Type.Literal('media_deletion'),
+  deletedAt: Instant,
+  ...stamps,
+});
+
 /** The answer of what sets an asset going. */
 export const MediaAccepted = Type.Object({
   ...Media.properties,

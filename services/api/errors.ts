@@ -253,6 +253,12 @@ const refusals = {
     title: 'The media cannot be published',
     about: 'Wait until `publishable` is true, or replace the asset.',
   },
+  media_in_use: {
+    status: 409,
+    title: 'The media is needed by a post',
+    about:
+      'An asset of a draft, or of a post that is not out yet, cannot be deleted; `postIds` names up to ten. Take it out of them, cancel them or wait until they are out.',
+  },
   media_not_in_client: {
     status: 422,
     title: 'The media belongs to another client',
@@ -262,7 +268,7 @@ const refusals = {
     status: 422,
     title: 'The workspace has no room for the media',
     about:
-      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. What is made of a file that was taken is kept even where it passes the quota; no further file is taken then. Ask the operator for a larger quota.',
+      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. What is made of a file that was taken is kept even where it passes the quota; no further file is taken then. Delete what no post needs, or ask the operator for a larger quota.',
   },
   media_not_uploaded: {
     status: 422,

@@ -5,6 +5,7 @@ import { cancelWebhookReplay } from './operations/cancelWebhookReplay.ts';
 import { createClient } from './operations/createClient.ts';
 import { createConnectInvite } from './operations/createConnectInvite.ts';
 import { createPost } from './operations/createPost.ts';
+import { deleteMedia } from './operations/deleteMedia.ts';
 import { deleteWebhook } from './operations/deleteWebhook.ts';
 import { getAccount } from './operations/getAccount.ts';
 import { getAccountAnalytics } from './operations/getAccountAnalytics.ts';
@@ -77,6 +78,7 @@ export const operations: readonly Operation[] = [
   registerMedia,
   importMedia,
   getMedia,
+  deleteMedia,
   getAnalyticsOverview,
   getPostAnalytics,
   listPostAnalytics,

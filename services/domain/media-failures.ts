@@ -11,7 +11,7 @@ const words = {
   import_url_not_allowed: 'The address, or one that it redirected to, is not a public https address.',
   import_expired: 'The address is not kept any more: import the file again.',
   import_too_many_redirects: 'The address redirects too often.',
-  import_no_room: 'The workspace has no room for the file: ask the operator for a larger quota, and import it again.',
+  import_no_room: 'The workspace has no room for the file: delete what no post needs, and import it again.',
   media_empty: 'The file has no bytes.',
   media_unreadable: 'The file is damaged: it could not be read as what it says it is.',
   media_unsupported: 'The file is of a kind that is not taken.',

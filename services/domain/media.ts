@@ -51,6 +51,8 @@ export type Origin =
 export type MediaState =
   | { readonly status: 'none' }
   | { readonly status: 'offered'; readonly offer: Offer }
+  /** `keys`: files that may lie there yet. `kind`: posts that are out with it are still read by it. */
+  | { readonly status: 'deleted'; readonly keys: readonly string[]; readonly kind: MediaKind | null }
   | {
       readonly status: 'transcoding' | 'transcoded' | 'failed' | 'quarantined';
       readonly origin: Origin;
@@ -66,8 +68,10 @@ export type MediaState =
       readonly specs: ReadonlyMap<string, RenditionSpec>;
       readonly poster: (MediaFile & { readonly width: number; readonly height: number }) | null;
       readonly failure: MediaFailure | null;
+      /** It is not in the library any more; posts that had taken it before may still go out with it. */
+      readonly isDeleted: boolean;
     };
-export type Asset = Exclude<MediaState, { status: 'none' | 'offered' }>;
+export type Asset = Exclude<MediaState, { status: 'none' | 'offered' | 'deleted' }>;
 
 type MediaEventData<T extends MediaEvent['type']> = Extract<MediaEvent, { type: T }>['data'];
 
@@ -90,27 +94,35 @@ export type MediaCommand =
   | { readonly type: 'RecordRendition'; readonly rendition: string; readonly file: MadeFile }
   | { readonly type: 'RecordRenditionFailed'; readonly rendition: string; readonly failure: MediaFailure }
   | { readonly type: 'RecordTranscoded'; readonly poster: MediaEventData<'MediaTranscoded'>['poster'] }
+  | { readonly type: 'Delete' | 'RemoveFiles' }
   | { readonly type: 'RecordFailed' | 'RecordQuarantined'; readonly failure: MediaFailure };
 
 /** Of an address what may be kept for ever. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
+const filesOf = ({ needs, stored, poster }: Asset): readonly MediaFile[] => [
+  ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file] : [])),
+  ...(stored === null ? [] : [stored]),
+  ...(poster === null ? [] : [poster]),
+];
+
+/** Where files of it may lie. */
+const keysOf = (state: Asset): readonly string[] => {
+  const upload = state.origin.kind === 'upload' ? [state.origin.offer.key] : [];
+  return [...new Set([...upload, ...filesOf(state).map(({ key }) => key)])];
+};
+
 /** What the files of an asset take, each counted once. */
 export const bytesOf = (state: MediaState): number => {
   if (!isOpen(state)) return 0;
-  const ready = [...state.needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file] : []));
-  const files = [
-    ...ready,
-    ...(state.stored === null ? [] : [state.stored]),
-    ...(state.poster === null ? [] : [state.poster]),
-  ];
-  const sizes = new Map(files.map(({ key, bytes }) => [key, bytes]));
+  const sizes = new Map(filesOf(state).map(({ key, bytes }) => [key, bytes]));
   return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
 };
 
 export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${use}`;
 
-const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';
+const isAsset = (state: MediaState): state is Asset =>
+  state.status !== 'none' && state.status !== 'offered' && state.status !== 'deleted';
 /** Whether work on it goes on: nothing more is said of a file that was refused. */
 const isOpen = (state: MediaState): state is Asset =>
   isAsset(state) && (state.status === 'transcoding' || state.status === 'transcoded');
@@ -122,16 +134,19 @@ const needsOf = (state: Asset, ...statuses: readonly NeedState['status'][]): rea
 const waitingFor = (state: Asset, rendition: string): readonly NeedState[] =>
   [...state.needs.values()].filter((need) => need.status === 'planned' && need.rendition === rendition);
 
-export type MediaStep = 'store' | 'probe' | 'plan' | 'render' | 'finish';
+export type MediaStep = 'store' | 'probe' | 'plan' | 'render' | 'finish' | 'remove';
 
 /** What is to be done next; null when nothing is. Each step ends in an event, so a step that died is found again. */
 export const nextStep = (state: MediaState): MediaStep | null => {
+  // Only one that was usable can have been taken by a post: what that needs is still made.
+  if (isAsset(state) && state.isDeleted && state.status !== 'transcoded') return 'remove';
   if (!isOpen(state)) return null;
   if (state.stored === null) return 'store';
   if (state.probe === null) return 'probe';
   if (!state.planned || needsOf(state, 'wanted').length > 0) return 'plan';
   if (needsOf(state, 'planned').length > 0) return 'render';
-  return state.status === 'transcoding' ? 'finish' : null;
+  if (state.status === 'transcoding') return 'finish';
+  return state.isDeleted ? 'remove' : null;
 };
 
 const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[] => {
@@ -141,7 +156,8 @@ const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[]
       return state.status === 'none' ? [{ type: 'MediaUploadOffered', data }] : [];
     }
     case 'Register': {
-      if (state.status === 'none') throw new Rejection('not_found', 'There is no such asset.');
+      if (state.status === 'none' || state.status === 'deleted')
+        throw new Rejection('not_found', 'There is no such asset.');
       const { type: _, ...data } = command;
       return state.status === 'offered' ? [{ type: 'MediaRegistered', data }] : [];
     }
@@ -149,6 +165,12 @@ const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[]
       const { type: _, ...data } = command;
       return state.status === 'none' ? [{ type: 'MediaImportRequested', data }] : [];
     }
+    case 'Delete':
+      if (state.status === 'none') throw new Rejection('not_found', 'There is no such asset.');
+      if (state.status === 'deleted' || (isAsset(state) && state.isDeleted)) return [];
+      return [{ type: 'MediaDeleted', data: {} }];
+    case 'RemoveFiles':
+      return isAsset(state) && state.isDeleted ? [{ type: 'MediaFilesRemoved', data: {} }] : [];
     case 'RecordStored': {
       const { type: _, ...data } = command;
       return isOpen(state) && state.stored === null ? [{ type: 'MediaStored', data }] : [];
@@ -239,6 +261,7 @@ const born = (origin: Origin, data: MediaEventData<'MediaRegistered'>): Asset =>
     specs: new Map(),
     poster: null,
     failure: null,
+    isDeleted: false,
   };
 };
 
@@ -262,6 +285,11 @@ const evolve = (state: MediaState, event: MediaEvent): MediaState => {
       return state.status === 'offered' ? born({ kind: 'upload', offer: state.offer }, event.data) : state;
     case 'MediaImportRequested':
       return born({ kind: 'import', url: event.data.url, source: event.data.source ?? null }, event.data);
+    case 'MediaDeleted':
+      if (state.status === 'offered') return { status: 'deleted', keys: [state.offer.key], kind: null };
+      return isAsset(state) ? { ...state, isDeleted: true } : state;
+    case 'MediaFilesRemoved':
+      return isAsset(state) ? { status: 'deleted', keys: keysOf(state), kind: state.stored?.kind ?? null } : state;
     default:
       return isAsset(state) ? evolveAsset(state, event) : state;
   }
@@ -269,7 +297,10 @@ const evolve = (state: MediaState, event: MediaEvent): MediaState => {
 
 const evolveAsset = (
   state: Asset,
-  event: Exclude<MediaEvent, { type: 'MediaUploadOffered' | 'MediaRegistered' | 'MediaImportRequested' }>,
+  event: Exclude<
+    MediaEvent,
+    { type: 'MediaUploadOffered' | 'MediaRegistered' | 'MediaImportRequested' | 'MediaDeleted' | 'MediaFilesRemoved' }
+  >,
 ): Asset => {
   switch (event.type) {
     case 'MediaStored':

@@ -15,6 +15,7 @@ import type { WorkFolder } from '#runtime/work-folder.ts';
 import type { Cores } from './cores.ts';
 import type { JobLane, Jobs } from './jobs.ts';
 import type { MediaMetrics } from './metrics.ts';
+import type { Uses } from './uses.ts';
 import type { VideoSlot } from './videos.ts';
 
 export interface MediaDeps {
@@ -32,6 +33,7 @@ export interface MediaDeps {
   /** Whole addresses of what is fetched. */
   readonly importUrls: ImportUrls;
   readonly usage: MediaUsage;
+  readonly uses: Uses;
   readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
   /** Of files being worked on. */
   readonly folder: WorkFolder;
@@ -62,6 +64,7 @@ export type FetchFile = (
 export interface Tools {
   /** Whose slot it has. */
   readonly lane: JobLane;
+  readonly uses: Uses;
   /** Counts what is done from here on against the file: until then it was a download. */
   readonly counted: () => Promise<void>;
   /** What the asset takes of its customer's quota. */

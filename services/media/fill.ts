@@ -60,7 +60,7 @@ export const fill = async (store: DomainStore, event: DecodedEvent, now: () => n
 
 /** From its bytes where they are known, else as it was said to be. */
 const kindOf = (state: MediaState | undefined): MediaKind => {
-  if (state === undefined || state.status === 'none') return 'image';
+  if (state === undefined || state.status === 'none' || state.status === 'deleted') return 'image';
   const offer = state.status === 'offered' ? state.offer : state.origin.kind === 'upload' ? state.origin.offer : null;
   const stored = state.status === 'offered' ? null : state.stored;
   return stored?.kind ?? kindOfType(offer?.contentType ?? '') ?? 'image';

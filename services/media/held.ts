@@ -67,7 +67,7 @@ export class Held {
   /** @throws when there is nothing to work on */
   get asset(): Asset {
     const { state } = this;
-    if (state.status === 'none' || state.status === 'offered')
+    if (state.status === 'none' || state.status === 'offered' || state.status === 'deleted')
       throw new BrokenInvariant(`asset ${this.id} is ${state.status}`);
     return state;
   }

@@ -13,6 +13,7 @@ export const heardTypes: readonly MediaEvent['type'][] = [
   'MediaRegistered',
   'MediaImportRequested',
   'MediaRenditionsRequested',
+  'MediaDeleted',
 ];
 
 export const hear = async (

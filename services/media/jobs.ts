@@ -202,6 +202,16 @@ export class Jobs {
     await this.#pool.query('delete from ops.media_jobs where asset_id = $1', [assetId]);
   }
 
+  /** Milliseconds since this was asked first: since then, at the latest, the library shows it to nobody. */
+  async hiddenMs(assetId: string): Promise<number> {
+    const { rows } = await this.#pool.query<{ ms: number }>(
+      `update ops.media_jobs set hidden_at = coalesce(hidden_at, now()) where asset_id = $1
+       returning extract(epoch from now() - hidden_at)::float8 * 1000 as ms`,
+      [assetId],
+    );
+    return rows[0]?.ms ?? 0;
+  }
+
   async putOff(assetId: string, how: PutOff): Promise<void> {
     await this.#pool.query(putOffSql, [
       assetId,

@@ -15,6 +15,7 @@ import { fetchThroughGuard } from './fetch.ts';
 import { watch } from './health.ts';
 import { startMedia } from './media.ts';
 import { migrateMedia } from './tables.ts';
+import { usesOf } from './uses.ts';
 
 await runProcess({
   name: 'media',
@@ -46,7 +47,15 @@ await runProcess({
     const time = { clock, now: clock.now };
     const importUrls = new ImportUrls(pool, secrets);
     const usage = new MediaUsage(pool, config.mediaQuota);
-    const tools = { transcoder, fetchFile: fetchThroughGuard(config), importUrls, usage, folder, blobs };
+    const tools = {
+      transcoder,
+      fetchFile: fetchThroughGuard(config),
+      importUrls,
+      usage,
+      uses: usesOf(pool, log),
+      folder,
+      blobs,
+    };
     const deps = {
       log,
       eventStore: parts.store,

@@ -5,6 +5,7 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/domain-store.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
+import { enqueueUnheard } from './remove.ts';
 import { clearReservations, type ReservationsDeps } from './reservations.ts';
 
 /**
@@ -81,9 +82,9 @@ const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, see
   // Registered so late that its worker still needs the upload.
   if (state.status === 'transcoding' && state.stored === null) return { gone: false, again: none };
   await blobs.delete(key);
-  // A URL that was given right before the registration is valid still.
-  const registered = events.find(({ type }) => type === 'MediaRegistered')?.metadata.occurredAt;
-  const late = registered !== undefined && now() - Date.parse(registered) < dayMs;
+  // A URL that was given right before the registration, or the deletion, is valid still.
+  const ended = events.find(({ type }) => type === 'MediaRegistered' || type === 'MediaDeleted')?.metadata.occurredAt;
+  const late = ended !== undefined && now() - Date.parse(ended) < dayMs;
   return { gone: false, again: late ? none : null };
 };
 
@@ -100,6 +101,8 @@ export const runOffers = async (
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import waits for were destroyed');
       const reservations = await clearReservations(deps, signal);
       if (reservations > 0) deps.logger.info({ reservations }, 'room kept for uploads was settled');
+      const unheard = await enqueueUnheard(deps.pool);
+      if (unheard > 0) deps.logger.info({ assets: unheard }, 'the files of deleted assets are to be removed');
     } catch (error) {
       deps.logger.warn({ err: error }, 'what was left over could not be cleared away');
     }

@@ -43,7 +43,9 @@ export const migrateMedia = async (pool: Pool): Promise<void> => {
         add column if not exists video boolean not null default false,
         -- When its file may be brought here; null: there is no need, or it is here. While it is set due_at is infinite,
         -- so that a release that knows no lane of downloads leaves it alone.
-        add column if not exists fetch_at timestamptz;
+        add column if not exists fetch_at timestamptz,
+        -- When it was first seen that the library shows the deleted asset to nobody.
+        add column if not exists hidden_at timestamptz;
       create index if not exists media_jobs_due on ops.media_jobs (workspace_id, due_at);
       create index if not exists media_jobs_no_video on ops.media_jobs (workspace_id, due_at) where not video;
       create index if not exists media_jobs_videos on ops.media_jobs (workspace_id, due_at) where video;

@@ -10,6 +10,7 @@ import type { MediaFailure } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
 import type { Begun, JobLane } from './jobs.ts';
+import { NotYet, removeStep } from './remove.ts';
 import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
 import { NoRoom } from './videos.ts';
@@ -30,6 +31,7 @@ const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<vo
   plan: planStep,
   render: renderStep,
   finish: finishStep,
+  remove: removeStep,
 };
 
 /** @throws what stopped it, when there is something left to do */
@@ -87,6 +89,7 @@ const reached = (step: MediaStep): void => {
   if (step === 'store') faultPoint('media:after-stored');
   if (step === 'probe') faultPoint('media:after-probed');
   if (step === 'plan') faultPoint('media:after-planned');
+  if (step === 'remove') faultPoint('media:after-removed');
   if (step === 'finish') faultPoint('media:after-finish');
 };
 
@@ -98,7 +101,7 @@ const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Pr
     await steps[step](held, tools);
     ended('done');
   } catch (error) {
-    const stopped = held.signal.aborted || error instanceof NoRoom;
+    const stopped = held.signal.aborted || error instanceof NoRoom || error instanceof NotYet;
     const verdict = stopped ? null : verdictOf(error, begun);
     ended(stopped ? 'stopped' : verdict === null ? 'failed' : 'refused');
     if (verdict === null) throw error;
@@ -145,11 +148,17 @@ const giveUp = async (held: Held): Promise<void> => {
 /**
  * Deletes what the stream does not name: the upload once its copy is recorded, what was written before a death and made
  * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. Then what
- * is left counts. The row goes last, so a death in between repeats it.
+ * is left counts. The row goes last, so a death in between repeats it. Of a deleted asset all goes, and counts until it is gone.
  */
 const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => {
   const { state } = held;
   if (state.status === 'none' || state.status === 'offered') return;
+  if (state.status === 'deleted') {
+    await importUrls.destroy(held.id);
+    for (const key of new Set([...held.written, ...state.keys])) await held.blobs.delete(key);
+    faultPoint('media:after-blobs-gone');
+    return usage.set(0);
+  }
   const { origin, stored, needs, poster } = state;
   if (origin.kind === 'import') await importUrls.destroy(held.id);
   const files = [
@@ -168,7 +177,13 @@ const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => 
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */
 export const isInnocent = (error: unknown): boolean => {
   if (error instanceof BlobError) return error.code === 'unavailable';
-  if (error instanceof DownloadError || error instanceof NoRoom || error instanceof OtherLane) return true;
+  if (
+    error instanceof DownloadError ||
+    error instanceof NoRoom ||
+    error instanceof OtherLane ||
+    error instanceof NotYet
+  )
+    return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No room, or too many open files, on this machine.

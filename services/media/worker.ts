@@ -9,6 +9,7 @@ import type { MediaDeps, Tools } from './deps.ts';
 import { Held } from './held.ts';
 import { type DueJob, type JobLane, Jobs } from './jobs.ts';
 import { mediaMetrics } from './metrics.ts';
+import { NotYet } from './remove.ts';
 import { Slots } from './slots.ts';
 import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
 import { bring, isInnocent, OtherLane } from './work.ts';
@@ -75,7 +76,7 @@ export class Worker {
   }
 
   async run(): Promise<void> {
-    const { folder, transcoder, fetchFile, importUrls, registry, logger, pool, pollMs = 1_000 } = this.#deps;
+    const { folder, transcoder, fetchFile, importUrls, uses, registry, logger, pool, pollMs = 1_000 } = this.#deps;
     const metrics =
       registry === undefined
         ? null
@@ -91,6 +92,7 @@ export class Worker {
       transcoder,
       fetchFile,
       importUrls,
+      uses,
       folder,
       metrics,
       logger,
@@ -220,9 +222,11 @@ export class Worker {
       return;
     }
     const lane = laneAfter(error, began.lane);
-    const failed = !this.#signal.aborted && !(error instanceof OtherLane) && !(error instanceof NoRoom);
+    const waitsFor = error instanceof OtherLane || error instanceof NoRoom || error instanceof NotYet;
+    const failed = !this.#signal.aborted && !waitsFor;
     const innocent = !failed || isInnocent(error);
-    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : 0;
+    const waits = error instanceof NotYet ? error.waitMs : 0;
+    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
     if (failed) {
       const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
       logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);

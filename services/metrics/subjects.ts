@@ -13,8 +13,10 @@ export interface Shown {
   readonly hasVideo: boolean;
 }
 
-const kindOf = (state: MediaState): MediaKind =>
-  state.status === 'none' || state.status === 'offered' ? 'image' : (state.stored?.kind ?? 'image');
+const kindOf = (state: MediaState): MediaKind => {
+  if (state.status === 'none' || state.status === 'offered') return 'image';
+  return (state.status === 'deleted' ? state.kind : state.stored?.kind) ?? 'image';
+};
 
 export const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => {
   const { state } = await store.load(target, targetId);

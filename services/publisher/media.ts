@@ -66,8 +66,8 @@ type Found =
   | { readonly kind: 'waiting'; readonly asked: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-const isAsset = (state: MediaState): state is Asset => state.status !== 'none' && state.status !== 'offered';
-const refused: readonly MediaState['status'][] = ['none', 'offered', 'failed', 'quarantined'];
+const refused: readonly MediaState['status'][] = ['none', 'offered', 'deleted', 'failed', 'quarantined'];
+const isUsable = (state: MediaState): state is Asset => !refused.includes(state.status);
 
 /** @param from the parts before it are out, and nothing is asked of their files */
 export const standingOf = (
@@ -81,7 +81,7 @@ export const standingOf = (
     const loaded = assets.get(id);
     // A file of somebody else is none.
     if (loaded === undefined || loaded.events[0]?.metadata.workspaceId !== workspaceId) return null;
-    return isAsset(loaded.state) && !refused.includes(loaded.state.status) ? loaded.state : null;
+    return isUsable(loaded.state) ? loaded.state : null;
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
   const { body, parts } = content;

@@ -669,6 +669,13 @@ suite('read models', (t) => {
         .project(pool, media)
         .sees([{ id, status, failure: why }]);
     }
+    const deleted = [requested, asset('MediaDeleted', {})];
+    await given(...deleted)
+      .project(pool, media)
+      .sees([{ id, status: 'deleted', registered_at: null, revision: 1 }]);
+    await given(...deleted, asset('MediaFilesRemoved', {}))
+      .project(pool, media)
+      .sees([{ id, status: 'removed', registered_at: null, revision: 2 }]);
   });
 
   t('reports: defined, run, completed or failed, removed; a completed run stays', async () => {

@@ -79,6 +79,13 @@ export const media: Publisher<typeof mediaPublic, MediaEvent, Asset> = {
         ofStream: ({ id, data }, { clientId }) => ({ assetId: id, clientId, status: 'failed', failure: data.failure }),
       },
     ],
+    MediaDeleted: [
+      {
+        type: 'media.deleted',
+        ofStream: ({ id, occurredAt }, { clientId }) => ({ assetId: id, clientId, deletedAt: occurredAt }),
+      },
+    ],
+    MediaFilesRemoved: 'media.deleted has told that it is gone',
     MediaQuarantined: [
       {
         type: 'media.quarantined',

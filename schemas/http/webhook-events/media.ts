@@ -40,6 +40,10 @@ export const mediaPublic = {
     Type.Object({ ...asset, status: Type.Literal('quarantined'), failure: Problem }),
     { ...exampleAsset, status: 'quarantined', failure: { code: 'media_type_mismatch', message: 'It is no image.' } },
   ),
+  'media.deleted': publicEvent('An asset was deleted.', Type.Object({ ...asset, deletedAt: Instant }), {
+    ...exampleAsset,
+    deletedAt: instants.asked,
+  }),
   'media.variant.ready': publicEvent(
     'A rendition for one network was produced; told once.',
     Type.Object({

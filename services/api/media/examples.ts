@@ -98,3 +98,12 @@ export const exampleMedia = {
   updatedAt: '2026-01-31T08:00:02.000Z',
   revision: 6,
 };
+
+export const deletedExample = {
+  id: exampleMedia.id,
+  object: 'media_deletion' as const,
+  deletedAt: '2026-02-01T08:00:00.000Z',
+  createdAt: exampleMedia.createdAt,
+  updatedAt: '2026-02-01T08:00:00.000Z',
+  revision: 7,
+};

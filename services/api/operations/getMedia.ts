@@ -4,6 +4,7 @@ import { Media } from '#schemas/http/media.ts';
 import { exampleMedia } from '../media/examples.ts';
 import { progressOfRows, showMedia } from '../media/show.ts';
 import { operation } from '../operation.ts';
+import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';
 
 export const getMedia = operation({
@@ -25,6 +26,8 @@ export const getMedia = operation({
   handle: async (call) => {
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'media', ['media'], (id) => queryMedia(deps.knex, workspaceId, id));
+    // One that was deleted is read no more.
+    if (row.status === 'deleted' || row.status === 'removed') throw notFound('media');
     const progress = await progressOfRows(call, [row]);
     return { data: await showMedia(call, row, progress.get(row.id) ?? null), revision: row.revision };
   },

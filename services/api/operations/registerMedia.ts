@@ -50,7 +50,8 @@ export const registerMedia = operation({
       accept: async () => {
         const loaded = await deps.store.load(media, assetId);
         const { state, events } = loaded;
-        if (state.status === 'none' || events[0]?.metadata.workspaceId !== call.workspaceId) {
+        const isDeleted = events.some(({ type }) => type === 'MediaDeleted');
+        if (state.status === 'none' || isDeleted || events[0]?.metadata.workspaceId !== call.workspaceId) {
           throw invalid('/assetId', 'is not known');
         }
         held.loaded = loaded;

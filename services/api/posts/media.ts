@@ -32,13 +32,16 @@ const ofRow = (row: MediaRow): PostAsset => ({
   altText: row.alt_text,
 });
 
-const ofState = (state: Exclude<MediaState, { status: 'none' }>): PostAsset => {
+/** What was deleted is not known, as what never was. */
+const ofState = (state: MediaState): PostAsset | null => {
+  if (state.status === 'none' || state.status === 'deleted') return null;
   if (state.status === 'offered') {
     const { clientId, contentType } = state.offer;
     const kind = kindOr(kindOfType(contentType));
     return { clientId, kind, status: 'pending', publishable: false, probe: null, altText: null };
   }
-  const { origin, details, stored, status, probe } = state;
+  const { origin, details, stored, status, probe, isDeleted } = state;
+  if (isDeleted) return null;
   const claimed = origin.kind === 'upload' ? kindOfType(origin.offer.contentType) : null;
   return {
     clientId: details.clientId,
@@ -52,7 +55,7 @@ const ofState = (state: Exclude<MediaState, { status: 'none' }>): PostAsset => {
 
 const fromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<PostAsset | null> => {
   const { state, events } = await deps.store.load(media, id);
-  return state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId ? null : ofState(state);
+  return events[0]?.metadata.workspaceId === workspaceId ? ofState(state) : null;
 };
 
 /** Those of the workspace; nothing is asked of anybody for a body that names none. */

@@ -477,6 +477,14 @@ suite('published: media', (t) => {
       .gives({ 'media.quarantined': { assetId, clientId: null, status: 'quarantined', failure: why } });
   });
 
+  t('deleted once, whatever had become of it; that its files are gone is not told', async () => {
+    const deleted = asset('MediaDeleted', {});
+    await given(offered, registered)
+      .when(deleted)
+      .gives({ 'media.deleted': { ...told, deletedAt: instant(2) } });
+    await given(offered, registered, deleted).when(asset('MediaFilesRemoved', {})).gives({});
+  });
+
   t('each rendition, to the network and the use it is for; never where it lies', async () => {
     await given(offered, registered)
       .when(asset('MediaRenditionReady', { ...need, rendition, key: `w/a/${rendition}.jpg`, sha256, ...seen }))

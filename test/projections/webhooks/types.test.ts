@@ -47,7 +47,7 @@ const given = [
   ...['target.publishing', 'target.handed_to_platform', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
   ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'],
-  ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined'],
+  ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
   ...['client.created', 'client.updated', 'client.archived'],

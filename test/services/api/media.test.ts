@@ -4,6 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
+import { openPostsWith } from '#projections/posts.ts';
 import { execute } from '#runtime/execute.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
@@ -558,6 +559,99 @@ suite('room for media', (t) => {
     await usage.correct(rendered, made.workspaceId, 17, 17);
     await usage.correct(rendered, made.workspaceId, null, 17);
     assert.equal(await counted(), 1_180 + 24 + 33);
+  });
+});
+
+suite('deleting an asset', (t) => {
+  let world: World;
+  let tester: Caller;
+  let client: Awaited<ReturnType<typeof composer>>;
+  t.before(async () => {
+    world = await startWorld();
+    tester = world.tester;
+    client = await composer(world, ['x']);
+  });
+  t.after(() => world.close());
+  const ready = async () =>
+    (await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image', { platforms: ['x'] })).id;
+  const draft = (more: object) => tester.post('/posts', client.body({ saveDraft: true, ...more }));
+
+  t('hides it at once; a repeat answers the same, whatever revision it names', async () => {
+    const id = await ready();
+    const path = `/media/${id}`;
+    const stale = await given(world, [], tester)
+      .request('DELETE', path, { headers: { 'if-match': '"0"' } })
+      .then(412, []);
+    refused(stale, 412, 'revision_mismatch');
+    const headers = { 'if-match': '"5"' };
+    const gone = await given(world, [], tester).request('DELETE', path, { headers }).then(200, ['MediaDeleted']);
+    assert.equal(gone.headers.get('etag'), '"6"');
+    const again = await given(world, [], tester).request('DELETE', path, { headers }).then(200, []);
+    assert.deepEqual(again.data, gone.data);
+    assert.deepEqual([gone.data.id, gone.data.object, gone.data.revision], [id, 'media_deletion', 6]);
+    await world.settled();
+    refused(await tester.get(path), 404, 'not_found');
+    const listed = await tester.get('/media?limit=100');
+    assert.ok(listed.rows.every((row) => row.id !== id));
+    refused(await tester.post('/posts', client.body({ mediaIds: [id] })), 422, 'validation_failed', ['/mediaIds/0']);
+    refused(await draft({ mediaIds: [id] }), 422, 'validation_failed', ['/mediaIds/0']);
+    refused(await tester.post('/media', { assetId: id }), 422, 'validation_failed', ['/assetId']);
+  });
+
+  t('a place that nobody uploaded to goes too, and a repeat of its offer signs no address', async () => {
+    const key = randomUUID();
+    const offer = await tester.post('/media/presign', presignBody(), { key });
+    const path = `/media/${offer.data.assetId}`;
+    await given(world, [], tester).request('DELETE', path).then(200, ['MediaDeleted']);
+    const again = await tester.post('/media/presign', presignBody(), { key });
+    assert.deepEqual([again.status, again.data.assetId, again.data.url], [200, offer.data.assetId, null]);
+    refused(await tester.post('/media', { assetId: offer.data.assetId }), 422, 'validation_failed', ['/assetId']);
+  });
+
+  t('is refused while a draft, or a post that is not out, names it anywhere', async () => {
+    const segments = (id: string) => [
+      { content: 'a', mediaIds: [] },
+      { content: 'b', mediaIds: [id] },
+    ];
+    const ways: readonly ((id: string) => object)[] = [
+      (id) => ({ mediaIds: [id], saveDraft: false }),
+      (id) => ({ mediaIds: [id] }),
+      (id) => ({ variants: [{ platform: 'x', mediaIdsOverride: [id] }] }),
+      (id) => ({ thread: { segments: segments(id) } }),
+      (id) => ({ coverMediaId: id }),
+    ];
+    for (const names of ways) {
+      const id = await ready();
+      const made = await draft(names(id));
+      assert.equal(made.status, 200, made.text);
+      const kept = await given(world, [], tester).request('DELETE', `/media/${id}`).then(409, []);
+      refused(kept, 409, 'media_in_use');
+      assert.deepEqual(kept.body.postIds, [made.data.id]);
+      // A stranger learns nothing of it.
+      refused(await world.owner.delete(`/media/${id}`), 404, 'not_found');
+      const { rowCount } = await world.pool.query(`update read.posts set status = 'published' where id = $1`, [
+        made.data.id,
+      ]);
+      assert.equal(rowCount, 1);
+      await given(world, [], tester).request('DELETE', `/media/${id}`).then(200, ['MediaDeleted']);
+    }
+  });
+
+  t('beside a post that takes it: one is refused, or the post is found to have it', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const id = await ready();
+      await world.settled();
+      const [made, gone] = await Promise.all([
+        tester.post('/posts', client.body({ mediaIds: [id] })),
+        tester.delete(`/media/${id}`),
+      ]);
+      await world.settled();
+      const holders = await openPostsWith(world.pool, testTwinIdOf(world.workspaceId), id, 10);
+      if (made.status !== 200) refused(made, 422, 'validation_failed', ['/mediaIds/0']);
+      assert.deepEqual(holders, made.status === 200 ? [made.data.id] : []);
+      if (gone.status !== 200) refused(gone, 409, 'media_in_use');
+      assert.ok(made.status === 200 || gone.status === 200);
+    }
   });
 });
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { type Asset, type MediaCommand, media, needKey, nextStep, type PlannedNeed } from '#domain/media.ts';
+import { type Asset, bytesOf, type MediaCommand, media, needKey, nextStep, type PlannedNeed } from '#domain/media.ts';
 import type { MediaEvent, MediaNeed, RenditionSpec } from '#schemas/media.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { deciding } from '#test/support/deciding.ts';
@@ -85,7 +85,7 @@ const plannedAs = (
 });
 const asset = (events: readonly MediaEvent[]): Asset => {
   const found = state(events);
-  if (found.status === 'none' || found.status === 'offered') throw new Error('no asset');
+  if (found.status === 'none' || found.status === 'offered' || found.status === 'deleted') throw new Error('no asset');
   return found;
 };
 const statusesOf = (events: readonly MediaEvent[]) =>
@@ -384,5 +384,60 @@ suite('media: every outcome once', (t) => {
         }
       }
     }
+  });
+});
+
+suite('media: how it is deleted', (t) => {
+  const deleted: MediaEvent = { type: 'MediaDeleted', data: {} };
+  const removed: MediaEvent = { type: 'MediaFilesRemoved', data: {} };
+  const usable = [...shared, ready(x, one), ready(tiktok, one), transcoded];
+
+  t('once, whatever has become of it; its files go after it, once', () => {
+    given([]).when({ type: 'Delete' }).refused('not_found');
+    for (const before of [[offered], begun, shared, usable, [...begun, failed], [...begun, quarantined]]) {
+      given(before).when({ type: 'Delete' }).then([deleted]);
+      given([...before, deleted])
+        .when({ type: 'Delete' })
+        .then([]);
+      given(before).when({ type: 'RemoveFiles' }).then([]);
+    }
+    given([...usable, deleted])
+      .when({ type: 'RemoveFiles' })
+      .then([removed]);
+    given([...usable, deleted, removed])
+      .when({ type: 'RemoveFiles' })
+      .then([]);
+    given([...usable, deleted, removed])
+      .when({ type: 'Delete' })
+      .then([]);
+    given([offered, deleted])
+      .when({ type: 'Register', ...details })
+      .refused('not_found');
+    given([...usable, deleted, removed])
+      .when({ type: 'RequestRenditions', needs: [reel], for: { kind: 'post', id: 'p' } })
+      .then([]);
+  });
+
+  t('what nobody could use is removed at once; what a post may have taken is still made first', () => {
+    for (const before of [begun, looked, shared, [...begun, failed], [...begun, quarantined]])
+      equal(nextStep(state([...before, deleted])), 'remove');
+    equal(nextStep(state([...usable, deleted])), 'remove');
+    const wanted: MediaEvent = {
+      type: 'MediaRenditionsRequested',
+      data: { needs: [reel], for: { kind: 'post', id: 'p' } },
+    };
+    given([...usable, deleted])
+      .when({ type: 'RequestRenditions', ...wanted.data })
+      .then([wanted]);
+    equal(nextStep(state([...usable, deleted, wanted])), 'plan');
+    equal(nextStep(state([...usable, deleted, removed])), null);
+  });
+
+  t('its files count until they are removed, and the last state names each of them', () => {
+    equal(bytesOf(state([...usable, deleted])), 1_700);
+    const gone = state([...usable, deleted, removed]);
+    equal(bytesOf(gone), 0);
+    deepEqual(gone, { status: 'deleted', keys: [offer.key, made.key, file.key], kind: 'video' });
+    deepEqual(state([offered, deleted]), { status: 'deleted', keys: [offer.key], kind: null });
   });
 });

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
+import { post } from '#domain/post.ts';
+import { execute } from '#runtime/execute.ts';
+import { usesOf } from '#services/media/uses.ts';
 import { clip } from '#test/support/clip.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { eventually } from '#test/support/publishing.ts';
+import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { MediaWorld } from './world.ts';
 
@@ -78,6 +83,93 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
       );
       await last.stop();
       await new Promise((closed) => server.close(closed));
+    },
+  );
+
+  t('a deletion over which somebody dies at every gap: told once, and neither a blob nor a count is left', async () => {
+    const { pool } = world.posts;
+    const id = await world.upload(await picture(515), { contentType: 'image/png', platforms: ['instagram'] });
+    const first = await world.start();
+    await fine(id);
+    await first.stop();
+    const counted = 'select from ops.media_usage where asset_id = $1';
+    assert.equal((await pool.query(counted, [id])).rowCount, 1);
+    await world.command(id, { type: 'Delete' });
+    await mortals.died(await mortals.child('media:after-removed'));
+    assert.notDeepEqual(await world.keys(id), [], 'it died before the first of them');
+    await mortals.died(await mortals.child('media:after-blobs-gone'));
+    assert.equal((await pool.query(counted, [id])).rowCount, 1, 'it died before it gave back the room');
+    const last = await world.start();
+    await eventually('nothing is left to do', async () => (await world.job(id)) === null);
+    await last.stop();
+    assert.deepEqual(await world.keys(id), []);
+    assert.equal((await pool.query(counted, [id])).rowCount, 0);
+    assert.deepEqual((await world.story(id)).slice(-2), ['MediaDeleted', 'MediaFilesRemoved']);
+    assert.equal((await world.state(id)).status, 'deleted');
+  });
+
+  t(
+    'the files of a deleted asset wait for calls on their way, for the read models, and for each open post',
+    async () => {
+      const { posts } = world;
+      const { pool } = posts;
+      const worker = await world.start({ uses: usesOf(pool, posts.log, 600_000) });
+      const id = await world.upload(await picture(520), { contentType: 'image/png', platforms: ['x'] });
+      await world.settled(id, 'transcoded');
+      /** The job's next look, and since when the asset is known to be hidden; null until it was put off. */
+      const putOff = async (least: number, most: number): Promise<boolean> => {
+        const { rows } = await pool.query(
+          `select extract(epoch from due_at - now())::float8 as seconds from ops.media_jobs j where asset_id = $1
+         and not exists (select from ops.work_leases l where l.kind = 'media' and l.id = j.asset_id::text and l.until > now())`,
+          [id],
+        );
+        return rows[0] !== undefined && rows[0].seconds > least && rows[0].seconds <= most;
+      };
+      const again = (sql = '') =>
+        pool.query(`update ops.media_jobs set due_at = now()${sql} where asset_id = $1`, [id]);
+      const kept = async () => assert.deepEqual(await world.keys(id), await world.named(id));
+      const whileLocked = async (table: string, work: () => Promise<void>): Promise<void> => {
+        const session = await pool.connect();
+        try {
+          await session.query(`begin; lock table read.${table} in exclusive mode`);
+          await work();
+        } finally {
+          await session.query('rollback');
+          session.release();
+        }
+      };
+
+      await whileLocked('media_v1', async () => {
+        await world.command(id, { type: 'Delete' });
+        await eventually('it waits for the library', () => putOff(1, 5));
+      });
+      await again();
+      await eventually('it waits for calls on their way', () => putOff(500, 600));
+      await kept();
+
+      const postId = randomUUID();
+      const body = (mediaIds: string[]) => postBody({ content: 'hello', mediaIds });
+      const clientId = await posts.client();
+      const createdBy = { type: 'apikey', id: 'test' } as const;
+      const draft = { type: 'Draft', clientId, createdBy, body: body([id]) } as const;
+      await whileLocked('posts_v1', async () => {
+        await execute(posts.store, post, postId, draft, posts.context());
+        await again(`, hidden_at = now() - interval '11 minutes'`);
+        await eventually('it waits for the posts', () => putOff(1, 5));
+      });
+      await again();
+      await eventually('it waits for the post', () => putOff(3_000, 3_600));
+      await kept();
+
+      await execute(posts.store, post, postId, { type: 'ReplaceDraft', body: body([]) }, posts.context());
+      await again();
+      await eventually('it is removed', async () => (await world.job(id)) === null);
+      assert.deepEqual(await world.keys(id), []);
+
+      const { id: place } = await world.offer(await picture(521), { contentType: 'image/png' });
+      await world.command(place, { type: 'Delete' });
+      await eventually('the upload is removed', async () => (await world.keys(place)).length === 0);
+      await worker.stop();
     },
   );
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import { type MediaCommand, type MediaState, media, withoutQuery } from '#domain/media.ts';
+import { type Asset, type MediaCommand, type MediaState, media, withoutQuery } from '#domain/media.ts';
 import { standardMediaQuota } from '#domain/media-types.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { download } from '#runtime/egress/download.ts';
@@ -21,6 +21,7 @@ import type { MediaNeed } from '#schemas/media.ts';
 import type { MediaDeps } from '#services/media/deps.ts';
 import { startMedia } from '#services/media/media.ts';
 import { migrateMedia } from '#services/media/tables.ts';
+import { usesOf } from '#services/media/uses.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { eventually, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 
@@ -55,6 +56,7 @@ export const workerOf = async (
     ...{ log, eventStore, store, codec, pool, blobs, transcoder, folder, logger },
     importUrls: importUrlsOf(parts.pool),
     usage: new MediaUsage(parts.pool, standardMediaQuota),
+    uses: usesOf(pool, log, 0),
     fetchFile: (url, options) => download(guard, url, { ...options, maxResumes: 1, resumeDelayMs: 20 }),
     config: mediaConfig(2),
     pollMs: 100,
@@ -148,11 +150,7 @@ export class MediaWorld {
   }
 
   /** Waits for the status, and until nothing is left to do for it. */
-  async settled(
-    id: string,
-    status: MediaState['status'],
-    ms = 60_000,
-  ): Promise<Exclude<MediaState, { status: 'none' | 'offered' }>> {
+  async settled(id: string, status: MediaState['status'], ms = 60_000): Promise<Asset> {
     let state = await this.state(id);
     const there = async () => {
       state = await this.state(id);
@@ -165,7 +163,8 @@ export class MediaWorld {
         `${id} never was ${status}: ${(await this.story(id)).join(' ')} ${JSON.stringify(await this.job(id))}`,
       );
     });
-    if (state.status === 'none' || state.status === 'offered') throw new Error(`it is ${state.status}`);
+    if (state.status === 'none' || state.status === 'offered' || state.status === 'deleted')
+      throw new Error(`it is ${state.status}`);
     return state;
   }
 

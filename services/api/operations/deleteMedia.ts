@@ -1,0 +1,65 @@
+import { media } from '#domain/media.ts';
+import { openPostsWith } from '#projections/posts.ts';
+import { Unavailable } from '#runtime/domain-store.ts';
+import { execute } from '#runtime/execute.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { DeletedMedia } from '#schemas/http/media.ts';
+import { deletedExample } from '../media/examples.ts';
+import { operation } from '../operation.ts';
+import { Refusal } from '../refusal.ts';
+import { ownStream } from '../rows.ts';
+
+/** Posts that an answer names. */
+const maxNamed = 10;
+
+/**
+ * The deletion's append is the whole of it: if we die before, nothing happened; after it, the media worker removes the
+ * files. A post that took the asset beside it, which this call cannot see, keeps them until it is out.
+ */
+export const deleteMedia = operation({
+  id: 'deleteMedia',
+  method: 'DELETE',
+  path: '/media/{id}',
+  tag: 'media',
+  summary: 'Delete an asset that no post needs',
+  description:
+    'An asset of a draft, or of a post that is not out yet, is kept: `postIds` names such posts. Every other operation then answers 404; deleting it again answers the same. Its files are removed, and their bytes given back, within some minutes. A failed target that is retried later fails without it.',
+  scope: 'media.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: DeletedMedia,
+  codes: ['media_in_use'],
+  example: { data: deletedExample },
+  handle: async (call) => {
+    const { deps, params, context, positions, workspaceId } = call;
+    const { id } = params;
+    const asked = ownStream(call, 'media');
+    // A repeat, whose answer was lost, cannot know the revision of the deletion.
+    const again = ownStream({ ...call, guard: () => undefined }, 'media');
+    const loaded = await deps.store.load(media, id);
+    const isDeleted = loaded.events.some(({ type }) => type === 'MediaDeleted');
+    (isDeleted ? again : asked)(loaded);
+    if (!isDeleted) {
+      if (await call.behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
+      const postIds = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
+      if (postIds.length > 0) {
+        throw new Refusal('media_in_use', 'Posts that are not out yet need it.', { extra: { postIds } });
+      }
+    }
+    const { events } = await execute(deps.store, media, id, { type: 'Delete' }, context, {
+      positions,
+      loaded,
+      guard: (now) => (now.events.some(({ type }) => type === 'MediaDeleted') ? again : asked)(now),
+    });
+    const deletion = events.find(({ type }) => type === 'MediaDeleted');
+    const deletedAt = deletion?.metadata.occurredAt ?? call.now;
+    const createdAt = events[0]?.metadata.occurredAt ?? deletedAt;
+    const revision = deletion?.revision ?? loaded.revision;
+    return {
+      data: { id, object: 'media_deletion', deletedAt, createdAt, updatedAt: deletedAt, revision },
+      revision,
+    };
+  },
+});

@@ -1,0 +1,60 @@
+import type { Pool } from 'pg';
+import { inTransaction } from '#runtime/transactions.ts';
+import type { Tools } from './deps.ts';
+import type { Held } from './held.ts';
+import { enqueue } from './jobs.ts';
+
+/**
+ * The files of a deleted asset go when no post can need them. A post that was accepted beside the deletion has the asset
+ * and goes out with it: its files are kept until then. Nothing but a draft takes a file that cannot be published, and a
+ * draft is looked at again before it goes out.
+ */
+
+/** Until the worker asks again whether a post still has it, milliseconds. */
+const againMs = 3_600_000;
+/** Until it asks again whether the read models have come as far as the log. */
+const behindMs = 5_000;
+/** Deleted assets that one look enqueues. */
+const batch = 100;
+/** Minutes after which the worker looks for a deletion that it did not hear of. */
+const unheardMinutes = 10;
+
+/** Something may need the files still: the job is put off, and no fault of anybody. */
+export class NotYet extends Error {
+  readonly waitMs: number;
+  constructor(waitMs: number) {
+    super('the files of a deleted asset may still be needed');
+    this.name = 'NotYet';
+    this.waitMs = waitMs;
+  }
+}
+
+export const removeStep = async (held: Held, { uses, jobs }: Tools): Promise<void> => {
+  if (held.asset.status === 'transcoded') {
+    if (!(await uses.isHidden(held.id))) throw new NotYet(behindMs);
+    const leftMs = uses.graceMs - (await jobs.hiddenMs(held.id));
+    if (leftMs > 0) throw new NotYet(leftMs);
+    if (!(await uses.hasAllPosts())) throw new NotYet(behindMs);
+    if (await uses.hasOpenPost(held.workspaceId, held.id)) throw new NotYet(againMs);
+  }
+  await held.record({ type: 'RemoveFiles' });
+};
+
+/** A release that knows no deletions passes over their events: their jobs are made here. @returns how many */
+export const enqueueUnheard = async (pool: Pool): Promise<number> => {
+  const { rows } = await pool.query<{ assetId: string; workspaceId: string; revision: number }>(
+    `select m.id::text as "assetId", m.workspace_id::text as "workspaceId", m.revision from read.media m
+     where m.status = 'deleted' and m.updated_at < now() - $1 * interval '1 minute'
+       and not exists (select from ops.media_jobs j where j.asset_id = m.id)
+     order by m.updated_at, m.id limit $2`,
+    [unheardMinutes, batch],
+  );
+  await inTransaction(pool, async (tx) => {
+    await enqueue(
+      tx,
+      rows.map((one) => ({ ...one, urgent: false, download: false })),
+    );
+    return { commit: true, result: null };
+  });
+  return rows.length;
+};

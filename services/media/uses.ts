@@ -1,0 +1,29 @@
+import type { Pool } from 'pg';
+import type { Log } from '#contracts/ports/log.ts';
+import { isMediaHidden } from '#projections/media.ts';
+import { reachesEnds } from '#projections/positions.ts';
+import { openPostsWith } from '#projections/posts.ts';
+
+/** What is asked before the files of a deleted asset are removed. */
+export interface Uses {
+  /**
+   * How long a call that found an asset in the library may take to store a post with it, milliseconds. A post stored later
+   * than that, or told of by a relay later than that, may find its files gone: its targets then fail and name the asset.
+   */
+  readonly graceMs: number;
+  /** Whether the library shows it to nobody: from then on no call takes it into a post. */
+  isHidden(assetId: string): Promise<boolean>;
+  /** Waits a little until the read model has every post that the log has now; false: it has not. */
+  hasAllPosts(): Promise<boolean>;
+  hasOpenPost(workspaceId: string, assetId: string): Promise<boolean>;
+}
+
+/** A read model that works is there in some milliseconds. */
+const postsMs = 2_000;
+
+export const usesOf = (pool: Pool, log: Log, graceMs = 60_000): Uses => ({
+  graceMs,
+  isHidden: (assetId) => isMediaHidden(pool, assetId),
+  hasAllPosts: () => reachesEnds(pool, log, 'posts', postsMs),
+  hasOpenPost: async (workspaceId, assetId) => (await openPostsWith(pool, workspaceId, assetId, 1)).length > 0,
+});
