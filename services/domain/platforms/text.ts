@@ -1,10 +1,11 @@
 /** How long a text is in a network's own eyes. Pure; every counter is linear in the text. */
 import type { Platform } from '#schemas/common.ts';
+import { lazy } from '../lazy.ts';
 import type { TextLimit, TextRules, TextUnit } from './rules.ts';
 import { rulesOf } from './table.ts';
 import { links, weightedLength } from './weighted.ts';
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const graphemes = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }));
 const utf8 = new TextEncoder();
 
 const codePoints = (text: string) => {
@@ -20,14 +21,14 @@ const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text);
 
 /** Every emoji begins so. Tested first: the list of all emoji takes a hundred times as long. */
 const mayBeEmoji = /^[\p{Emoji}\p{Extended_Pictographic}]/u;
-const isEmoji = /^(?:\p{RGI_Emoji}|\p{Extended_Pictographic})/v;
+const isEmoji = lazy(() => /^(?:\p{RGI_Emoji}|\p{Extended_Pictographic})/v);
 
 /** Threads: an emoji weighs its UTF-8 bytes, any other character 1. */
 function emojiBytes(text: string, most: number): number {
   if (isPlain(text)) return text.length;
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
-    const weighs = mayBeEmoji.test(segment) && isEmoji.test(segment) && !/^[©®]$/u.test(segment);
+  for (const { segment } of graphemes().segment(text)) {
+    const weighs = mayBeEmoji.test(segment) && isEmoji().test(segment) && !/^[©®]$/u.test(segment);
     used += weighs ? utf8.encode(segment).length : codePoints(segment);
     if (used > most) break;
   }
@@ -37,7 +38,7 @@ function emojiBytes(text: string, most: number): number {
 function graphemeCount(text: string, most: number): number {
   if (isPlain(text)) return text.length;
   let count = 0;
-  for (const _ of graphemes.segment(text)) {
+  for (const _ of graphemes().segment(text)) {
     count += 1;
     if (count > most) break;
   }

@@ -2,6 +2,7 @@
  * X's weighted length, as twitter-text v3 computes it (github.com/twitter/twitter-text, config v3). Linear in the text:
  * every label and every look-behind is bounded, so 50,000 hostile characters cost milliseconds.
  */
+import { lazy } from '../lazy.ts';
 import { topLevelDomains } from './tld.ts';
 
 const urlWeight = 23;
@@ -12,9 +13,12 @@ const asciiLabel = '[a-z0-9](?:[a-z0-9-]{0,62})';
  * With a scheme any script may be a host; a bare host is Latin only, and glued to what stands before it is no link. So a
  * run of labels is looked into from its start alone, not from behind each of its dots and dashes.
  */
-const candidates = new RegExp(
-  `(?<![A-Za-z0-9@＠$#＃])(?:(https?://)((?:${label}\\.){1,10}${label})|(?<![-_./])((?:${asciiLabel}\\.){1,10}(?:[a-z]{2,24}|xn--[0-9a-z-]{2,59})(?![a-z0-9@])))`,
-  'giu',
+const candidates = lazy(
+  () =>
+    new RegExp(
+      `(?<![A-Za-z0-9@＠$#＃])(?:(https?://)((?:${label}\\.){1,10}${label})|(?<![-_./])((?:${asciiLabel}\\.){1,10}(?:[a-z]{2,24}|xn--[0-9a-z-]{2,59})(?![a-z0-9@])))`,
+      'giu',
+    ),
 );
 const pathChar = /[a-z0-9!*';:=+,.$/%#[\]\-\u2013_~@|&\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]|[\u0300-\u036f]/iu;
 const pathEnd = /[+\-a-z0-9=_#/\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]|[\u0300-\u036f]/iu;
@@ -72,10 +76,10 @@ export function* links(text: string): Generator<{ readonly start: number; readon
   let at = 0;
   for (;;) {
     // Set before every search: a search in another text in between moves it.
-    candidates.lastIndex = at;
-    const match = candidates.exec(text);
+    candidates().lastIndex = at;
+    const match = candidates().exec(text);
     if (match === null) return;
-    at = candidates.lastIndex;
+    at = candidates().lastIndex;
     const scheme = match[1] ?? '';
     const host = linkHost(match[2] ?? match[3] ?? '');
     if (host === null) continue;
@@ -85,7 +89,9 @@ export function* links(text: string): Generator<{ readonly start: number; readon
 }
 
 /** Every emoji is one weight of 2, however many code points its sequence has. It takes long to match: see `emojiStart`. */
-const emoji = /\p{RGI_Emoji}|\p{Emoji_Modifier_Base}\p{Emoji_Modifier}|\p{Emoji}\uFE0F|\p{Emoji_Presentation}/vy;
+const emoji = lazy(
+  () => /\p{RGI_Emoji}|\p{Emoji_Modifier_Base}\p{Emoji_Modifier}|\p{Emoji}\uFE0F|\p{Emoji_Presentation}/vy,
+);
 /** With which every emoji begins, and much else, digits among them. */
 const emojiStart = /\p{Emoji}/gu;
 
@@ -111,9 +117,9 @@ function textWeight(text: string, most: number): number {
     emojiStart.lastIndex = at;
     const start = emojiStart.exec(text)?.index ?? text.length;
     weight += plainWeight(text.slice(at, start));
-    emoji.lastIndex = start;
+    emoji().lastIndex = start;
     const char = String.fromCodePoint(text.codePointAt(start) ?? 0);
-    const found = emoji.exec(text)?.[0];
+    const found = emoji().exec(text)?.[0];
     if (start < text.length) weight += found === undefined ? lightOrHeavy(char) : 2;
     at = start + (found ?? char).length;
   }

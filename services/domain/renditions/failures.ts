@@ -1,3 +1,4 @@
+import { lazy } from '#domain/lazy.ts';
 import { rulesOf } from '#domain/platforms/table.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 
@@ -10,9 +11,9 @@ export const places: Readonly<Record<MediaUse, string>> = {
   story: ' in a story',
   cover: ' as a cover',
 };
-const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
-const seconds = (ms: number): string => `${number.format(ms / 1000)} s`;
-const megabytes = (bytes: number): string => `${number.format(Math.round(bytes / 10_000) / 100)} MB`;
+const number = lazy(() => new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 }));
+const seconds = (ms: number): string => `${number().format(ms / 1000)} s`;
+const megabytes = (bytes: number): string => `${number().format(Math.round(bytes / 10_000) / 100)} MB`;
 
 const takes = ({ platform, use }: MediaNeed, kind: MediaKind): string =>
   `${rulesOf(platform).name} takes ${kind}s${places[use]}`;
