@@ -275,8 +275,10 @@ suite('publisher and adapters that misbehave', (t) => {
     await publisher.stop();
   });
 
-  t('a network that does not say what became of its posts keeps none from going out', async () => {
-    const accounts = await Promise.all(Array.from({ length: 12 }, () => world.connect(account.clientId, 'x')));
+  t('networks that do not say what became of their posts keep none from going out', async () => {
+    // As many networks as there would be places, were the questions asked in those of publishing.
+    const networks = (['linkedin', 'threads', 'bluesky', 'facebook'] as const).flatMap((one) => [one, one, one]);
+    const accounts = await Promise.all(networks.map((one) => world.connect(account.clientId, one)));
     const { targetIds: unknown, postId } = await world.schedule(accounts, { dueAt: Date.now() - 1_000 });
     for (const id of unknown) {
       const claim = { attempt: 1, takeover: 0 };
@@ -294,10 +296,11 @@ suite('publisher and adapters that misbehave', (t) => {
     let asked = 0;
     const silence = Promise.withResolvers<ReconcileOutcome>();
     const publisher = world.publisher(
-      { publishConcurrency: 4 },
+      { publishConcurrency: 2 },
       {
         adapterOf: () =>
           adapter(async () => present, {
+            boundaryDeadlineMs: 60_000,
             reconcile: () => {
               asked += 1;
               return silence.promise;
