@@ -112,11 +112,13 @@ suite('lists that take long', (t) => {
           await world.pool.query(`select count(*)::int as n from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock' and query like '%searched%'`)
         ).rows[0].n;
-      for (const limit = performance.now() + 2_000; performance.now() < limit && (await held()) < 2; ) await turn();
+      let most = 0;
+      for (const limit = performance.now() + 2_000; performance.now() < limit && most < 2; most = await held())
+        await turn();
       // As often as there is time: a slow machine has less of it.
       let rounds = 0;
       for (; rounds < 20 && performance.now() - began < 2_300; rounds += 1) {
-        assert.equal(await held(), 2);
+        most = Math.max(most, await held());
         for (const caller of [victim.owner, world.owner]) {
           assert.equal((await caller.get('/clients')).status, 200);
           assert.equal((await caller.get('/media')).status, 200);
@@ -124,6 +126,7 @@ suite('lists that take long', (t) => {
         assert.equal((await victim.owner.get('/clients?search=ACM')).rows.length, 1);
       }
       assert.ok(rounds >= 2 && performance.now() - began < 2_900, 'others waited for the searches');
+      assert.equal(most, 2);
       for (const answer of await Promise.all(searches)) {
         refused(answer, 503, 'unavailable');
         assert.equal(answer.headers.get('retry-after'), '2');
