@@ -1,7 +1,7 @@
 /**
  * Tables and statements of the index of workspaces: which positions of the event table are whose. `s` is a schema name
  * that passed `checkSchemaName`. It is a table of its own, filled behind the appends, because a third index on the events
- * costs every append a tenth of its speed, and because it then knows old rows and those of every release alike.
+ * costs every append a sixth of its speed, and because it then knows old rows and those of every release alike.
  */
 import type pg from 'pg';
 import { eventColumns } from './event-store.sql.ts';
