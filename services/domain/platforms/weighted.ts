@@ -13,13 +13,12 @@ const asciiLabel = '[a-z0-9](?:[a-z0-9-]{0,62})';
  * With a scheme any script may be a host; a bare host is Latin only, and glued to what stands before it is no link. So a
  * run of labels is looked into from its start alone, not from behind each of its dots and dashes.
  */
-const candidates = lazy(
-  () =>
-    new RegExp(
-      `(?<![A-Za-z0-9@＠$#＃])(?:(https?://)((?:${label}\\.){1,10}${label})|(?<![-_./])((?:${asciiLabel}\\.){1,10}(?:[a-z]{2,24}|xn--[0-9a-z-]{2,59})(?![a-z0-9@])))`,
-      'giu',
-    ),
-);
+const newCandidates = () =>
+  new RegExp(
+    `(?<![A-Za-z0-9@＠$#＃])(?:(https?://)((?:${label}\\.){1,10}${label})|(?<![-_./])((?:${asciiLabel}\\.){1,10}(?:[a-z]{2,24}|xn--[0-9a-z-]{2,59})(?![a-z0-9@])))`,
+    'giu',
+  );
+const candidates = lazy(newCandidates);
 const pathChar = /[a-z0-9!*';:=+,.$/%#[\]\-\u2013_~@|&\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]|[\u0300-\u036f]/iu;
 const pathEnd = /[+\-a-z0-9=_#/\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]|[\u0300-\u036f]/iu;
 const query = /\?[a-z0-9!?*'@();:&=+$/%#[\]\-_.,~|]{0,4000}/iuy;
