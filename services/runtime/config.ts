@@ -218,7 +218,7 @@ const variables = {
   publishConcurrency: variable(
     'PUBLISH_CONCURRENCY',
     integer(1, 10_000),
-    2_048,
+    4_096,
     'targets one publisher works on at once; more that are due wait for one to end',
   ),
   metricsConcurrency: variable(

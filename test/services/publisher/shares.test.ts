@@ -53,7 +53,7 @@ suite('shares', (t) => {
     for (const [slots, quarter, half] of [
       [8, 2, 4],
       [64, 16, 32],
-      [2_048, 512, 1_024],
+      [4_096, 1_024, 2_048],
     ] as const) {
       assert.equal(fill(new Shares(slots), on('one')), quarter);
       const crowded = new Shares(slots);
