@@ -1,6 +1,6 @@
 /**
- * `make test`: types, lint, then every test file in a process of its own, three at once, over one shared Postgres and one
- * ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is
+ * `make test`: types, lint, then every test file in a process of its own, three at once and one that waits, over one shared
+ * Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is
  * 1 when anything failed.
  */
 import { globSync } from 'node:fs';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { sharedClickHouse } from './support/clickhouse.ts';
 import { sharedServer } from './support/postgres.ts';
-import { checkJob, fileJob, isSerial, type Job, type Outcome, stopAll } from './support/runner.ts';
+import { checkJob, declares, fileJob, type Job, type Outcome, stopAll } from './support/runner.ts';
 
 const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
 
@@ -19,8 +19,10 @@ const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
 Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
 real servers. SEED=<n> plays a random test again.`;
 
-/** How many files run at once on two cores: most files mostly wait. A world is a file that starts many processes. */
+/** How many files run at once on two cores. A world is a file that starts many processes. */
 const AT_ONCE = 3;
+/** Beside them, of those that do little but wait. */
+const WAITING_AT_ONCE = 1;
 const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
@@ -66,13 +68,19 @@ async function main(): Promise<void> {
   process.exitCode = conclude(outcomes, unsteady, started) ? 0 : 1;
 }
 
-/** In order, each as soon as there is room for it. While two worlds run, files that are no worlds pass the worlds that wait. */
+/** In order, each as soon as there is room for it. Those for which there is none are passed by those that find room. */
 async function sideBySide(jobs: readonly Job[], carryOut: (job: Job) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
   const running = new Map<Job, Promise<void>>();
-  const fits = (job: Job): boolean => !isWorld(job) || [...running.keys()].filter(isWorld).length < WORLDS_AT_ONCE;
+  const count = (of: (job: Job) => boolean): number => [...running.keys()].filter(of).length;
+  const isIdle = (job: Job): boolean => job.waits === true;
+  const fits = (job: Job): boolean => {
+    const idle = count(isIdle);
+    if (isIdle(job)) return idle < WAITING_AT_ONCE;
+    return running.size - idle < AT_ONCE && (!isWorld(job) || count(isWorld) < WORLDS_AT_ONCE);
+  };
   while (waiting.length > 0) {
-    const next = running.size < AT_ONCE ? waiting.findIndex(fits) : -1;
+    const next = waiting.findIndex(fits);
     const [job] = next === -1 ? [] : waiting.splice(next, 1);
     if (job === undefined) await Promise.race(running.values());
     else
@@ -127,7 +135,7 @@ function plan(dir: string | undefined, only: string): { parallel: Job[]; serial:
   ];
   const wanted = (job: Job) => job.name.includes(only);
   const jobs = (serial: boolean) =>
-    files.filter((file) => isSerial(file) === serial).map((file) => fileJob(file, path.relative(root, file)));
+    files.filter((file) => declares(file, 'serial') === serial).map((file) => fileJob(file, path.relative(root, file)));
   return {
     parallel: [...(dir === undefined ? checks : []), ...jobs(false)].filter(wanted),
     serial: jobs(true).filter(wanted),

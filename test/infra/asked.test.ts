@@ -22,7 +22,7 @@ const SECRET_KEY = `v1:${randomBytes(32).toString('base64')}`;
 const password = 'hunter2-very-secret';
 const s3 = { S3_ACCESS_KEY_ID: 'someone', S3_SECRET_ACCESS_KEY: password };
 
-suite('parts that are not there', { timeoutMs: 120_000 }, (t) => {
+suite('parts that are not there', { timeoutMs: 120_000, waits: true }, (t) => {
   let url = '';
   let dead = 0;
   let dir = '';

@@ -22,6 +22,8 @@ export interface Job {
   readonly name: string;
   /** Missing for types and lint. */
   readonly file?: string;
+  /** It is no load for the machine. */
+  readonly waits?: boolean;
   run(env: Readonly<Record<string, string>>): Promise<Outcome>;
 }
 
@@ -39,9 +41,9 @@ export async function stopAll(): Promise<void> {
   await Promise.all([...running].map(end));
 }
 
-/** Whether a suite of the file is declared `serial: true`, read from its text: the order is made before anything runs. */
-export function isSerial(file: string): boolean {
-  return /\bsuite\(\s*[^,]+,\s*\{[^}]*\bserial:\s*true\b/.test(readFileSync(file, 'utf8'));
+/** Whether a suite of the file says so, read from its text: the order is made before anything runs. */
+export function declares(file: string, option: 'serial' | 'waits'): boolean {
+  return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
 }
 
 /** A tool whose exit code is the whole verdict; it counts as one test. */
@@ -61,9 +63,10 @@ export function fileJob(file: string, name: string): Job {
   return {
     name,
     file,
+    waits: declares(file, 'waits'),
     run: async (extra) => {
       const ended = await watch([file], { env: { ...process.env, ...extra }, limit: DEFAULT_TIMEOUT_MS });
-      return verdict(name, isSerial(file), ended);
+      return verdict(name, declares(file, 'serial'), ended);
     },
   };
 }

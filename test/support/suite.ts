@@ -24,6 +24,11 @@ export interface SuiteOptions {
    * The runner reads it from the text of the file, so it must be written out: `suite('name', { serial: true }, …)`.
    */
   readonly serial?: boolean;
+  /**
+   * True: nearly all of the file's time is spent waiting, for leases that end and the like. The runner gives it a place of
+   * its own beside those that load the machine. Read from the text as well.
+   */
+  readonly waits?: boolean;
 }
 
 type Step = () => unknown;

@@ -48,7 +48,7 @@ const one = async (url: string, query = 'select 1 as n'): Promise<unknown> => {
   }
 };
 
-suite('the analytics store as its client sees it', (t) => {
+suite('the analytics store as its client sees it', { waits: true }, (t) => {
   t('binds parameters and does not take them for SQL', async () => {
     const { client } = await testClickHouse();
     const answer = await client.query({

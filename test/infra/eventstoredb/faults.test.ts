@@ -262,7 +262,7 @@ for (const mode of ['batch', 'unary'] as const) {
   });
 }
 
-suite('EventStoreDB adapter, reading', (t) => {
+suite('EventStoreDB adapter, reading', { waits: true }, (t) => {
   let double: EventStoreDouble;
   let store: EventStoreDbStore;
   t.before(async () => {

@@ -48,7 +48,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 };
 
-suite('deadlines on Postgres', (t) => {
+suite('deadlines on Postgres', { waits: true }, (t) => {
   let database: ProxiedDatabase;
 
   t.before(async () => {

@@ -17,7 +17,7 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
   }
 };
 
-suite('log: the Postgres event table', { timeoutMs: 120_000 }, (t) => {
+suite('log: the Postgres event table', { timeoutMs: 120_000, waits: true }, (t) => {
   let url = '';
   let store: PostgresEventStore;
 

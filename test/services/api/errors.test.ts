@@ -9,7 +9,7 @@ import { suite } from '#test/support/suite.ts';
 
 const nowhere = '00000000-0000-4000-8000-000000000000';
 
-suite('errors over HTTP', (t) => {
+suite('errors over HTTP', { waits: true }, (t) => {
   let world: World;
   let owner: Caller;
   t.before(async () => {

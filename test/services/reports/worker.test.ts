@@ -19,7 +19,7 @@ const bound = (blobs: BlobStore, name: string | symbol): unknown => {
   return typeof member === 'function' ? member.bind(blobs) : member;
 };
 
-suite('reports worker', { timeoutMs: 180_000 }, (t) => {
+suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
   let world: ReportsWorld;
   let clientId: string;
   let account: Account;
