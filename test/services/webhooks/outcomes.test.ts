@@ -24,7 +24,7 @@ const outcomes: readonly (readonly [ReceiverPath, number | null, string | null])
   ['/silence', null, 'timeout'],
 ];
 
-suite('sender: what receivers do', { waits: true }, (t) => {
+suite('sender: what receivers do', (t) => {
   let world: SenderWorld;
   let receivers: Receivers;
   t.before(async () => {

@@ -5,7 +5,7 @@ import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';
 
-suite('sender: sharing', { timeoutMs: 180_000, waits: true }, (t) => {
+suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
   let world: SenderWorld;
   t.before(async () => {
     world = await SenderWorld.open();
