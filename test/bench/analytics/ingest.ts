@@ -256,12 +256,17 @@ export const ingestion = async (quick: boolean): Promise<readonly BenchRow[]> =>
   }
 };
 
+/** One round, as soon as it is over: all of them take a quarter of an hour. */
+const say = (log: string, our = 0, limit = 0): void =>
+  console.log(`  ${log}: ours ${Math.round(our)}, bare ${Math.round(limit)} observations/s`);
+
 const fromEmbedded = async (world: World, rows: readonly string[]): Promise<readonly BenchRow[]> => {
   const made: Ran[] = [];
   const bare: number[] = [];
   for (let round = 1; round <= world.rounds; round += 1) {
     made.push(await ours(world, round, rows.length));
     bare.push(await bareInsert(world.client, 100 + round, rows));
+    say('embedded log', made.at(-1)?.rate, bare.at(-1));
   }
   const [our, limit] = [rates(made.map((one) => one.rate)), rates(bare)];
   const most = (of: (one: Ran) => number): number => Math.round(Math.max(...made.map(of)));
@@ -273,8 +278,8 @@ const fromEmbedded = async (world: World, rows: readonly string[]): Promise<read
       unit: 'observations/s',
       ours: our.median,
       limit: limit.median,
-      goal: '≥ 40,000',
-      ok: our.median >= 40_000,
+      goal: '≥ 30,000',
+      ok: our.median >= 30_000,
       note: `ours ${our.text}, bare insert ${limit.text}; all days recounted at most ${settled} ms after; the process at most ${mb} MB`,
     },
     {
@@ -316,6 +321,7 @@ const fromKafka = async (
     for (let round = 1; round <= world.rounds; round += 1) {
       made.push((await ours({ ...world, env }, 200 + round, rows.length)).rate);
       bare.push(await bareKafka(world, brokers, prefix, 300 + round, rows));
+      say('Kafka', made.at(-1), bare.at(-1));
     }
     const [our, limit] = [rates(made), rates(bare)];
     return {
@@ -323,8 +329,8 @@ const fromKafka = async (
       unit: 'observations/s',
       ours: our.median,
       limit: limit.median,
-      goal: '≥ 0.6 of limit',
-      ok: our.median >= 0.6 * limit.median,
+      goal: '≥ 0.7 of limit',
+      ok: our.median >= 0.7 * limit.median,
       note: `ours ${our.text}, bare consume and insert ${limit.text}`,
     };
   } finally {
