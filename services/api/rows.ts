@@ -47,6 +47,17 @@ export const ownStream =
     guard(loaded);
   };
 
+/** The same guard for a deletion: its repeat, whose answer was lost, cannot know the revision of the first. */
+export const ownStreamToDelete = <State>(
+  call: Pick<Call, 'workspaceId' | 'guard'>,
+  noun: string,
+  isDeleted: (state: State) => boolean,
+): ((loaded: Loaded<State>) => void) => {
+  const first = ownStream(call, noun);
+  const again = ownStream({ ...call, guard: () => undefined }, noun);
+  return (loaded) => (isDeleted(loaded.state) ? again : first)(loaded);
+};
+
 /** A client's row made from events knows no accounts; how many there are the read model has counted. */
 export const withAccounts = async (call: Pick<Call, 'deps' | 'workspaceId'>, row: ClientRow): Promise<ClientRow> => {
   const counted = await getClient(call.deps.knex, call.workspaceId, row.id);

@@ -100,7 +100,8 @@ export type MediaCommand =
 /** Of an address what may be kept for ever. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
-const filesOf = ({ needs, stored, poster }: Asset): readonly MediaFile[] => [
+/** What is kept of it, renditions that are ready and the poster included. */
+export const filesOf = ({ needs, stored, poster }: Asset): readonly MediaFile[] => [
   ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file] : [])),
   ...(stored === null ? [] : [stored]),
   ...(poster === null ? [] : [poster]),
@@ -123,6 +124,9 @@ export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${
 
 const isAsset = (state: MediaState): state is Asset =>
   state.status !== 'none' && state.status !== 'offered' && state.status !== 'deleted';
+/** Whether it is in the library no more; its files may lie there still. */
+export const isDeleted = (state: MediaState): boolean =>
+  state.status === 'deleted' || (isAsset(state) && state.isDeleted);
 /** Whether work on it goes on: nothing more is said of a file that was refused. */
 const isOpen = (state: MediaState): state is Asset =>
   isAsset(state) && (state.status === 'transcoding' || state.status === 'transcoded');
@@ -167,8 +171,7 @@ const decide = (command: MediaCommand, state: MediaState): readonly MediaEvent[]
     }
     case 'Delete':
       if (state.status === 'none') throw new Rejection('not_found', 'There is no such asset.');
-      if (state.status === 'deleted' || (isAsset(state) && state.isDeleted)) return [];
-      return [{ type: 'MediaDeleted', data: {} }];
+      return isDeleted(state) ? [] : [{ type: 'MediaDeleted', data: {} }];
     case 'RemoveFiles':
       return isAsset(state) && state.isDeleted ? [{ type: 'MediaFilesRemoved', data: {} }] : [];
     case 'RecordStored': {

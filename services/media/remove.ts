@@ -3,6 +3,7 @@ import { inTransaction } from '#runtime/transactions.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
 import { enqueue } from './jobs.ts';
+import { Postponed } from './postponed.ts';
 
 /**
  * The files of a deleted asset go when no post can need them. A post that was accepted beside the deletion has the asset
@@ -19,23 +20,15 @@ const batch = 100;
 /** Minutes after which the worker looks for a deletion that it did not hear of. */
 const unheardMinutes = 10;
 
-/** Something may need the files still: the job is put off, and no fault of anybody. */
-export class NotYet extends Error {
-  readonly waitMs: number;
-  constructor(waitMs: number) {
-    super('the files of a deleted asset may still be needed');
-    this.name = 'NotYet';
-    this.waitMs = waitMs;
-  }
-}
+const notYet = (waitMs: number): Postponed => new Postponed('the files of a deleted asset may still be needed', waitMs);
 
 export const removeStep = async (held: Held, { uses, jobs }: Tools): Promise<void> => {
   if (held.asset.status === 'transcoded') {
-    if (!(await uses.isHidden(held.id))) throw new NotYet(behindMs);
+    if (!(await uses.isHidden(held.id))) throw notYet(behindMs);
     const leftMs = uses.graceMs - (await jobs.hiddenMs(held.id));
-    if (leftMs > 0) throw new NotYet(leftMs);
-    if (!(await uses.hasAllPosts())) throw new NotYet(behindMs);
-    if (await uses.hasOpenPost(held.workspaceId, held.id)) throw new NotYet(againMs);
+    if (leftMs > 0) throw notYet(leftMs);
+    if (!(await uses.hasAllPosts())) throw notYet(behindMs);
+    if (await uses.hasOpenPost(held.workspaceId, held.id)) throw notYet(againMs);
   }
   await held.record({ type: 'RemoveFiles' });
 };
@@ -49,6 +42,7 @@ export const enqueueUnheard = async (pool: Pool): Promise<number> => {
      order by m.updated_at, m.id limit $2`,
     [unheardMinutes, batch],
   );
+  if (rows.length === 0) return 0;
   await inTransaction(pool, async (tx) => {
     await enqueue(
       tx,

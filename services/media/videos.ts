@@ -1,3 +1,4 @@
+import { Postponed } from './postponed.ts';
 import { Slots } from './slots.ts';
 
 /**
@@ -7,11 +8,10 @@ import { Slots } from './slots.ts';
  * slots on there is room for two videos, and no workspace has all of it.
  */
 
-/** No slot is free for a video now: it is put off, and no fault of anybody. */
-export class NoRoom extends Error {
+/** No slot is free for a video now. */
+export class NoRoom extends Postponed {
   constructor() {
     super('other videos are being rendered');
-    this.name = 'NoRoom';
   }
 }
 

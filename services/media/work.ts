@@ -1,6 +1,6 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
-import { bytesOf, type MediaStep, nextStep } from '#domain/media.ts';
+import { bytesOf, filesOf, type MediaStep, nextStep } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
@@ -10,10 +10,10 @@ import type { MediaFailure } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
 import type { Begun, JobLane } from './jobs.ts';
-import { NotYet, removeStep } from './remove.ts';
+import { Postponed } from './postponed.ts';
+import { removeStep } from './remove.ts';
 import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
-import { NoRoom } from './videos.ts';
 
 /**
  * Brings one asset as far as it goes. Each step ends in an event, so whoever dies in a step leaves a state whose next
@@ -62,12 +62,11 @@ const forget = async (held: Held, { jobs, importUrls, logger }: Tools): Promise<
   await jobs.drop(held.id);
 };
 
-/** What is left to do is done in a slot of another kind: the job goes there, and no fault of anybody. */
-export class OtherLane extends Error {
+/** What is left to do is done in a slot of another kind: the job goes there. */
+export class OtherLane extends Postponed {
   readonly lane: JobLane;
   constructor(lane: JobLane) {
     super(`it belongs to the ${lane}`);
-    this.name = 'OtherLane';
     this.lane = lane;
   }
 }
@@ -101,7 +100,7 @@ const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Pr
     await steps[step](held, tools);
     ended('done');
   } catch (error) {
-    const stopped = held.signal.aborted || error instanceof NoRoom || error instanceof NotYet;
+    const stopped = held.signal.aborted || error instanceof Postponed;
     const verdict = stopped ? null : verdictOf(error, begun);
     ended(stopped ? 'stopped' : verdict === null ? 'failed' : 'refused');
     if (verdict === null) throw error;
@@ -159,13 +158,9 @@ const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => 
     faultPoint('media:after-blobs-gone');
     return usage.set(0);
   }
-  const { origin, stored, needs, poster } = state;
+  const { origin } = state;
   if (origin.kind === 'import') await importUrls.destroy(held.id);
-  const files = [
-    ...(stored === null ? [] : [stored.key]),
-    ...[...needs.values()].flatMap((need) => (need.status === 'ready' ? [need.file.key] : [])),
-    ...(poster === null ? [] : [poster.key]),
-  ];
+  const files = filesOf(state).map(({ key }) => key);
   const refused = state.status === 'failed' || state.status === 'quarantined';
   const gone = new Set([...held.written, ...(refused ? files : [])]);
   if (!refused) for (const key of files) gone.delete(key);
@@ -177,13 +172,7 @@ const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => 
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */
 export const isInnocent = (error: unknown): boolean => {
   if (error instanceof BlobError) return error.code === 'unavailable';
-  if (
-    error instanceof DownloadError ||
-    error instanceof NoRoom ||
-    error instanceof OtherLane ||
-    error instanceof NotYet
-  )
-    return true;
+  if (error instanceof DownloadError || error instanceof Postponed) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No room, or too many open files, on this machine.

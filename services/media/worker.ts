@@ -9,7 +9,7 @@ import type { MediaDeps, Tools } from './deps.ts';
 import { Held } from './held.ts';
 import { type DueJob, type JobLane, Jobs } from './jobs.ts';
 import { mediaMetrics } from './metrics.ts';
-import { NotYet } from './remove.ts';
+import { Postponed } from './postponed.ts';
 import { Slots } from './slots.ts';
 import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
 import { bring, isInnocent, OtherLane } from './work.ts';
@@ -222,10 +222,9 @@ export class Worker {
       return;
     }
     const lane = laneAfter(error, began.lane);
-    const waitsFor = error instanceof OtherLane || error instanceof NoRoom || error instanceof NotYet;
-    const failed = !this.#signal.aborted && !waitsFor;
+    const failed = !this.#signal.aborted && !(error instanceof Postponed);
     const innocent = !failed || isInnocent(error);
-    const waits = error instanceof NotYet ? error.waitMs : 0;
+    const waits = error instanceof Postponed ? error.waitMs : 0;
     const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
     if (failed) {
       const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';

@@ -1,4 +1,4 @@
-import { media } from '#domain/media.ts';
+import { isDeleted, media } from '#domain/media.ts';
 import { openPostsWith } from '#projections/posts.ts';
 import { Unavailable } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
@@ -7,7 +7,7 @@ import { DeletedMedia } from '#schemas/http/media.ts';
 import { deletedExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
-import { ownStream } from '../rows.ts';
+import { ownStreamToDelete } from '../rows.ts';
 
 /** Posts that an answer names. */
 const maxNamed = 10;
@@ -35,13 +35,10 @@ export const deleteMedia = operation({
   handle: async (call) => {
     const { deps, params, context, positions, workspaceId } = call;
     const { id } = params;
-    const asked = ownStream(call, 'media');
-    // A repeat, whose answer was lost, cannot know the revision of the deletion.
-    const again = ownStream({ ...call, guard: () => undefined }, 'media');
+    const guard = ownStreamToDelete(call, 'media', isDeleted);
     const loaded = await deps.store.load(media, id);
-    const isDeleted = loaded.events.some(({ type }) => type === 'MediaDeleted');
-    (isDeleted ? again : asked)(loaded);
-    if (!isDeleted) {
+    guard(loaded);
+    if (!isDeleted(loaded.state)) {
       if (await call.behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
       const postIds = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
       if (postIds.length > 0) {
@@ -51,7 +48,7 @@ export const deleteMedia = operation({
     const { events } = await execute(deps.store, media, id, { type: 'Delete' }, context, {
       positions,
       loaded,
-      guard: (now) => (now.events.some(({ type }) => type === 'MediaDeleted') ? again : asked)(now),
+      guard,
     });
     const deletion = events.find(({ type }) => type === 'MediaDeleted');
     const deletedAt = deletion?.metadata.occurredAt ?? call.now;

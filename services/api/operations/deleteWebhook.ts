@@ -3,7 +3,7 @@ import { execute } from '#runtime/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { ownStream } from '../rows.ts';
+import { ownStreamToDelete } from '../rows.ts';
 import { renderWebhook, webhookOf } from '../webhooks/endpoints.ts';
 import { exampleWebhook } from '../webhooks/examples.ts';
 
@@ -25,12 +25,9 @@ export const deleteWebhook = operation({
   example: { data: { ...exampleWebhook, active: false, secretHint: null, secrets: [], revision: 1 } },
   handle: async (call) => {
     const { deps, params, context, positions } = call;
-    const asked = ownStream(call, 'webhook');
-    // A repeat, whose answer was lost, cannot know the revision of the deletion.
-    const again = ownStream({ ...call, guard: () => undefined }, 'webhook');
     const { events } = await execute(deps.store, webhook, params.id, { type: 'Delete' }, context, {
       positions,
-      guard: (loaded) => (loaded.state.status === 'deleted' ? again : asked)(loaded),
+      guard: ownStreamToDelete(call, 'webhook', ({ status }) => status === 'deleted'),
     });
     const row = webhookOf(events);
     return { data: renderWebhook(row, deps.secrets, call.now), revision: row.revision };

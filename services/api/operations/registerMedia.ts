@@ -1,4 +1,4 @@
-import { type MediaState, media, type Offer } from '#domain/media.ts';
+import { isDeleted, type MediaState, media, type Offer } from '#domain/media.ts';
 import type { Loaded } from '#runtime/domain-store.ts';
 import { execute } from '#runtime/execute.ts';
 import { viaRequest } from '#runtime/idempotency.ts';
@@ -50,8 +50,7 @@ export const registerMedia = operation({
       accept: async () => {
         const loaded = await deps.store.load(media, assetId);
         const { state, events } = loaded;
-        const isDeleted = events.some(({ type }) => type === 'MediaDeleted');
-        if (state.status === 'none' || isDeleted || events[0]?.metadata.workspaceId !== call.workspaceId) {
+        if (state.status === 'none' || isDeleted(state) || events[0]?.metadata.workspaceId !== call.workspaceId) {
           throw invalid('/assetId', 'is not known');
         }
         held.loaded = loaded;
