@@ -82,7 +82,7 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
   };
   const piece = async (records: readonly RecordedEvent[]): Promise<Verdict | null> =>
     inTransaction(pool, async (tx) => {
-      const { ids } = await setAside(tx, group, records, judged, known);
+      const { ids } = await setAside(tx, group, records, judged, { known });
       const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
       const verdict = await projector.apply(tx, events);
       return { commit: verdict === null, result: verdict };

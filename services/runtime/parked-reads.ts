@@ -18,7 +18,7 @@ export interface ParkedStream {
   readonly type: string;
   readonly reason: string;
   readonly since: Date;
-  /** Whether somebody wants to have it tried again. */
+  /** Whether it is to be tried again, now or later. */
   readonly wanted: boolean;
 }
 
@@ -53,11 +53,11 @@ export const listParked = async (
   stream: string | null = null,
 ): Promise<readonly ParkedStream[]> => (await pool.query<ParkedStream>(listSql, [group, stream])).rows;
 
-/** Whether the consumer has not yet tried all that somebody wants to have tried again. @param stream null = any */
+/** Whether the consumer has not yet tried all that is to be tried again by now. @param stream null = any */
 export const isWanted = async (pool: Pool, group: string, stream: string | null): Promise<boolean> => {
   const { rowCount } = await pool.query(
     `select from ops.parked_events
-     where consumer_group = $1 and retry_at is not null and ($2::text is null or stream = $2) limit 1`,
+     where consumer_group = $1 and retry_at <= now() and ($2::text is null or stream = $2) limit 1`,
     [group, stream],
   );
   return rowCount === 1;

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
-import { withFirsts } from './parking.ts';
+import { mostDoubt, withFirsts } from './parking.ts';
 
 /**
- * What an operator wants to have done about parked events, and how the consumer goes about it. The wish stands in the
+ * What an operator wants to have done about parked events, and how the consumer goes about it; it wants the same itself
+ * of one that was parked for time-outs alone. The wish stands in the
  * first row of a stream and moves to the next one in the transaction that applies the first: so asking takes one row
  * however many wait, and a death in between loses neither an event nor the wish.
  */
@@ -16,11 +17,11 @@ export interface WantedStream {
   readonly first: bigint;
 }
 
-/** Some of the streams that somebody wants to have tried again, in order. @param after '' = from the first */
+/** Some of the streams that are to be tried again by now, in order. @param after '' = from the first */
 export const wantedAgain = async (pool: Pool, group: string, after: string): Promise<readonly WantedStream[]> => {
   const { rows } = await pool.query(
     `select stream, revision from ops.parked_events
-     where consumer_group = $1 and stream > $2 and retry_at is not null order by stream, revision limit $3`,
+     where consumer_group = $1 and stream > $2 and retry_at <= now() order by stream, revision limit $3`,
     [group, after, wantedAtOnce],
   );
   return rows.map((row) => ({ stream: row.stream, first: BigInt(row.revision) }));
@@ -77,18 +78,22 @@ export const tellWhy = async (pool: Pool, group: string, stream: string, reason:
   );
 };
 
-/** It still cannot be applied, and waits for an operator again. */
+/** It still cannot be applied, and waits for an operator again; where it was too slow, that may pass by itself. */
 export const parkAgain = async (
   tx: Pick<PoolClient, 'query'>,
   group: string,
   stream: string,
   revision: bigint,
   reason: string,
+  /** Null: there is no doubt. */
+  restMs: number | null = null,
 ): Promise<void> => {
   await tx.query(
-    `update ops.parked_events set retry_at = null, reason = $4
+    `update ops.parked_events set reason = $4, retry_at = case
+       when now() - parked_at < ${mostDoubt} * $5::float8 * interval '1 millisecond'
+       then now() + greatest($5::float8 * interval '1 millisecond', 3 * (now() - parked_at)) end
      where consumer_group = $1 and stream = $2 and revision = $3::int8`,
-    [group, stream, revision, reason],
+    [group, stream, revision, reason, restMs],
   );
 };
 

@@ -34,7 +34,7 @@ export const migrateParking = async (tx: PoolClient): Promise<void> => {
     do $$ begin
       if not exists (select from pg_attribute
         where attrelid = 'ops.parked_events'::regclass and attname = 'retry_at') then
-        -- retry_at, of a stream's first row alone: somebody wants to have the stream tried again.
+        -- retry_at, of a stream's first row alone: from then on the stream is to be tried again.
         alter table ops.parked_events add column workspace_id uuid, add column retry_at timestamptz;
       end if;
       if to_regclass('ops.parked_events_blamed') is null then
@@ -67,8 +67,19 @@ export class TooManyParked extends Error {
   }
 }
 
-/** What was decided about an event: why it is parked, or null where it is left out. */
-export type Judged = ReadonlyMap<string, { readonly action: string; readonly reason: string }>;
+/**
+ * Milliseconds after which an event that was parked for time-outs alone is tried again by itself: a database in trouble
+ * may be too slow for an event that is to blame for nothing. Thereafter it rests for three times as long as it has been
+ * parked, and waits for an operator once that is `mostDoubt` times this long: after 1, 4 and 16 minutes.
+ */
+export const doubtMs = 60_000;
+export const mostDoubt = 10;
+
+/** What was decided about an event, and why. `doubtful`: it was only slow, alone, and may be innocent. */
+export type Judged = ReadonlyMap<
+  string,
+  { readonly action: string; readonly reason: string; readonly doubtful?: boolean }
+>;
 
 const text = new TextDecoder();
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -98,10 +109,12 @@ select s.event_id::text as id from unnest($2::text[], $3::int8[]) as judged(stre
 join ops.skipped_events s on s.consumer_group = $1 and s.stream = judged.stream and s.revision = judged.revision`;
 const parkSql = `
 insert into ops.parked_events
-  (consumer_group, stream, revision, event_id, type, position, reason, workspace_id, parked_at)
-select $1, asked.*, now() - case when asked.stream = any($9::text[]) then interval '1 minute' else interval '0' end
-from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::uuid[])
-  as asked(stream, revision, event_id, type, position, reason, workspace_id)
+  (consumer_group, stream, revision, event_id, type, position, reason, workspace_id, retry_at, parked_at)
+select $1, stream, revision, event_id, type, position, reason, workspace_id,
+  now() + doubt_ms * interval '1 millisecond',
+  now() - case when stream = any($10::text[]) then interval '1 minute' else interval '0' end
+from unnest($2::text[], $3::int8[], $4::uuid[], $5::text[], $6::int8[], $7::text[], $8::uuid[], $9::float8[])
+  as asked(stream, revision, event_id, type, position, reason, workspace_id, doubt_ms)
 on conflict do nothing`;
 const lateSql = `
 select count(distinct stream)::int as streams from ops.parked_events
@@ -140,13 +153,13 @@ export const setAside = async (
   group: string,
   records: readonly StoredBytes[],
   judged: Judged,
-  known: readonly string[] = [],
+  { known = [], doubtMs: restMs = doubtMs }: { readonly known?: readonly string[]; readonly doubtMs?: number } = {},
 ): Promise<SetAside> => {
   const found = await tx.query(firstsAmongSql, [group, [...new Set(records.map((one) => one.stream))]]);
   const firsts = new Map<string, bigint>(found.rows.map((row) => [row.stream, BigInt(row.revision)]));
   const before = firsts.size;
   const ids = await skippedAmong(tx, group, records, judged);
-  const parked: { readonly record: StoredBytes; readonly reason: string }[] = [];
+  const parked: { readonly record: StoredBytes; readonly reason: string; readonly doubtMs: number | null }[] = [];
   for (const record of records) {
     const { id, stream, revision } = record;
     if (ids.has(id)) continue;
@@ -161,6 +174,7 @@ export const setAside = async (
     ids.add(id);
     parked.push({
       record,
+      doubtMs: first === undefined && verdict?.doubtful === true ? restMs : null,
       reason: verdict === undefined ? behindReason : wellFormedText(verdict.reason, longestReason),
     });
   }
@@ -174,6 +188,7 @@ export const setAside = async (
       parked.map(({ record }) => record.position),
       parked.map(({ reason }) => reason),
       parked.map(({ record }) => workspaceOf(record.metadata)),
+      parked.map((one) => one.doubtMs),
       known,
     ]);
   }

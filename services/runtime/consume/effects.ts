@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '../codec.ts';
 import { faultPoint } from '../fault-point.ts';
-import { type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
+import { doubtMs, type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
 import { eventAt } from '../same-history.ts';
 import { byKey, inTransaction } from '../transactions.ts';
 import { type LaneState, newest } from './lane.ts';
@@ -40,8 +40,10 @@ export class Effects<E extends Shaped> {
     left: ReadonlyMap<string, Judgement>,
     { nextOffset, position }: Reached,
   ): Promise<Verdict | null> {
-    const { atOnce } = this.#options;
-    const judged: Judged = new Map(records.flatMap(({ id }) => (left.has(id) ? [[id, left.get(id) as Verdict]] : [])));
+    const { atOnce, doubtMs: restMs = doubtMs } = this.#options;
+    const judged: Judged = new Map(
+      records.flatMap(({ id }) => (left.has(id) ? [[id, left.get(id) as Judgement]] : [])),
+    );
     const parks = judged.size > 0 || records.some(({ stream }) => this.#parked.has(stream));
     if (atOnce !== undefined && records.length > 0 && !parks) {
       faultPoint('consume:before-effect');
@@ -66,7 +68,9 @@ export class Effects<E extends Shaped> {
             aside = new Set(await parkedStreams(tx, this.#options.group));
             return { commit: false, result: null };
           }
-          const { ids, streams } = parks ? await setAside(tx, this.#options.group, records, judged) : nothingAside;
+          const { ids, streams } = parks
+            ? await setAside(tx, this.#options.group, records, judged, { doubtMs: restMs })
+            : nothingAside;
           // Before the commit: after it nothing of such a stream may take the short way.
           this.#parked.note([...streams]);
           aside = streams;

@@ -11,7 +11,7 @@ import {
   wantedAgain,
   wantedAtOnce,
 } from '../parked-requests.ts';
-import { parkedStreams, reasonOf } from '../parking.ts';
+import { doubtMs, parkedStreams, reasonOf } from '../parking.ts';
 import { inTransaction } from '../transactions.ts';
 import type { Decoding } from './decoding.ts';
 import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
@@ -33,9 +33,9 @@ const piecesInARow = 10;
 type PieceOutcome =
   | { readonly kind: 'applied' }
   | { readonly kind: 'changed' }
-  | { readonly kind: 'stays'; readonly reason: string };
+  | { readonly kind: 'stays'; readonly reason: string; readonly doubtful?: boolean };
 
-/** Streams that a member has parked events of, and what an operator wants to have tried again of them. */
+/** Streams that a member has parked events of, and what is to be tried again of them. */
 export class ParkedAgain<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
@@ -65,7 +65,7 @@ export class ParkedAgain<E extends Shaped> {
     this.#looking = setTimeout(() => void this.#lookAtRequests(), this.#restMs).unref();
   }
 
-  /** Tries again what an operator wants to have tried again, and forgets streams that nothing is parked of any more. */
+  /** Tries again what is to be tried again by now, and forgets streams that nothing is parked of any more. */
   async #lookAtRequests(): Promise<void> {
     const { pool, store, logger, signal, group, requestLookMs: everyMs = requestLookMs } = this.#options;
     let more = false;
@@ -142,7 +142,7 @@ export class ParkedAgain<E extends Shaped> {
     const { logger, group } = this.#options;
     const last = events.at(-1);
     if (last === undefined) {
-      await this.#parkAgain(lane, held, stream, first, 'the store does not have it');
+      await this.#parkAgain(lane, held, stream, first, { reason: 'the store does not have it' });
       return null;
     }
     const whole = await this.#tryPiece(lane, held, events);
@@ -156,7 +156,7 @@ export class ParkedAgain<E extends Shaped> {
       const one = await this.#tryPiece(lane, held, [event]);
       if (one.kind === 'changed') return event.revision;
       if (one.kind === 'applied') continue;
-      await this.#parkAgain(lane, held, stream, event.revision, one.reason);
+      await this.#parkAgain(lane, held, stream, event.revision, one);
       return null;
     }
     return last.revision + 1n;
@@ -180,7 +180,7 @@ export class ParkedAgain<E extends Shaped> {
     return this.#applyPiece(lane, held, events).catch((error: unknown) => {
       // One that is too slow would hold up its lane at each look, for as long as nobody takes the request back.
       if (!stopsLane(error) && !isTimeout(error)) throw error;
-      return { kind: 'stays', reason: reasonOf(error) };
+      return { kind: 'stays', reason: reasonOf(error), doubtful: isTimeout(error) };
     });
   }
 
@@ -222,11 +222,17 @@ export class ParkedAgain<E extends Shaped> {
   }
 
   /** Behind the lane's epoch: what a former owner cannot apply, its heir may be about to. */
-  async #parkAgain(lane: Lane, held: LaneState<E>, stream: string, revision: bigint, reason: string): Promise<void> {
-    const { pool, logger, group } = this.#options;
+  async #parkAgain(
+    lane: Lane,
+    held: LaneState<E>,
+    stream: string,
+    revision: bigint,
+    { reason, doubtful = false }: { readonly reason: string; readonly doubtful?: boolean },
+  ): Promise<void> {
+    const { pool, logger, group, doubtMs: restMs = doubtMs } = this.#options;
     await inTransaction(pool, async (tx) => {
       await requireOwn(tx, group, lane, held, 'for update');
-      await parkAgain(tx, group, stream, revision, reason);
+      await parkAgain(tx, group, stream, revision, reason, doubtful ? restMs : null);
       return { commit: true, result: null };
     });
     logger.warn({ group, lane, stream, revision: String(revision), reason }, 'event stays parked');

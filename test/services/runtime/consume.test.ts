@@ -37,6 +37,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   let world: ProjectionWorld;
   const stops: AbortController[] = [];
   const consumers: Consumer[] = [];
+  const holders: (() => Promise<void>)[] = [];
   t.before(async () => {
     world = await projectionWorld();
     await createEffects(world.pool);
@@ -44,6 +45,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   });
   t.after(async () => {
     for (const stop of stops) stop.abort();
+    await Promise.all(holders.map((release) => release()));
     await Promise.allSettled(consumers.map((one) => one.done));
     await world?.close();
   });
@@ -851,6 +853,84 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  /** A row of the effects that somebody else holds, and whoever touches it fails after 10 ms. */
+  const heldRow = async (group: string) => {
+    await world.pool.query('insert into keyed values ($1)', [group]);
+    const holder = await world.pool.connect();
+    await holder.query('begin');
+    await holder.query('select 1 from keyed where key = $1 for update', [group]);
+    const tries: number[] = [];
+    const apply: ConsumeOptions['apply'] = async (tx, events) => {
+      if (events.some(({ revision }) => revision === 1)) {
+        tries.push(performance.now());
+        await tx.query(`set local statement_timeout = '10ms'`);
+        await tx.query('select 1 from keyed where key = $1 for update', [group]);
+      }
+      return effectsOf(group)(tx, events);
+    };
+    let isHeld = true;
+    const release = async () => {
+      if (isHeld) await holder.query('rollback').finally(() => holder.release());
+      isHeld = false;
+    };
+    holders.push(release);
+    return { apply, tries, release };
+  };
+  const nextTry = async (group: string) => {
+    const { rows } = await world.pool.query(
+      `select revision::int, extract(epoch from retry_at - parked_at)::float8 * 1000 as after
+       from ops.parked_events where consumer_group = $1 and retry_at is not null`,
+      [group],
+    );
+    return rows;
+  };
+
+  t('an event that was parked because it waited for a lock goes on by itself, with what came after it', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(3));
+    const { apply, tries, release } = await heldRow(group);
+    const one = start({ group, store: world.store, requestLookMs: 20, doubtMs: 400, apply });
+    const lane = `workspace-${list[0]?.partition}`;
+    await one.assigned([lane]);
+    await one.give(list.slice(0, 3), { lane });
+    assert.deepEqual(await parked(group).then((rows) => rows.map(({ revision }) => revision)), [1, 2]);
+    assert.deepEqual(await nextTry(group), [{ revision: 1, after: 400 }], 'its first event alone, and after a while');
+    const first = tries.length;
+    await release();
+    await one.give(list.slice(3), { lane });
+    await until('all are applied', async () => (await parked(group)).length === 0);
+    assert.deepEqual(await seen(group), [0, 1, 2, 3]);
+    assert.equal(tries.length, first + 1, 'once, when its time had come');
+  });
+
+  t('one that is too slow each time is tried ever more seldom, and then waits for an operator', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(2));
+    const { apply, tries, release } = await heldRow(group);
+    const one = start({ group, store: world.store, requestLookMs: 20, doubtMs: 200, apply });
+    const lane = `workspace-${list[0]?.partition}`;
+    await one.assigned([lane]);
+    await one.give(list, { lane });
+    const before = tries.length;
+    const afters = new Set<number>();
+    await until(
+      'it waits for an operator',
+      async () => {
+        const [row] = await nextTry(group);
+        if (row !== undefined) afters.add(row.after);
+        return row === undefined;
+      },
+      15_000,
+    );
+    const [first, ...later] = afters;
+    assert.equal(first, 200);
+    assert.ok(later.length === 1 || later.length === 2, [...afters].join());
+    for (const [at, after] of later.entries()) assert.ok(after >= 4 * ([...afters][at] ?? 0), [...afters].join());
+    assert.equal(tries.length - before, 2 * afters.size, 'whole and alone, each time');
+    await release();
+    assert.equal((await parked(group)).length, 2);
+  });
+
   t(
     'blips nobody thought of are waited out: a name, a host with two addresses, a server that is read-only',
     async () => {
@@ -1282,12 +1362,14 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     const group = `g-${randomUUID()}`;
     const { list, lane, one, ask } = await poisoned(1, {
       group,
+      doubtMs: 0,
       apply: async (tx, events) => {
         if (events.some(({ revision }) => revision === 1)) throw slow();
         return effectsOf(group)(tx, events);
       },
     });
     await one.give(list.slice(1), { lane, nextOffset: 2n });
+    await until('it has been tried', async () => (await listParked(world.pool, group))[0]?.wanted === false, 5_000);
     assert.equal((await parked(group)).length, 1);
     await ask((tx) => requestRetry(tx, group, null));
     await until('it is told', async () => (await listParked(world.pool, group))[0]?.wanted === false, 5_000);

@@ -86,6 +86,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
       [60, (db) => requestRetry(db, group, null)],
       [60, (db) => requestSkip(db, group, blamed)],
       [60, (db) => parkAgain(db, group, stream, 1n, 'no')],
+      [60, (db) => parkAgain(db, group, stream, 1n, 'slow', 60_000)],
       // Five pages an event: its row, and one of each index.
       [900, (db) => unpark(db, group, stream, hundred)],
       [(mostTold * 3) / 10, (db) => listParked(db, group)],
