@@ -90,9 +90,28 @@ export const appendGroup = (s: string): string => `
   end
   $body$;`;
 
-/** In the order of `EventRow`. Bytes travel as base64: as hex, which pg would choose, they are half as long again. */
-export const eventColumns = `position, stream, revision, id, type, encode(data, 'base64'), encode(metadata, 'base64'),
-  created, topic, partition, partition_key`;
+/** In the order of `EventRow`. */
+const columnsWith = (bytes: (column: string) => string): string =>
+  `position, stream, revision, id, type, ${bytes('data')}, ${bytes('metadata')}, created, topic, partition, partition_key`;
+
+/** Bytes travel as base64: as hex, which pg would choose, they are half as long again. */
+export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
+
+/** Bytes travel as the text they are, at a third of the cost; the statement fails where some are none. */
+const textColumns = columnsWith((column) => `convert_from(${column}, 'UTF8')`);
+
+/**
+ * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. The
+ * frame of rows is a third of what the default frame costs.
+ */
+const tailOf = (schema: string, columns: string): string => `
+  select ${columns} from (
+    select *, sum(own) over (order by position rows unbounded preceding) as bytes
+    from (
+      select *, octet_length(data) + octet_length(metadata) as own from ${schema}.events
+      where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
+      order by position limit $2::int8) as page
+  ) as sized where bytes <= $3::int8 or bytes = own order by position`;
 
 export const statements = (s: string) => ({
   /** $1 streams, $2 first and $3 last revisions: what stands there now. */
@@ -118,16 +137,9 @@ export const statements = (s: string) => ({
       from ${s}.events where stream = any($1::text[])) as sized
     where bytes - own < $2::int8 order by stream, revision`,
 
-  /** $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. */
-  tail: `
-    select ${eventColumns} from (
-      select *, sum(octet_length(data) + octet_length(metadata)) over (order by position) as bytes,
-        row_number() over (order by position) as n
-      from (
-        select * from ${s}.events
-        where position > $1::int8 and ($4::text[] is null or topic = any($4::text[]))
-        order by position limit $2::int8) as page
-    ) as sized where bytes <= $3::int8 or n = 1 order by position`,
+  tail: tailOf(s, textColumns),
+  /** The same for a page in which some bytes are no text. */
+  tailOfBytes: tailOf(s, eventColumns),
 
   /** Not the sequence: that is ahead of what is committed. */
   head: `select max(position) from ${s}.events`,

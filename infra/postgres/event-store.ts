@@ -137,7 +137,7 @@ export class PostgresEventStore implements EventStore {
         ...answeredWithin(this.#readMs),
       }),
     );
-    return rows.map(toEvent);
+    return rows.map((row) => toEvent(row));
   }
 
   async readAll({ after, from, limit }: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]> {

@@ -2,7 +2,7 @@
  * The event table read by position. Commits are serialised by the writers' lock, so whoever sees a position sees
  * every lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own place.
  */
-import type pg from 'pg';
+import pg from 'pg';
 import { maxAppendBytes, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import { statements, textArray } from './event-store.sql.ts';
@@ -24,7 +24,7 @@ export type EventRow = [
   revision: bigint,
   id: string,
   type: string,
-  /** Base64. */
+  /** Base64, or the text that the bytes are. */
   data: string,
   metadata: string,
   created: Date,
@@ -33,14 +33,14 @@ export type EventRow = [
   partitionKey: string,
 ];
 
-export const toEvent = (row: EventRow): TailEvent => ({
+export const toEvent = (row: EventRow, encoding: 'base64' | 'utf8' = 'base64'): TailEvent => ({
   position: row[0],
   stream: row[1],
   revision: row[2],
   id: row[3],
   type: row[4],
-  data: Buffer.from(row[5], 'base64'),
-  metadata: Buffer.from(row[6], 'base64'),
+  data: Buffer.from(row[5], encoding),
+  metadata: Buffer.from(row[6], encoding),
   created: row[7],
   topic: row[8],
   partition: row[9],
@@ -56,25 +56,29 @@ const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.m
 export const isFull = (page: readonly TailEvent[]): boolean =>
   page.reduce((bytes, event) => bytes + sizeOf(event), 0) > pageBytes - maxAppendBytes;
 
+/** Bytes that are no text of the database: no UTF-8, with a NUL, or of characters that it does not have. */
+const isNoText = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && (error.code === '22021' || error.code === '22P05');
+
 /** One page after a position (exclusive; null = from the start), in total order. Empty only at the end. */
 export const readTail = async (
-  pool: pg.Pool | pg.ClientBase,
+  pool: pg.Pool,
   schema: string,
   options: { readonly after: bigint | null; readonly limit: number; readonly topics?: readonly Topic[] },
 ): Promise<TailEvent[]> => {
-  const { rows } = await pool.query<EventRow>({
-    name: `${schema}-tail`,
-    text: statements(schema).tail,
-    values: [
-      options.after ?? 0n,
-      options.limit,
-      pageBytes,
-      options.topics === undefined ? null : textArray(options.topics),
-    ],
-    rowMode: 'array',
-    types: bigintTypes,
-  });
-  return rows.map(toEvent);
+  const { after, limit, topics } = options;
+  const values = [after ?? 0n, limit, pageBytes, topics === undefined ? null : textArray(topics)];
+  const rowsOf = async (name: string, text: string): Promise<EventRow[]> => {
+    const asked = { name: `${schema}-${name}`, text, values, rowMode: 'array' as const, types: bigintTypes };
+    return (await pool.query<EventRow>(asked)).rows;
+  };
+  const { tail, tailOfBytes } = statements(schema);
+  try {
+    return (await rowsOf('tail', tail)).map((row) => toEvent(row, 'utf8'));
+  } catch (error) {
+    if (!isNoText(error)) throw error;
+    return (await rowsOf('tail-of-bytes', tailOfBytes)).map((row) => toEvent(row));
+  }
 };
 
 /** Newest events that readers at the end share, so that ten consumers cost one query. */
