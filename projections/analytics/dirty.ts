@@ -42,11 +42,15 @@ const marking = (moved: string, condition: string): string => `
     insert into ops.analytics_days (version, workspace_id, day)
     select distinct $1::int4, workspace_id, day from touched order by 2, 3 on conflict do nothing
   ), marked as (${upsert(`
-      select workspace_id, case when post then 'post' else 'account' end as kind, day from touched
-      union
-      select d.workspace_id, 'post', d.day
-      from (select workspace_id, min(day) as day from touched where post group by workspace_id) as first
-      join ops.analytics_days d on d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day`)}
+      select distinct workspace_id, case when post then 'post' else 'account' end as kind, day from touched`)}
+  ), late as (
+    insert into ops.analytics_late as l (version, workspace_id, after)
+    select $1::int4, workspace_id, day
+    from (select workspace_id, min(day) as day from touched where post group by workspace_id) as first
+    where exists (select from ops.analytics_days d
+      where d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day)
+    order by workspace_id
+    on conflict (version, workspace_id) do update set after = excluded.after where l.after > excluded.after
   ), highest as (
     insert into ops.analytics_highest as h (version, post, position, since, held)
     select distinct on (post) $1::int4, post, position, date_trunc('minute', clock_timestamp()),
@@ -158,8 +162,37 @@ export const unlock = async (session: PoolClient): Promise<void> => {
   await session.query('select pg_advisory_unlock_all()');
 };
 
-/** Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. */
+/** The later days of workspaces to which something late came, as marks. */
+const markLater = async (db: Pick<Pool, 'query'>, version: number, workspaces: readonly string[]): Promise<void> => {
+  await db.query({
+    name: 'analytics-later',
+    text: `with gone as (
+             delete from ops.analytics_late where version = $1 and workspace_id = any($2::uuid[]) returning workspace_id, after
+           ) ${upsert(`
+             select d.workspace_id, 'post' as kind, d.day from gone
+             join ops.analytics_days d on d.version = $1 and d.workspace_id = gone.workspace_id and d.day > gone.after`)}`,
+    values: [version, workspaces],
+  });
+};
+
+/**
+ * Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. Later days are marked
+ * once more after the marks were read: with a mark that is counted now there may have come what makes them so, and without
+ * a mark nobody would look for it.
+ */
 export const marksOf = async (
+  db: Pick<Pool, 'query'>,
+  version: number,
+  workspaces: readonly string[],
+  limit: number,
+): Promise<readonly Mark[]> => {
+  await markLater(db, version, workspaces);
+  const marks = await readMarks(db, version, workspaces, limit);
+  await markLater(db, version, workspaces);
+  return marks;
+};
+
+const readMarks = async (
   db: Pick<Pool, 'query'>,
   version: number,
   workspaces: readonly string[],
@@ -213,8 +246,15 @@ export const firstUncounted = async (
   const { rows } = await db.query<{ day: string | null }>({
     name: 'analytics-first-uncounted',
     text: `select greatest(min(day - reach), $3::date)::text as day
-           from (select day, case when kind = 'account' then 0 else $5::int4 end as reach from ops.analytics_marked
-             where version = $1 and workspace_id = $2 and day between $3::date and $4::date + $5::int4) as marks
+           from (
+             select day, case when kind = 'account' then 0 else $5::int4 end as reach from ops.analytics_marked
+             where version = $1 and workspace_id = $2 and day between $3::date and $4::date + $5::int4
+             union all
+             select min(d.day), $5::int4 from ops.analytics_late l
+             join ops.analytics_days d on d.version = $1 and d.workspace_id = $2 and d.day > l.after
+               and d.day between $3::date and $4::date + $5::int4
+             where l.version = $1 and l.workspace_id = $2 having count(*) > 0
+           ) as marks
            where day - reach <= $4::date having count(*) > 0`,
     values: [version, workspaceId, from, to, reachDays],
   });

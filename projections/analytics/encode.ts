@@ -14,8 +14,8 @@ export interface Observation {
   readonly position: bigint;
   /** Days whose grains change with it, first the one that its row is of. */
   readonly days: readonly string[];
-  /** Its row in the format TabSeparated, without the line's end. Null: no table holds its day. */
-  readonly line: string | null;
+  /** Its row in the format TabSeparated, with the line's end. Null: no table holds its day. */
+  readonly line: Buffer | null;
 }
 
 export const observationColumns: readonly string[] = [
@@ -30,6 +30,8 @@ export const accountObservationColumns: readonly string[] = [
   ...['figures_day', 'figures', 'demographics', 'raw', 'source'],
 ];
 
+const special = /[\\\t\n\r\0]/;
+const allSpecial = /[\\\t\n\r\0]/g;
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '\t': '\\t',
@@ -39,27 +41,28 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** Only what others have written needs it: ids, instants, days and numbers have none of these characters. */
-const escaped = (text: string): string => text.replace(/[\\\t\n\r\0]/g, (one) => escapes[one] ?? one);
+const escaped = (text: string): string =>
+  special.test(text) ? text.replace(allSpecial, (one) => escapes[one] ?? one) : text;
 
 const none = '\\N';
 
 /** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
 const at = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
 
-const places: Readonly<Record<string, number>> = Object.fromEntries(counters.map((counter, place) => [counter, place]));
+const places: ReadonlyMap<string, number> = new Map(counters.map((counter, place) => [counter, place]));
 
 type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
-/** Joined, as are all lines: one that was added up would be held as a tree of its pieces until somebody reads it. */
-const targetLine = ({ id, position, metadata, data }: DecodedEvent): string => {
+/** As bytes, as are all lines: text that was added up would be held as a tree of its pieces until somebody reads it. */
+const targetLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
   const seen = data as Target;
   const { figures, platformRemovedAt } = seen;
   const values: string[] = counters.map(() => none);
   const more: Record<string, unknown> = {};
   let fetched = 0;
   for (const name of Object.keys(figures) as (keyof typeof figures)[]) {
-    const place = places[name];
+    const place = places.get(name);
     const value = figures[name];
     if (place === undefined) more[name] = value;
     else {
@@ -67,14 +70,11 @@ const targetLine = ({ id, position, metadata, data }: DecodedEvent): string => {
       if (value !== null) values[place] = String(value);
     }
   }
-  return [
-    ...[metadata.workspaceId, seen.day, seen.targetId, at(seen.observedAt), id, String(position)],
-    ...[seen.postId, seen.clientId, seen.accountId, escaped(seen.platform), at(seen.publishedAt)],
-    platformRemovedAt === null ? none : at(platformRemovedAt),
-    String(fetched),
-    ...values,
-    ...[escaped(JSON.stringify(more)), escaped(JSON.stringify(seen.raw)), escaped(seen.source)],
-  ].join('\t');
+  const about = `${metadata.workspaceId}\t${seen.day}\t${seen.targetId}\t${at(seen.observedAt)}\t${id}\t${position}`;
+  const of = `${seen.postId}\t${seen.clientId}\t${seen.accountId}\t${escaped(seen.platform)}\t${at(seen.publishedAt)}`;
+  const removed = platformRemovedAt === null ? none : at(platformRemovedAt);
+  const told = `${escaped(JSON.stringify(more))}\t${escaped(JSON.stringify(seen.raw))}\t${escaped(seen.source)}`;
+  return Buffer.from(`${about}\t${of}\t${removed}\t${fetched}\t${values.join('\t')}\t${told}\n`);
 };
 
 /** What the columns can hold; a day beyond them would be stored as another one. */
@@ -83,15 +83,14 @@ const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-0
 const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | null =>
   figuresDay !== null && holdsDay(figuresDay) ? figuresDay : null;
 
-const accountLine = ({ id, position, metadata, data }: DecodedEvent): string => {
+const accountLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
   const seen = data as Account;
   const { demographics } = seen;
-  return [
-    ...[metadata.workspaceId, seen.day, seen.accountId, at(seen.observedAt), id, String(position)],
-    ...[seen.clientId, escaped(seen.platform), figuresDayOf(seen) ?? none, escaped(JSON.stringify(seen.figures))],
-    demographics === undefined ? '' : escaped(JSON.stringify(demographics)),
-    ...[escaped(JSON.stringify(seen.raw)), escaped(seen.source)],
-  ].join('\t');
+  const about = `${metadata.workspaceId}\t${seen.day}\t${seen.accountId}\t${at(seen.observedAt)}\t${id}\t${position}`;
+  const of = `${seen.clientId}\t${escaped(seen.platform)}\t${figuresDayOf(seen) ?? none}`;
+  const people = demographics === undefined ? '' : escaped(JSON.stringify(demographics));
+  const told = `${escaped(JSON.stringify(seen.raw))}\t${escaped(seen.source)}`;
+  return Buffer.from(`${about}\t${of}\t${escaped(JSON.stringify(seen.figures))}\t${people}\t${told}\n`);
 };
 
 export const observationOf = (event: DecodedEvent): Observation => {

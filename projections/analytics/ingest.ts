@@ -28,21 +28,19 @@ export interface IngestOptions {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
-  /** Told when there is something to recount. @param behind whether more of the log waits than a batch takes */
-  readonly onMarked?: (behind: boolean) => void;
+  /** Told when there is something to recount: how many observations came. */
+  readonly onMarked?: (observations: number) => void;
 }
 
 /** An insert costs as much as some thousand rows of it: for each month it touches, a file a column and its flush. */
 const batchEvents = 5_000;
-/** A batch with so many was not waited for: there are more behind it. */
-const manyEvents = 1_000;
 /** Where the log gathers, batches that are not full come no faster. */
 const spacingMs = 200;
 
 /** A verdict on the first event that cannot be stored, else the rows and the days they touch. */
 const gathered = (observations: readonly Observation[]) => {
-  const posts: string[] = [];
-  const accounts: string[] = [];
+  const posts: Buffer[] = [];
+  const accounts: Buffer[] = [];
   for (const { id, days, post, line } of observations) {
     if (line === null) {
       const verdict: Verdict = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
@@ -96,7 +94,7 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
   const { client, log, store, pool, codec, signal, logger, metrics, onMarked } = options;
   const ingester = new Ingester(client, pool, version);
   const told = ({ length }: readonly Observation[]): Applied => ({
-    committed: () => onMarked?.(length >= manyEvents),
+    committed: () => onMarked?.(length),
     rolledBack: () => undefined,
   });
   return consume({

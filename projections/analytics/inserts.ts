@@ -12,10 +12,10 @@ import { type TableName, tableOf } from './tables.ts';
  * them. One insert is under way at a time; what comes meanwhile goes with the next.
  */
 
-/** Lines of the format TabSeparated, without their ends. */
+/** Lines of the format TabSeparated, with their ends. */
 export interface Batch {
-  readonly posts: readonly string[];
-  readonly accounts: readonly string[];
+  readonly posts: readonly Buffer[];
+  readonly accounts: readonly Buffer[];
 }
 
 /** A batch that is not full waits so long for others. Milliseconds. */
@@ -23,8 +23,8 @@ const gatherMs = 20;
 const fullRows = 1_000;
 /** Above this an insert takes no further batch. */
 const mostRows = 50_000;
-/** Characters of one insert: what networks told is kept whole, and may be long. */
-const mostCharacters = 16 * 1024 * 1024;
+/** Bytes of one insert: what networks told is kept whole, and may be long. */
+const mostBytes = 16 * 1024 * 1024;
 const insertMs = 60_000;
 
 interface Waiting {
@@ -36,14 +36,14 @@ interface Waiting {
 const sizeOf = ({ posts, accounts }: Batch): number => posts.length + accounts.length;
 
 /** In their order, each no longer than an insert may be, but at least a row. */
-const portions = (lines: readonly string[]): readonly (readonly string[])[] => {
-  const all: string[][] = [];
+const portions = (lines: readonly Buffer[]): readonly (readonly Buffer[])[] => {
+  const all: Buffer[][] = [];
   let left = 0;
   for (const line of lines) {
     const last = all.at(-1);
     if (last === undefined || left < line.length) {
       all.push([line]);
-      left = mostCharacters - line.length;
+      left = mostBytes - line.length;
     } else {
       last.push(line);
       left -= line.length;
@@ -102,17 +102,17 @@ export class Inserts {
     this.#busy = false;
   }
 
-  async #insert(table: TableName, columns: readonly string[], lines: readonly string[]): Promise<void> {
-    for (const values of portions(lines)) await this.#insertOne(table, columns, `${values.join('\n')}\n`);
+  async #insert(table: TableName, columns: readonly string[], lines: readonly Buffer[]): Promise<void> {
+    for (const values of portions(lines)) await this.#insertOne(table, columns, Buffer.concat(values));
   }
 
-  async #insertOne(table: TableName, columns: readonly string[], text: string): Promise<void> {
+  async #insertOne(table: TableName, columns: readonly string[], rows: Buffer): Promise<void> {
     await ensureTables(this.#client, this.#version, this.#pool);
     await asking(() =>
       this.#client.insert({
         table: tableOf(table, this.#version),
         columns: columns as [string, ...string[]],
-        values: Readable.from([text], { objectMode: false }),
+        values: Readable.from([rows], { objectMode: false }),
         format: 'TabSeparated',
         abort_signal: AbortSignal.timeout(insertMs),
         // A batch of late days touches many months.

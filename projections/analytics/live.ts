@@ -57,6 +57,14 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
       );
       create index if not exists analytics_marked_since on ops.analytics_marked (version, since, workspace_id);
       create index if not exists analytics_marked_of on ops.analytics_marked (version, workspace_id, since);
+      -- Workspaces whose days of posts after this one are to be marked, beside a mark: each by itself would be written
+      -- anew with every batch of a log that is caught up with.
+      create table if not exists ops.analytics_late (
+        version int4 not null,
+        workspace_id uuid not null,
+        after date not null,
+        primary key (version, workspace_id)
+      );
       -- The newest row that a version was given, of posts and of accounts, and before it in held the newest of up to three
       -- earlier minutes: a ClickHouse that was put back to an earlier day and got rows since then lacks one of those.
       create table if not exists ops.analytics_highest (

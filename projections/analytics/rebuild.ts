@@ -117,6 +117,7 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
       'analytics_days',
       'analytics_dirty',
       'analytics_marked',
+      'analytics_late',
       'analytics_highest',
       'analytics_rules',
     ]) {

@@ -36,12 +36,16 @@ const awayMs = 1_000;
 const leastRestMs = 100;
 const mostRestMs = 30_000;
 /**
- * While more of the log waits than a batch takes, a day that is counted now is soon marked again: rounds wait so long for
- * the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
+ * While the log is caught up with, a day that is counted now is soon marked again: rounds wait so long for the log's end,
+ * so that catching up costs each day a few counts and not one a batch. Milliseconds.
  */
 const behindMs = 20_000;
+/** Observations within a second or two that are more than come in as they are made. */
+const manyObservations = 1_000;
+/** After the first one a round waits so long for others, and for what tells that there are many. Milliseconds. */
+const gatherMs = 100;
 /** After this long without a batch the log's end was reached. Milliseconds. */
-const quietMs = 500;
+const quietMs = 1_500;
 
 /** Between two tries to make lost figures anew. Milliseconds. */
 const mendRestMs = 5_000;
@@ -63,7 +67,8 @@ class RecountLoop {
   readonly #recounter: Recounter;
   #reason: string | null = null;
   readonly #bell = new Bell();
-  #behind = false;
+  /** Of the second that began then, and of the one before it. */
+  #second = { began: 0, observations: 0, before: 0 };
   #heardAt = 0;
 
   constructor(version: number, { client, pool, store, codec, logger, signal }: IngestOptions) {
@@ -72,7 +77,7 @@ class RecountLoop {
     signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
     this.done = (async () => {
       while (!signal.aborted) {
-        if (this.#behind) await this.#atTheEnd(signal);
+        await this.#atTheEnd(signal);
         const began = performance.now();
         let counted = 0;
         try {
@@ -88,16 +93,22 @@ class RecountLoop {
         const took = performance.now() - began;
         if (this.#reason !== null) await pause(awayMs, signal);
         else if (counted > 0) await pause(Math.min(mostRestMs, Math.max(leastRestMs, took)), signal);
-        else await this.#bell.wait(lookMs, () => signal.aborted);
+        else {
+          await this.#bell.wait(lookMs, () => signal.aborted);
+          await pause(gatherMs, signal);
+        }
       }
     })();
   }
 
   /** There is something to count. */
-  ring(behind: boolean): void {
-    this.#behind = behind;
+  ring(observations: number): void {
     this.#heardAt = performance.now();
-    if (!behind) this.#bell.ring();
+    const { began, observations: last } = this.#second;
+    if (this.#heardAt >= began + 1_000) {
+      this.#second = { began: this.#heardAt, observations, before: this.#heardAt < began + 2_000 ? last : 0 };
+    } else this.#second.observations += observations;
+    this.#bell.ring();
   }
 
   reason(): string | null {
@@ -106,7 +117,8 @@ class RecountLoop {
 
   async #atTheEnd(signal: AbortSignal): Promise<void> {
     const until = performance.now() + behindMs;
-    const waits = (now: number): boolean => this.#behind && now < until && now < this.#heardAt + quietMs;
+    const isBehind = (): boolean => this.#second.observations + this.#second.before >= manyObservations;
+    const waits = (now: number): boolean => isBehind() && now < until && now < this.#heardAt + quietMs;
     while (!signal.aborted && waits(performance.now())) await pause(leastRestMs, signal);
   }
 }
@@ -117,7 +129,7 @@ const runVersion = (
   options: IngestOptions,
 ): { readonly consumer: Consumer; readonly recounts: RecountLoop; readonly done: Promise<void> } => {
   const recounts = new RecountLoop(version, options);
-  const consumer = ingest(version, { ...options, onMarked: (behind) => recounts.ring(behind) });
+  const consumer = ingest(version, { ...options, onMarked: (observations) => recounts.ring(observations) });
   const done = Promise.all([consumer.done, recounts.done]).then(() => undefined);
   done.catch(() => undefined);
   return { consumer, recounts, done };

@@ -222,7 +222,8 @@ const fill = async (store: EventStore, count: number): Promise<readonly string[]
         ),
       );
       for (const one of night) {
-        rows.push(observationOf(await codec.decode({ ...one, position: BigInt(rows.length + 1) })).line ?? '');
+        const { line } = observationOf(await codec.decode({ ...one, position: BigInt(rows.length + 1) }));
+        rows.push(line?.toString().trimEnd() ?? '');
       }
     }
   }

@@ -74,7 +74,9 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
   /** Another ClickHouse than before: Postgres knows nothing of what the former one had read. */
   const forget = async (): Promise<void> => {
     await world.pool.query(`delete from ops.consumer_positions where consumer_group like 'analytics%'`);
-    await world.pool.query('truncate ops.analytics_days, ops.analytics_marked, ops.analytics_highest');
+    await world.pool.query(
+      'truncate ops.analytics_days, ops.analytics_marked, ops.analytics_late, ops.analytics_highest',
+    );
   };
   const observations = async (client: Client, version: number): Promise<number> => {
     const query = `select uniqExact(event_id) as n from ${tableOf('observations', version)}`;

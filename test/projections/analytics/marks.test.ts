@@ -115,6 +115,68 @@ suite('marks of days', (t) => {
     assert.equal(await asked('2026-02-01', '2026-02-28'), '2026-02-05');
   });
 
+  t('the days after a late post are not counted yet, also before anybody looked what to count', async () => {
+    const workspaceId = randomUUID();
+    await mark(16, post(workspaceId, '2026-02-05'), post(workspaceId, '2026-02-20'));
+    await clearMarks(pool, 16, await marksOf(pool, 16, [workspaceId], 9));
+    const asked = (from: string, to: string) => firstUncounted(pool, 16, workspaceId, { from, to });
+    assert.equal(await asked('2026-02-01', '2026-02-28'), null);
+    await mark(16, post(workspaceId, '2026-02-06'));
+    await mark(16, post(workspaceId, '2026-02-03'));
+    await mark(16, post(workspaceId, '2026-02-04'));
+    assert.equal(await asked('2026-02-18', '2026-02-28'), '2026-02-18');
+    assert.equal(await asked('2026-02-10', '2026-02-28'), '2026-02-17');
+    assert.equal(await asked('2026-02-21', '2026-02-28'), null);
+    const days = (await marksOf(pool, 16, [workspaceId], 9)).map(({ day }) => day);
+    assert.deepEqual(days.sort(), ['2026-02-03', '2026-02-04', '2026-02-05', '2026-02-06', '2026-02-20']);
+    assert.equal(await asked('2026-02-18', '2026-02-28'), '2026-02-18');
+  });
+
+  t('a late post that comes while the marks are read leaves none of the later days uncounted', async () => {
+    const moments = ['analytics-later', 'analytics-marks'].flatMap((name) => [
+      { name, before: true },
+      { name, before: false },
+    ]);
+    for (const { name, before } of moments) {
+      const workspaceId = randomUUID();
+      await mark(17, post(workspaceId, '2026-02-05'));
+      await clearMarks(pool, 17, await marksOf(pool, 17, [workspaceId], 9));
+      let comes = true;
+      const interrupted = {
+        query: async (asked: { readonly name: string }) => {
+          const now = comes && asked.name === name;
+          if (now) comes = false;
+          if (now && before) await mark(17, post(workspaceId, '2026-02-03'));
+          const answer = await pool.query(asked as never);
+          if (now && !before) await mark(17, post(workspaceId, '2026-02-03'));
+          return answer;
+        },
+      };
+      const counted = await marksOf(interrupted as unknown as Pool, 17, [workspaceId], 9);
+      await clearMarks(pool, 17, counted);
+      const found = await process(17, 9);
+      const days = [...counted, ...(await marksOf(pool, 17, found.ours, 9))].map(({ day }) => day);
+      await found.close();
+      assert.deepEqual(
+        [...new Set(days)].sort(),
+        ['2026-02-03', '2026-02-05'],
+        `${before ? 'before' : 'after'} ${name}`,
+      );
+      await clearMarks(pool, 17, await marksOf(pool, 17, [workspaceId], 9));
+    }
+  });
+
+  t('a batch to which all later days belong writes one row for them, however many there are', async () => {
+    const workspaceId = randomUUID();
+    const days = Array.from({ length: 300 }, (_, n) => new Date(Date.UTC(2026, 2, 1 + n)).toISOString().slice(0, 10));
+    await mark(18, ...days.map((day) => post(workspaceId, day)));
+    await clearMarks(pool, 18, await marksOf(pool, 18, [workspaceId], 999));
+    await mark(18, post(workspaceId, '2026-02-01'));
+    const { rows } = await pool.query('select count(*)::int as n from ops.analytics_marked where version = 18');
+    assert.deepEqual(rows, [{ n: 1 }]);
+    assert.equal((await marksOf(pool, 18, [workspaceId], 999)).length, 301);
+  });
+
   t('what an older build marks, and what it counts, is marked for us', async () => {
     const workspaceId = randomUUID();
     const kinds = async () => (await marksOf(pool, 14, [workspaceId], 9)).map(({ kind }) => kind).sort();
