@@ -5,6 +5,7 @@ import { Bell } from '#runtime/bell.ts';
 import type { Consumer } from '#runtime/consume.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/faults.ts';
 import { restingOf } from '#runtime/lane-health.ts';
+import { Inflow } from './inflow.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
 import { Recounter } from './recounter.ts';
@@ -40,12 +41,8 @@ const mostRestMs = 30_000;
  * so that catching up costs each day a few counts and not one a batch. Milliseconds.
  */
 const behindMs = 20_000;
-/** Observations within a second or two that are more than come in as they are made. */
-const manyObservations = 1_000;
 /** After the first one a round waits so long for others, and for what tells that there are many. Milliseconds. */
 const gatherMs = 100;
-/** After this long without a batch the log's end was reached. Milliseconds. */
-const quietMs = 1_500;
 
 /** Between two tries to make lost figures anew. Milliseconds. */
 const mendRestMs = 5_000;
@@ -67,9 +64,7 @@ class RecountLoop {
   readonly #recounter: Recounter;
   #reason: string | null = null;
   readonly #bell = new Bell();
-  /** Of the second that began then, and of the one before it. */
-  #second = { began: 0, observations: 0, before: 0 };
-  #heardAt = 0;
+  readonly #inflow = new Inflow();
 
   constructor(version: number, { client, pool, store, codec, logger, signal }: IngestOptions) {
     const recounter = new Recounter(client, pool, version, zonesFrom(store, codec));
@@ -103,11 +98,7 @@ class RecountLoop {
 
   /** There is something to count. */
   ring(observations: number): void {
-    this.#heardAt = performance.now();
-    const { began, observations: last } = this.#second;
-    if (this.#heardAt >= began + 1_000) {
-      this.#second = { began: this.#heardAt, observations, before: this.#heardAt < began + 2_000 ? last : 0 };
-    } else this.#second.observations += observations;
+    this.#inflow.heard(observations, performance.now());
     this.#bell.ring();
   }
 
@@ -117,8 +108,7 @@ class RecountLoop {
 
   async #atTheEnd(signal: AbortSignal): Promise<void> {
     const until = performance.now() + behindMs;
-    const isBehind = (): boolean => this.#second.observations + this.#second.before >= manyObservations;
-    const waits = (now: number): boolean => isBehind() && now < until && now < this.#heardAt + quietMs;
+    const waits = (now: number): boolean => now < until && this.#inflow.isBehind(now);
     while (!signal.aborted && waits(performance.now())) await pause(leastRestMs, signal);
   }
 }

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { Inflow } from '#projections/analytics/inflow.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('inflow of observations', (t) => {
+  /** Batches of so many, one every so many milliseconds; whether it was behind after each, and how long after the last. */
+  const given = (batch: number, everyMs: number, batches: number) => {
+    const inflow = new Inflow();
+    const behind: boolean[] = [];
+    let at = 5_000;
+    for (let n = 0; n < batches; n += 1, at += everyMs) {
+      inflow.heard(batch, at);
+      behind.push(inflow.isBehind(at));
+    }
+    const last = at - everyMs;
+    let after = 0;
+    while (inflow.isBehind(last + after)) after += 100;
+    return { behind, after };
+  };
+
+  t('a log that hands over 500 at once, one batch after the other, is behind from the second on until it rests', () => {
+    const { behind, after } = given(500, 60, 100);
+    assert.deepEqual(behind, [false, ...Array.from({ length: 99 }, () => true)]);
+    assert.equal(after, 1_500);
+  });
+
+  t('one that needs a second for 5,000 is behind from the first on', () => {
+    assert.deepEqual(given(5_000, 1_000, 4).behind, [true, true, true, true]);
+  });
+
+  t('what comes in as it is made is not: 400 a second, in small batches or large ones', () => {
+    for (const [batch, everyMs] of [
+      [1, 3],
+      [80, 200],
+      [400, 1_000],
+      [999, 5_000],
+    ] as const) {
+      const { behind, after } = given(batch, everyMs, 2_000);
+      assert.equal(behind.includes(true), false, `${batch} every ${everyMs} ms`);
+      assert.equal(after, 0);
+    }
+  });
+});
