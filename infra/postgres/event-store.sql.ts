@@ -97,12 +97,12 @@ const columnsWith = (bytes: (column: string) => string): string =>
 /** Bytes travel as base64: as hex, which pg would choose, they are half as long again. */
 export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
 
-/** Bytes travel as the text they are, at a third of the cost; the statement fails where some are none. */
+/** Bytes travel as the text that they are, which costs a third; the statement fails if any of them are not valid text. */
 const textColumns = columnsWith((column) => `convert_from(${column}, 'UTF8')`);
 
 /**
- * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. The
- * frame of rows is a third of what the default frame costs.
+ * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. A
+ * frame of rows costs half of the default one.
  */
 const tailOf = (schema: string, columns: string): string => `
   select ${columns} from (

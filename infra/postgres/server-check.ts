@@ -12,7 +12,7 @@ const answerMs = 15_000;
 const whoAnswers = 'select pg_backend_pid() as pid';
 
 /**
- * @throws SetupError that says what to do, where the server is too old, or where a pooler hands the statements of one
+ * @throws SetupError that says what to do, where the server is too old, where the database cannot hold every text, or where a pooler hands the statements of one
  * connection to several sessions. A pooler that keeps a connection's session (PgBouncer: `pool_mode = session`) passes.
  * Errors of the connection pass as they are.
  */
@@ -23,6 +23,8 @@ export const checkServer = async (url: string): Promise<void> => {
     await one.connect();
     const { rows } = await one.query<{ server_version: string }>('show server_version');
     requireVersion(rows[0]?.server_version ?? '');
+    const encoding = await one.query<{ server_encoding: string }>('show server_encoding');
+    requireEncoding(encoding.rows[0]?.server_encoding ?? '');
     await other.connect();
     // This order finds a pooler with one session, one whose two sessions take turns, and one that picks the newest first.
     const pids: [Set<number>, Set<number>] = [new Set(), new Set()];
@@ -45,6 +47,15 @@ export const requireVersion = (version: string): void => {
   if (Number.parseInt(version, 10) >= minPostgres) return;
   throw new SetupError(
     `DATABASE_URL names a server of Postgres ${version}: at least ${minPostgres} is needed. Upgrade it, or name another`,
+  );
+};
+
+/** Another encoding lacks characters that people write, or takes bytes for others. */
+const requireEncoding = (encoding: string): void => {
+  if (encoding === 'UTF8') return;
+  throw new SetupError(
+    `DATABASE_URL names a database whose encoding is ${encoding}: UTF8 is needed. Create one with ` +
+      "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and name that",
   );
 };
 

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Move, NotMoved } from '#runtime/consume/positions.ts';
+import { retentionMonths } from './tables.ts';
 
 /** Days of workspaces that must be recounted. */
 
@@ -23,8 +24,9 @@ export interface Mark {
 }
 
 /**
- * Marks in one order: two that mark the same days wait for one another, and neither for ever. A mark that is drawn anew keeps
- * the place in the queue that its day was given first: else a workspace that is observed all the time is never counted.
+ * Marks in one order: two that mark the same days wait for one another, and neither for ever. Late rows come before
+ * marks, for whoever writes them and for whoever deletes one. A mark that is drawn anew keeps the place in the queue that
+ * its day was given first: else a workspace that is observed all the time is never counted.
  */
 const upsert = (days: string): string => `
   insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
@@ -41,8 +43,6 @@ const marking = (moved: string, condition: string): string => `
   ), known as (
     insert into ops.analytics_days (version, workspace_id, day)
     select distinct $1::int4, workspace_id, day from touched order by 2, 3 on conflict do nothing
-  ), marked as (${upsert(`
-      select distinct workspace_id, case when post then 'post' else 'account' end as kind, day from touched`)}
   ), late as (
     insert into ops.analytics_late as l (version, workspace_id, after)
     select $1::int4, workspace_id, day
@@ -51,6 +51,10 @@ const marking = (moved: string, condition: string): string => `
       where d.version = $1 and d.workspace_id = first.workspace_id and d.day > first.day)
     order by workspace_id
     on conflict (version, workspace_id) do update set after = excluded.after where l.after > excluded.after
+    returning 1
+  ), marked as (${upsert(`
+      select distinct workspace_id, case when post then 'post' else 'account' end as kind, day from touched
+      where (select count(*) from late) >= 0`)}
   ), highest as (
     insert into ops.analytics_highest as h (version, post, position, since, held)
     select distinct on (post) $1::int4, post, position, date_trunc('minute', clock_timestamp()),
@@ -138,7 +142,28 @@ export const lockWaiting = async (
     if (first === undefined || Number(first.marks) < pageMarks) break;
     after = first.last;
   }
-  return ours;
+  return ours.length < limit ? [...ours, ...(await lockLate(session, version, [...tried], limit - ours.length))] : ours;
+};
+
+/** Those without a mark, as where a build that knows no late rows counted the mark beside one. */
+const lockLate = async (
+  session: PoolClient,
+  version: number,
+  but: readonly string[],
+  limit: number,
+): Promise<readonly string[]> => {
+  const { rows } = await session.query<{ id: string }>({
+    name: 'analytics-late-alone',
+    text: `select workspace_id::text as id from ops.analytics_late
+           where version = $1 and workspace_id <> all($2::uuid[]) order by workspace_id limit $3`,
+    values: [version, but, limit],
+  });
+  return lockSome(
+    session,
+    version,
+    rows.map(({ id }) => id),
+    limit,
+  );
 };
 
 const lockSome = async (
@@ -162,23 +187,33 @@ export const unlock = async (session: PoolClient): Promise<void> => {
   await session.query('select pg_advisory_unlock_all()');
 };
 
-/** The later days of workspaces to which something late came, as marks. */
+/**
+ * The later days of workspaces to which something late came, as marks: one workspace a statement, since an ingester that
+ * touches its row waits for it meanwhile.
+ */
 const markLater = async (db: Pick<Pool, 'query'>, version: number, workspaces: readonly string[]): Promise<void> => {
-  await db.query({
-    name: 'analytics-later',
-    text: `with gone as (
-             delete from ops.analytics_late where version = $1 and workspace_id = any($2::uuid[]) returning workspace_id, after
-           ) ${upsert(`
-             select d.workspace_id, 'post' as kind, d.day from gone
-             join ops.analytics_days d on d.version = $1 and d.workspace_id = gone.workspace_id and d.day > gone.after`)}`,
+  const { rows } = await db.query<{ id: string }>({
+    name: 'analytics-late',
+    text: 'select workspace_id::text as id from ops.analytics_late where version = $1 and workspace_id = any($2::uuid[])',
     values: [version, workspaces],
   });
+  for (const { id } of rows) {
+    await db.query({
+      name: 'analytics-later',
+      text: `with gone as (
+               delete from ops.analytics_late where version = $1 and workspace_id = $2 returning workspace_id, after
+             ) ${upsert(`
+               select d.workspace_id, 'post' as kind, d.day from gone
+               join ops.analytics_days d on d.version = $1 and d.workspace_id = gone.workspace_id and d.day > gone.after
+               where d.day > current_date - make_interval(months => $3)`)}`,
+      values: [version, id, retentionMonths],
+    });
+  }
 };
 
 /**
- * Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. Later days are marked
- * once more after the marks were read: with a mark that is counted now there may have come what makes them so, and without
- * a mark nobody would look for it.
+ * Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. A late row may come with
+ * a mark that is read here, and goes with it when it is counted: so such rows are looked for once more afterwards.
  */
 export const marksOf = async (
   db: Pick<Pool, 'query'>,

@@ -1,11 +1,11 @@
 /** Observations within two seconds that are more than come in as they are made. */
 const manyObservations = 1_000;
-/** After this long without a batch the log's end was reached. Milliseconds. */
-const quietMs = 1_500;
+/** After this long without a batch the log's end was reached: longer than a batch takes. Milliseconds. */
+const quietMs = 5_000;
 
 /**
- * How fast observations come in, by which it is told whether the log is being caught up with: how large its batches are
- * differs from log to log. Instants are milliseconds that never step back.
+ * How fast observations come in to this process. Whether it catches up with the log shows in that and not in the size of
+ * batches, which differs from log to log. Instants are milliseconds that never step back.
  */
 export class Inflow {
   /** Observations of the second that began then, and of the one before it. */
@@ -24,7 +24,7 @@ export class Inflow {
     [this.#began, this.#now] = [at, observations];
   }
 
-  /** Whether more of the log waits. */
+  /** Whether more of the log seems to wait. */
   isBehind(at: number): boolean {
     return this.#now + this.#before >= manyObservations && at < this.#heardAt + quietMs;
   }

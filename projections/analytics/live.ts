@@ -57,8 +57,8 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
       );
       create index if not exists analytics_marked_since on ops.analytics_marked (version, since, workspace_id);
       create index if not exists analytics_marked_of on ops.analytics_marked (version, workspace_id, since);
-      -- Workspaces whose days of posts after this one are to be marked, beside a mark: each by itself would be written
-      -- anew with every batch of a log that is caught up with.
+      -- Workspaces whose days of posts after this one are to be marked. As marks they would all be written anew with each
+      -- batch of a log that is caught up with: hundreds of days a workspace.
       create table if not exists ops.analytics_late (
         version int4 not null,
         workspace_id uuid not null,

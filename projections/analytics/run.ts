@@ -37,11 +37,11 @@ const awayMs = 1_000;
 const leastRestMs = 100;
 const mostRestMs = 30_000;
 /**
- * While the log is caught up with, a day that is counted now is soon marked again: rounds wait so long for the log's end,
- * so that catching up costs each day a few counts and not one a batch. Milliseconds.
+ * While this process catches up with the log, a day that is counted now is soon marked again: its rounds wait so long for
+ * the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
  */
 const behindMs = 20_000;
-/** After the first one a round waits so long for others, and for what tells that there are many. Milliseconds. */
+/** After its first batch a round waits so long for others, which show how fast they come. Milliseconds. */
 const gatherMs = 100;
 
 /** Between two tries to make lost figures anew. Milliseconds. */

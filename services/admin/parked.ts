@@ -8,10 +8,10 @@ import { idOf } from './find.ts';
 
 /** Events that consumers set aside. They are asked for here, and applied by the consumer whose they are. */
 
-const shown = ({ group, stream, events, eventId, type, revision, since, wanted, reason }: ParkedStream): Shown => ({
+const shown = ({ group, stream, events, eventId, type, revision, since, retryAt, reason }: ParkedStream): Shown => ({
   ...{ group, stream, events: events < mostTold ? events : `${mostTold} or more` },
   ...{ event: eventId, type, revision, since: since.toISOString() },
-  state: wanted ? 'to be tried again' : 'parked',
+  state: retryAt === null ? 'parked' : `to be tried again at ${retryAt.toISOString()}`,
   reason,
 });
 

@@ -124,7 +124,7 @@ export const needKey = ({ platform, use }: MediaNeed): string => `${platform}/${
 
 const isAsset = (state: MediaState): state is Asset =>
   state.status !== 'none' && state.status !== 'offered' && state.status !== 'deleted';
-/** Whether it is in the library no more; its files may lie there still. */
+/** Whether it is no longer in the library; its files may still lie there. */
 export const isDeleted = (state: MediaState): boolean =>
   state.status === 'deleted' || (isAsset(state) && state.isDeleted);
 /** Whether work on it goes on: nothing more is said of a file that was refused. */

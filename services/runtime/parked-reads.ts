@@ -18,8 +18,8 @@ export interface ParkedStream {
   readonly type: string;
   readonly reason: string;
   readonly since: Date;
-  /** Whether it is to be tried again, now or later. */
-  readonly wanted: boolean;
+  /** When it is tried again; null: it waits for an operator. */
+  readonly retryAt: Date | null;
 }
 
 const groupsSql = `
@@ -39,7 +39,7 @@ told as (
   select * from firsts where $2::text is null or stream = $2 order by parked_at, consumer_group, stream limit 1000)
 select
   consumer_group as "group", stream, workspace_id::text as "workspaceId", behind.events, event_id::text as "eventId",
-  revision::text, type, reason, parked_at as since, retry_at is not null as wanted
+  revision::text, type, reason, parked_at as since, retry_at as "retryAt"
 from told cross join lateral (
   select count(*)::int as events from (
     select from ops.parked_events e where e.consumer_group = told.consumer_group and e.stream = told.stream

@@ -1,10 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
-import { mostDoubt, withFirsts } from './parking.ts';
+import { behindReason, maxDoubt, withFirsts } from './parking.ts';
 
 /**
- * What an operator wants to have done about parked events, and how the consumer goes about it; it wants the same itself
- * of one that was parked for time-outs alone. The wish stands in the
- * first row of a stream and moves to the next one in the transaction that applies the first: so asking takes one row
+ * What an operator wants to have done about parked events, and how the consumer goes about it. The consumer also has an
+ * event tried again that was parked only for time-outs. When a stream is due stands in its first row and moves to the next one in the transaction that applies the first: so asking takes one row
  * however many wait, and a death in between loses neither an event nor the wish.
  */
 
@@ -78,20 +77,25 @@ export const tellWhy = async (pool: Pool, group: string, stream: string, reason:
   );
 };
 
-/** It still cannot be applied, and waits for an operator again; where it was too slow, that may pass by itself. */
+/**
+ * It still cannot be applied, and waits for an operator again. One that was too slow is tried again first, also where it
+ * only waited behind another until now. When it is due counts, not when it was tried: tries are late where many wait, or
+ * where the database was away.
+ */
 export const parkAgain = async (
   tx: Pick<PoolClient, 'query'>,
   group: string,
   stream: string,
   revision: bigint,
   reason: string,
-  /** Null: there is no doubt. */
+  /** Of one that was too slow: `doubtMs`. Null: it was not. */
   restMs: number | null = null,
 ): Promise<void> => {
   await tx.query(
     `update ops.parked_events set reason = $4, retry_at = case
-       when now() - parked_at < ${mostDoubt} * $5::float8 * interval '1 millisecond'
-       then now() + greatest($5::float8 * interval '1 millisecond', 3 * (now() - parked_at)) end
+       when reason = '${behindReason}' then now() + $5::float8 * interval '1 millisecond'
+       when retry_at - parked_at < ${maxDoubt} * $5::float8 * interval '1 millisecond'
+       then greatest(now() + $5::float8 * interval '1 millisecond', parked_at + 4 * (retry_at - parked_at)) end
      where consumer_group = $1 and stream = $2 and revision = $3::int8`,
     [group, stream, revision, reason, restMs],
   );

@@ -4,7 +4,8 @@ import { wellFormedText } from './well-formed.ts';
 
 /**
  * Events that a consumer group set aside: one that it cannot apply, and all later ones of its stream, whose order would
- * be broken. They wait for an operator, who has them tried again or the first one skipped. The rows are written by the
+ * be broken. They wait for an operator, who has them tried again or the first one skipped; the consumer itself tries those
+ * again that were only too slow. The rows are written by the
  * transaction that moves the position, and go with the one that applies them: whoever dies, each event is in one place.
  *
  * A stream may have hundreds of thousands of them. No statement that runs by itself may read or write more than a few
@@ -68,14 +69,14 @@ export class TooManyParked extends Error {
 }
 
 /**
- * Milliseconds after which an event that was parked for time-outs alone is tried again by itself: a database in trouble
- * may be too slow for an event that is to blame for nothing. Thereafter it rests for three times as long as it has been
- * parked, and waits for an operator once that is `mostDoubt` times this long: after 1, 4 and 16 minutes.
+ * An event that was parked only for time-outs is tried again after so many milliseconds: a database in trouble is too slow
+ * for innocent events, too. Each later try is due after four times the time, so after 1, 4 and 16 minutes; after a try that
+ * was due later than `maxDoubt` times the first it waits for an operator.
  */
 export const doubtMs = 60_000;
-export const mostDoubt = 10;
+export const maxDoubt = 10;
 
-/** What was decided about an event, and why. `doubtful`: it was only slow, alone, and may be innocent. */
+/** What was decided about an event, and why. `doubtful`: it alone was too slow, and may be innocent. */
 export type Judged = ReadonlyMap<
   string,
   { readonly action: string; readonly reason: string; readonly doubtful?: boolean }

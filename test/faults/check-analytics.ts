@@ -27,7 +27,7 @@ export const analyticsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const group = await ingesting(pool);
   if (group === null) return true;
   const { rows } = await pool.query(
-    `select exists (select from ops.analytics_marked)
+    `select exists (select from ops.analytics_marked) or exists (select from ops.analytics_late)
          or exists (select from ops.analytics_rules where rule < 2 and version = (select live from ops.analytics_versions)) as dirty,
        coalesce((select max(position) from ops.consumer_positions where consumer_group = $1), 0)
          < coalesce((select max(position) from es.events where topic = 'metrics'), 0) as behind`,

@@ -82,9 +82,9 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
   readonly maxBatch?: number;
   /** How long a lane rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
   readonly restsMs?: readonly number[];
-  /** What was parked for time-outs alone is tried again after this. Milliseconds; default a minute. */
+  /** What was parked only for time-outs is tried again after this. Milliseconds; default a minute. */
   readonly doubtMs?: number;
-  /** How often an operator's requests about parked events are looked for, while there are any. Default 1,000 ms. */
+  /** How often it is looked for parked events that are due, while there are parked ones. Default 1,000 ms. */
   readonly requestLookMs?: number;
   /** Least time between two batches that are not full, where the log gathers them; see `SubscribeOptions`. */
   readonly spacingMs?: number | (() => number);

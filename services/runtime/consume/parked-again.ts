@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
 import { faultPoint } from '../fault-point.ts';
-import { isTimeout, stopsLane } from '../faults.ts';
+import { isInstallationFault, isTimeout, stopsLane } from '../faults.ts';
 import {
   parkAgain,
   parkedFrom,
@@ -19,7 +19,7 @@ import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
 import { Fenced, requireOwn } from './positions.ts';
 
-/** How often requests of an operator are looked for, while something is parked. Milliseconds. */
+/** How often it is looked for what is due, while something is parked. Milliseconds. */
 const requestLookMs = 1_000;
 /** A look takes no more than one part in so many of the time, however many streams are parked. */
 const looksShare = 20;
@@ -34,6 +34,11 @@ type PieceOutcome =
   | { readonly kind: 'applied' }
   | { readonly kind: 'changed' }
   | { readonly kind: 'stays'; readonly reason: string; readonly doubtful?: boolean };
+
+/** How a stream stays parked: `slow` where that was found out by waiting for the database. */
+type Stays = 'slow' | 'nothing';
+/** What there is to do of a stream after a look. */
+type Left = 'more' | Stays;
 
 /** Streams that a member has parked events of, and what is to be tried again of them. */
 export class ParkedAgain<E extends Shaped> {
@@ -69,26 +74,33 @@ export class ParkedAgain<E extends Shaped> {
   async #lookAtRequests(): Promise<void> {
     const { pool, store, logger, signal, group, requestLookMs: everyMs = requestLookMs } = this.#options;
     let more = false;
+    let slowMs = 0;
     try {
       const wanted = store === undefined ? [] : await wantedAgain(pool, group, this.#lookedTo);
       this.#lookedTo = wanted.length < wantedAtOnce ? '' : (wanted.at(-1)?.stream ?? '');
       for (const one of wanted) {
-        const unfinished = await this.#tryAgain(one).catch((error: unknown) => {
+        const began = performance.now();
+        const left = await this.#tryAgain(one).catch((error: unknown) => {
           if (signal.aborted) throw error;
           logger.warn({ group, stream: one.stream, err: error }, 'a parked stream is tried again later');
-          if (error instanceof Fenced) return false;
+          if (error instanceof Fenced) return 'nothing';
           return tellWhy(pool, group, one.stream, reasonOf(error)).then(
-            () => false,
-            () => false,
+            () => 'nothing' as const,
+            () => 'nothing' as const,
           );
         });
-        more ||= unfinished;
+        more ||= left === 'more';
+        if (left !== 'slow') continue;
+        // Its lane stood still meanwhile: it gets as much time before the next one may do the same.
+        slowMs = performance.now() - began;
+        this.#lookedTo = one.stream;
+        break;
       }
       const asked = performance.now();
       const still = new Set(await parkedStreams(pool, group));
       // One that was parked since the question may not be in the answer.
       for (const [stream, at] of this.#parked) if (at < asked && !still.has(stream)) this.#parked.delete(stream);
-      this.#restMs = more ? 0 : Math.max(everyMs, looksShare * (performance.now() - asked));
+      this.#restMs = more ? 0 : Math.max(everyMs, slowMs, looksShare * (performance.now() - asked));
     } catch (error) {
       if (!signal.aborted) logger.warn({ group, err: error }, 'parked events are looked at again later');
       this.#restMs = everyMs;
@@ -100,9 +112,9 @@ export class ParkedAgain<E extends Shaped> {
 
   /**
    * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. The
-   * store is read before: the lane would stand still while it does not answer. Answers whether more is to be tried.
+   * store is read before: the lane would stand still while it does not answer.
    */
-  async #tryAgain({ stream, first }: WantedStream): Promise<boolean> {
+  async #tryAgain({ stream, first }: WantedStream): Promise<Left> {
     const { pool, store, log, signal, group } = this.#options;
     const [event] = (await store?.read(stream, { from: first, limit: 1 })) ?? [];
     let lane: Lane | null;
@@ -112,38 +124,38 @@ export class ParkedAgain<E extends Shaped> {
     } catch (error) {
       // No lane to try it on: whoever asked for it is told why.
       await parkAgain(pool, group, stream, first, reasonOf(error));
-      return false;
+      return 'nothing';
     }
-    if (lane === null) return false;
-    let from: bigint | null = first;
-    for (let pieces = 0; from !== null && pieces < piecesInARow && !signal.aborted; pieces += 1) {
+    if (lane === null) return 'nothing';
+    let from: bigint | Stays = first;
+    for (let pieces = 0; typeof from === 'bigint' && pieces < piecesInARow && !signal.aborted; pieces += 1) {
       const held = this.#lanes.get(lane);
-      if (held === undefined || isStopped(held)) return false;
+      if (held === undefined || isStopped(held)) return 'nothing';
       const revisions: readonly bigint[] = await parkedFrom(pool, group, { stream, first: from }, retriedAtOnce);
       const [next] = revisions;
-      from = null;
+      from = 'nothing';
       if (next === undefined) break;
       const events = await this.#stored(stream, revisions);
       await inTurn(held, async () => {
         if (await this.#lanes.prepared(lane, held)) from = await this.#applyParked(lane, held, stream, next, events);
       });
     }
-    return from !== null;
+    return typeof from === 'bigint' ? 'more' : from;
   }
 
-  /** Answers from which revision on it is to go on; null where the stream stays parked. */
+  /** Answers from which revision on it is to go on, or how the stream stays parked. */
   async #applyParked(
     lane: Lane,
     held: LaneState<E>,
     stream: string,
     first: bigint,
     events: readonly RecordedEvent[],
-  ): Promise<bigint | null> {
+  ): Promise<bigint | Stays> {
     const { logger, group } = this.#options;
     const last = events.at(-1);
     if (last === undefined) {
       await this.#parkAgain(lane, held, stream, first, { reason: 'the store does not have it' });
-      return null;
+      return 'nothing';
     }
     const whole = await this.#tryPiece(lane, held, events);
     if (whole.kind === 'changed') return first;
@@ -151,13 +163,15 @@ export class ParkedAgain<E extends Shaped> {
       logger.info({ group, lane, stream, events: events.length }, 'parked events applied');
       return last.revision + 1n;
     }
-    // One by one: what fails is known then, and all before it holds. One that stands alone is tried once more.
+    // One by one: what fails is known then, and all before it holds. One that stands alone is tried once more, but not one
+    // that was too slow.
     for (const event of events) {
-      const one = await this.#tryPiece(lane, held, [event]);
+      const isKnown = events.length === 1 && whole.doubtful === true;
+      const one = isKnown ? whole : await this.#tryPiece(lane, held, [event]);
       if (one.kind === 'changed') return event.revision;
       if (one.kind === 'applied') continue;
       await this.#parkAgain(lane, held, stream, event.revision, one);
-      return null;
+      return one.doubtful === true ? 'slow' : 'nothing';
     }
     return last.revision + 1n;
   }
@@ -178,8 +192,8 @@ export class ParkedAgain<E extends Shaped> {
 
   async #tryPiece(lane: Lane, held: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
     return this.#applyPiece(lane, held, events).catch((error: unknown) => {
-      // One that is too slow would hold up its lane at each look, for as long as nobody takes the request back.
-      if (!stopsLane(error) && !isTimeout(error)) throw error;
+      // One that is too slow would hold up its lane at each look.
+      if (isInstallationFault(error) || (!stopsLane(error) && !isTimeout(error))) throw error;
       return { kind: 'stays', reason: reasonOf(error), doubtful: isTimeout(error) };
     });
   }

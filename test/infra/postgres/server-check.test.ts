@@ -54,6 +54,20 @@ suite('check of the Postgres server', (t) => {
     await through({ mode: 'session' }, checkServer);
   });
 
+  t('a database that cannot hold every text is refused, with how to make one that can', async () => {
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    for (const encoding of ['LATIN1', 'SQL_ASCII']) {
+      const name = `encoding_${encoding.toLowerCase()}_${process.pid}`;
+      await admin.query(`create database ${name} encoding '${encoding}' locale 'C' template template0`);
+      const other = Object.assign(new URL(url), { pathname: `/${name}` }).href;
+      const said = await checkServer(other).then(String, String);
+      await admin.query(`drop database ${name} with (force)`);
+      assert.match(said, new RegExp(`encoding is ${encoding}: UTF8 is needed`));
+    }
+    await admin.end();
+  });
+
   t('a process asks before it does anything else, and its error holds no password', async () => {
     await through({ mode: 'transaction' }, async (pooled) => {
       const named = new URL(pooled);

@@ -21,11 +21,19 @@ suite('inflow of observations', (t) => {
   t('a log that hands over 500 at once, one batch after the other, is behind from the second on until it rests', () => {
     const { behind, after } = given(500, 60, 100);
     assert.deepEqual(behind, [false, ...Array.from({ length: 99 }, () => true)]);
-    assert.equal(after, 1_500);
+    assert.equal(after, 5_000);
   });
 
   t('one that needs a second for 5,000 is behind from the first on', () => {
     assert.deepEqual(given(5_000, 1_000, 4).behind, [true, true, true, true]);
+  });
+
+  t('one whose batches take seconds is behind between them, too', () => {
+    const inflow = new Inflow();
+    for (let at = 0; at < 30_000; at += 2_500) {
+      if (at > 0) assert.equal(inflow.isBehind(at - 1), true, `${at}`);
+      inflow.heard(5_000, at);
+    }
   });
 
   t('what comes in as it is made is not: 400 a second, in small batches or large ones', () => {

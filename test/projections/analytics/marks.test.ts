@@ -133,7 +133,7 @@ suite('marks of days', (t) => {
   });
 
   t('a late post that comes while the marks are read leaves none of the later days uncounted', async () => {
-    const moments = ['analytics-later', 'analytics-marks'].flatMap((name) => [
+    const moments = ['analytics-late', 'analytics-marks'].flatMap((name) => [
       { name, before: true },
       { name, before: false },
     ]);
@@ -166,7 +166,29 @@ suite('marks of days', (t) => {
     }
   });
 
-  t('a batch to which all later days belong writes one row for them, however many there are', async () => {
+  t('a late row beside which there is no mark any more is found; a look marks one workspace a statement', async () => {
+    const ids = [randomUUID(), randomUUID(), randomUUID()].sort();
+    await mark(19, ...ids.flatMap((id) => [post(id, '2026-02-05'), post(id, '2026-02-06')]));
+    await clearMarks(pool, 19, await marksOf(pool, 19, ids, 99));
+    await pool.query(`insert into ops.analytics_late select 19, id, '2026-02-01' from unnest($1::uuid[]) as id`, [ids]);
+    const one = await process(19, 2);
+    assert.deepEqual(one.ours, ids.slice(0, 2));
+    const two = await process(19, 9);
+    assert.deepEqual(two.ours, ids.slice(2));
+    await Promise.all([one.close(), two.close()]);
+    const written: (number | null)[] = [];
+    const counting = {
+      query: async (asked: { readonly name: string; readonly text: string; readonly values: unknown[] }) => {
+        const answer = await pool.query(asked);
+        if (asked.name === 'analytics-later') written.push(answer.rowCount);
+        return answer;
+      },
+    };
+    assert.equal((await marksOf(counting as unknown as Pool, 19, ids, 99)).length, 6);
+    assert.deepEqual(written, [2, 2, 2]);
+  });
+
+  t('a batch writes one row for all later days of its workspace, however many there are', async () => {
     const workspaceId = randomUUID();
     const days = Array.from({ length: 300 }, (_, n) => new Date(Date.UTC(2026, 2, 1 + n)).toISOString().slice(0, 10));
     await mark(18, ...days.map((day) => post(workspaceId, day)));

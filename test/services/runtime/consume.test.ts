@@ -853,6 +853,36 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t('of two that are too slow, the lane goes on between their tries; one that is alone is tried once', async () => {
+    const group = `g-${randomUUID()}`;
+    const list = await records(client(0), client(0), client(0));
+    const slow = () =>
+      Object.assign(new DatabaseError('canceling statement due to statement timeout', 9, 'error'), { code: '57014' });
+    const bad = new Set([idAt(list, 0), idAt(list, 1)]);
+    const tried: string[] = [];
+    let isParked = false;
+    const one = start({
+      ...{ group, store: world.store, requestLookMs: 50, doubtMs: 100 },
+      apply: async (tx, events) => {
+        const [first] = events;
+        if (isParked && first !== undefined && bad.has(first.id)) {
+          tried.push(first.id);
+          await new Promise((resolve) => setTimeout(resolve, 300));
+        }
+        if (events.some(({ id }) => bad.has(id))) throw slow();
+        return effectsOf(group)(tx, events);
+      },
+    });
+    const lanes = [...new Set(list.map(({ partition }) => `workspace-${partition}`))];
+    await one.assigned(lanes);
+    await one.give(list, { lane: lanes[0] ?? '' });
+    assert.equal((await parked(group)).length, 2);
+    isParked = true;
+    await until('the first was tried', () => tried.length === 1, 5_000);
+    await until('both were tried', () => tried.length >= 2, 5_000);
+    assert.deepEqual(new Set(tried.slice(0, 2)), bad, 'each once before one of them is tried again');
+  });
+
   /** A row of the effects that somebody else holds, and whoever touches it fails after 10 ms. */
   const heldRow = async (group: string) => {
     await world.pool.query('insert into keyed values ($1)', [group]);
@@ -1248,7 +1278,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       assert.equal(await ask((tx) => requestRetry(tx, group, list[0]?.stream ?? null)), 1);
       await until('it was tried, and stays parked', async () => {
         const [row] = await listParked(world.pool, group);
-        return row?.wanted === false;
+        return row?.retryAt === null;
       });
       assert.deepEqual(await seen(group), [0]);
       cure();
@@ -1312,7 +1342,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await until('the third is applied', async () => (await seen(group)).length === 2);
     await until('the first is told', async () => {
       const row = (await listParked(world.pool, group)).find(({ stream }) => stream === junk);
-      return row?.wanted === false && /JSON/.test(row.reason);
+      return row?.retryAt === null && /JSON/.test(row.reason);
     });
   });
 
@@ -1322,7 +1352,8 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     cure();
     await ask((tx) => requestRetry(tx, group, null));
     await one.give(list.slice(160), { lane, nextOffset: 161n });
-    const wanted = async () => (await listParked(world.pool, group)).map((row) => [Number(row.revision), row.wanted]);
+    const wanted = async () =>
+      (await listParked(world.pool, group)).map((row) => [Number(row.revision), row.retryAt !== null]);
     assert.deepEqual(await wanted(), [[1, true]]);
     one.stop.abort();
     // It gets as far as the 130th, waits there for a part, and ends.
@@ -1369,12 +1400,36 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       },
     });
     await one.give(list.slice(1), { lane, nextOffset: 2n });
-    await until('it has been tried', async () => (await listParked(world.pool, group))[0]?.wanted === false, 5_000);
+    await until('it has been tried', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
     assert.equal((await parked(group)).length, 1);
     await ask((tx) => requestRetry(tx, group, null));
-    await until('it is told', async () => (await listParked(world.pool, group))[0]?.wanted === false, 5_000);
+    await until('it is told', async () => (await listParked(world.pool, group))[0]?.retryAt === null, 5_000);
     assert.match((await parked(group))[0]?.reason ?? '', /statement timeout/);
   });
+
+  t(
+    'retry: a table that is not there yet is no fault of the event: the request stays until it can be tried',
+    async () => {
+      const group = `g-${randomUUID()}`;
+      let fails: (() => Error) | null = () => new TypeError('choked');
+      const { ask } = await poisoned(2, {
+        group,
+        apply: async (tx, events) => {
+          if (fails !== null && events.some(({ revision }) => revision === 1)) throw fails();
+          return effectsOf(group)(tx, events);
+        },
+      });
+      fails = () => Object.assign(new DatabaseError('relation "new" does not exist', 9, 'error'), { code: '42P01' });
+      await ask((tx) => requestRetry(tx, group, null));
+      await until('it is told', async () => {
+        const [row] = await listParked(world.pool, group);
+        return row !== undefined && row.retryAt !== null && /relation "new"/.test(row.reason);
+      });
+      fails = null;
+      await until('it is applied', async () => (await parked(group)).length === 0);
+      assert.deepEqual((await seen(group)).slice(0, 2), [0, 1]);
+    },
+  );
 
   t('retry: while the store does not answer, the lane goes on; why the stream still waits is told', async () => {
     const silence = Promise.withResolvers<never>();
@@ -1402,7 +1457,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     silence.reject(new EventStoreError('unavailable', 'no answer of the store'));
     await until('it is told', async () => {
       const [row] = await listParked(world.pool, group);
-      return row?.wanted === true && row.reason === 'no answer of the store';
+      return row !== undefined && row.retryAt !== null && row.reason === 'no answer of the store';
     });
     isSilent = false;
     await until('it is applied', async () => (await parked(group)).length === 0);
@@ -1425,7 +1480,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await ask((tx) => requestRetry(tx, group, null));
     await until('the former owner looked twice', () => broken > before + 1);
     assert.deepEqual(
-      (await listParked(world.pool, group)).map(({ wanted }) => wanted),
+      (await listParked(world.pool, group)).map(({ retryAt }) => retryAt !== null),
       [true],
     );
     one.stop.abort();

@@ -65,6 +65,35 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
     return told;
   };
 
+  t('what was too slow is due after 1, 4 and 16 minutes, however late it was tried; then an operator is', async () => {
+    const dueAfter = async (row: { parked: number; due: number; reason?: string }, doubt: number | null = 60_000) => {
+      const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
+      await pool.query(
+        `insert into ops.parked_events
+           (consumer_group, stream, revision, event_id, type, position, reason, parked_at, retry_at)
+         values ($1, $2, 1, gen_random_uuid(), 'T', 1, $3, now() - $4 * interval '1 minute', now() - $5 * interval '1 minute')`,
+        [group, stream, row.reason ?? 'too slow', row.parked, row.due],
+      );
+      await parkAgain({ query: pool.query.bind(pool) as PoolClient['query'] }, group, stream, 1n, 'too slow', doubt);
+      const [left] = await listParked(pool, group);
+      assert.equal(left?.reason, 'too slow');
+      return left.retryAt === null ? null : Math.round((left.retryAt.getTime() - left.since.getTime()) / 60_000);
+    };
+    assert.equal(await dueAfter({ parked: 1, due: 0 }), 4);
+    // Its tries took a minute each.
+    assert.equal(await dueAfter({ parked: 2, due: 1 }), 4);
+    assert.equal(await dueAfter({ parked: 5, due: 1 }), 16);
+    assert.equal(await dueAfter({ parked: 17, due: 1 }), null);
+    // The database was away until now.
+    assert.equal(await dueAfter({ parked: 12, due: 11 }), 13);
+    // It waited behind another, which was applied just now.
+    assert.equal(await dueAfter({ parked: 120, due: 0, reason: behindReason }), 121);
+    // An operator asked for it after two hours; and it was not too slow.
+    assert.equal(await dueAfter({ parked: 120, due: 0 }), null);
+    assert.equal(await dueAfter({ parked: 1, due: 0 }, null), null);
+    assert.equal(await dueAfter({ parked: 1, due: 0, reason: behindReason }, null), null);
+  });
+
   t('of 20,000 events behind one, no statement that runs by itself touches more than a few pages', async () => {
     const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
     const blamed = await parked(group, stream, 20_000);
