@@ -1,7 +1,7 @@
 /**
- * `make test`: types, lint, then every test file in a process of its own, three at once and one that waits, over one shared
- * Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files; the exit code is
- * 1 when anything failed.
+ * `make test`: types, lint, then every test file in a process of its own, three at once and one that waits, over one
+ * shared Postgres and one ClickHouse. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
+ * files; the exit code is 1 when anything failed.
  */
 import { globSync } from 'node:fs';
 import path from 'node:path';

@@ -97,7 +97,7 @@ const columnsWith = (bytes: (column: string) => string): string =>
 /** Bytes travel as base64: as hex, which pg would choose, they are half as long again. */
 export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
 
-/** Bytes travel as the text that they are, which costs a third; the statement fails if any of them are not valid text. */
+/** Bytes travel as the text that they are, at about half the cost; the statement fails if any of them are not valid text. */
 const textColumns = columnsWith((column) => `convert_from(${column}, 'UTF8')`);
 
 /**

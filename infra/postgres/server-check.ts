@@ -12,9 +12,9 @@ const answerMs = 15_000;
 const whoAnswers = 'select pg_backend_pid() as pid';
 
 /**
- * @throws SetupError that says what to do, where the server is too old, where the database cannot hold every text, or where a pooler hands the statements of one
- * connection to several sessions. A pooler that keeps a connection's session (PgBouncer: `pool_mode = session`) passes.
- * Errors of the connection pass as they are.
+ * @throws SetupError that says what to do, where the server is too old, where the database cannot hold every text, or
+ * where a pooler hands the statements of one connection to several sessions. A pooler that keeps a connection's session
+ * (PgBouncer: `pool_mode = session`) passes. Errors of the connection pass as they are.
  */
 export const checkServer = async (url: string): Promise<void> => {
   const clients = [connectionTo(url), connectionTo(url)] as const;

@@ -3,8 +3,9 @@ import { behindReason, maxDoubt, withFirsts } from './parking.ts';
 
 /**
  * What an operator wants to have done about parked events, and how the consumer goes about it. The consumer also has an
- * event tried again that was parked only for time-outs. When a stream is due stands in its first row and moves to the next one in the transaction that applies the first: so asking takes one row
- * however many wait, and a death in between loses neither an event nor the wish.
+ * event tried again that was parked only for time-outs. When a stream is due stands in its first row and moves to the next
+ * one in the transaction that applies the first: so asking takes one row however many wait, and a death in between loses
+ * neither an event nor the request.
  */
 
 /** Streams tried again in one look. */

@@ -154,7 +154,10 @@ export const setAside = async (
   group: string,
   records: readonly StoredBytes[],
   judged: Judged,
-  { known = [], doubtMs: restMs = doubtMs }: { readonly known?: readonly string[]; readonly doubtMs?: number } = {},
+  {
+    known = [],
+    doubtMs: restMs = doubtMs,
+  }: { readonly known?: readonly string[]; readonly doubtMs?: number | undefined } = {},
 ): Promise<SetAside> => {
   const found = await tx.query(firstsAmongSql, [group, [...new Set(records.map((one) => one.stream))]]);
   const firsts = new Map<string, bigint>(found.rows.map((row) => [row.stream, BigInt(row.revision)]));

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '../codec.ts';
 import { faultPoint } from '../fault-point.ts';
-import { doubtMs, type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
+import { type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
 import { eventAt } from '../same-history.ts';
 import { byKey, inTransaction } from '../transactions.ts';
 import { type LaneState, newest } from './lane.ts';
@@ -40,7 +40,7 @@ export class Effects<E extends Shaped> {
     left: ReadonlyMap<string, Judgement>,
     { nextOffset, position }: Reached,
   ): Promise<Verdict | null> {
-    const { atOnce, doubtMs: restMs = doubtMs } = this.#options;
+    const { atOnce, doubtMs } = this.#options;
     const judged: Judged = new Map(
       records.flatMap(({ id }) => (left.has(id) ? [[id, left.get(id) as Judgement]] : [])),
     );
@@ -69,7 +69,7 @@ export class Effects<E extends Shaped> {
             return { commit: false, result: null };
           }
           const { ids, streams } = parks
-            ? await setAside(tx, this.#options.group, records, judged, { doubtMs: restMs })
+            ? await setAside(tx, this.#options.group, records, judged, { doubtMs })
             : nothingAside;
           // Before the commit: after it nothing of such a stream may take the short way.
           this.#parked.note([...streams]);

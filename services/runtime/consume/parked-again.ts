@@ -100,7 +100,7 @@ export class ParkedAgain<E extends Shaped> {
       const still = new Set(await parkedStreams(pool, group));
       // One that was parked since the question may not be in the answer.
       for (const [stream, at] of this.#parked) if (at < asked && !still.has(stream)) this.#parked.delete(stream);
-      this.#restMs = more ? 0 : Math.max(everyMs, slowMs, looksShare * (performance.now() - asked));
+      this.#restMs = more && slowMs === 0 ? 0 : Math.max(everyMs, slowMs, looksShare * (performance.now() - asked));
     } catch (error) {
       if (!signal.aborted) logger.warn({ group, err: error }, 'parked events are looked at again later');
       this.#restMs = everyMs;
