@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
-import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume/options.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { groupOf, type Projection } from './index.ts';

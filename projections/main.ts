@@ -1,6 +1,6 @@
 import { openParts, warnOfSilent } from '#infra/parts.ts';
-import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { countConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';

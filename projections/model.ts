@@ -1,4 +1,4 @@
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
 /**
  * What a read model is: a table whose rows are each owned by one stream, and the pure folds that make a row from that

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { LanePosition, Log } from '#contracts/ports/log.ts';
-import type { Positions } from '#runtime/domain-store.ts';
+import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { topics as allTopics, type Topic } from '#schemas/topics.ts';
 import { projections } from './index.ts';
 

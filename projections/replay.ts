@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { EventCodec } from '#runtime/codec.ts';
 import type { Verdict } from '#runtime/consume/options.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/parking.ts';

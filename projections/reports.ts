@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
 import { change, defineModel, type Row, rowOf } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';

@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { EventCodec } from '#runtime/codec.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { type Projection, projections } from './index.ts';
 import { replay } from './replay.ts';

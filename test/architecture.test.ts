@@ -92,10 +92,10 @@ suite('architecture', (t) => {
     const cases: [from: string, to: string, right: boolean][] = [
       ['services/domain/post.ts', 'schemas/post.ts', true],
       ['services/domain/post.ts', 'services/domain/platforms/x.ts', true],
-      ['services/domain/platforms/x.ts', 'services/runtime/execute.ts', false],
+      ['services/domain/platforms/x.ts', 'services/runtime/eventing/execute.ts', false],
       ['services/domain/post.ts', 'contracts/ports/event-store.ts', false],
       ['schemas/post.ts', 'services/domain/post.ts', false],
-      ['services/runtime/execute.ts', 'infra/memory/event-store.ts', false],
+      ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
       ['services/api/app.ts', 'projections/posts.ts', true],
       ['services/api/app.ts', 'services/publisher/due.ts', false],
       ['services/standalone/tour.ts', 'services/api/app.ts', true],

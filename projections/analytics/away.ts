@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
 /** Whether ClickHouse is away, or refuses what it would take at another time. Everything else is a fault of ours. */
 

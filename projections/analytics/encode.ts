@@ -1,4 +1,4 @@
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type AccountMetricsEvent, counters, type TargetMetricsEvent } from '#schemas/metrics.ts';
 import { columnOf } from './tables.ts';
 

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool, PoolClient } from 'pg';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { asking } from './away.ts';

@@ -1,6 +1,6 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';

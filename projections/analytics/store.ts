@@ -1,5 +1,5 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { asking } from './away.ts';
 import { type TableName, tableOf } from './tables.ts';
 

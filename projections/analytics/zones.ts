@@ -1,5 +1,5 @@
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { EventCodec } from '#runtime/codec.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { utcZones, type ZoneChange, type Zones } from './calendar.ts';
 
 /** The zones of a workspace, from its stream: no read model keeps the former ones. */

@@ -1,6 +1,6 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { type Move, NotMoved, notMoved } from '#runtime/consume/positions.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { plainArray } from '#runtime/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';

@@ -1,6 +1,6 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Applied } from '#runtime/consume/options.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { Handover, Leased } from './handover.ts';

@@ -1,5 +1,5 @@
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { needsStream, type Subject, subjectOf } from './types.ts';
 

@@ -1,5 +1,5 @@
 import { envelopeIdOf } from '#domain/ids.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';

@@ -7,7 +7,7 @@ import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/invites.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { Given } from './commands.ts';

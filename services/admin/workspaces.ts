@@ -1,8 +1,8 @@
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf, createWorkspace as create } from '#runtime/provision.ts';
 import { mintSession } from '#runtime/sessions.ts';
 import { type Role, roles } from '#schemas/common.ts';

@@ -1,9 +1,9 @@
 import { type ClientCommand, type ClientState, client } from '#domain/client.ts';
 import { normaliseName } from '#domain/ids.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
-import { requireRoom } from '#runtime/stream-room.ts';
 import type { ClientFields } from '#schemas/client.ts';
 import {
   appendToClient,

@@ -4,9 +4,9 @@ import { bearsName, type ClientCommand, type ClientState, client } from '#domain
 import { type ClientNameCommand, type ClientNameState, clientname } from '#domain/clientname.ts';
 import type { Decider } from '#domain/decider.ts';
 import { clientNameIdOf } from '#domain/ids.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/domain-store.ts';
-import { partitionKeyOf } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
+import { partitionKeyOf } from '#runtime/eventing/domain-store.ts';
 import type { Call } from './operation.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { canonicalJson } from '#runtime/canonical.ts';
+import { canonicalJson } from '#runtime/eventing/canonical.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import type { Call, Many } from './operation.ts';
 import { Refusal } from './refusal.ts';

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
-import type { CommandContext, Loaded, Positions } from '#runtime/domain-store.ts';
+import type { CommandContext, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
 import type { Cleaned } from '#schemas/http/common.ts';

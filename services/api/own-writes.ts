@@ -1,5 +1,5 @@
-import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/consistency.ts';
-import type { Positions } from '#runtime/domain-store.ts';
+import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
+import type { Positions } from '#runtime/eventing/domain-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Deps, Readers } from './deps.ts';
 

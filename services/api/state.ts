@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Positions } from '#runtime/domain-store.ts';
+import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 

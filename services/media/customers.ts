@@ -1,5 +1,5 @@
 import { workspace } from '#domain/workspace.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 
 /** Workspaces kept in mind. */

@@ -1,9 +1,9 @@
 import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { type DomainStore, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type DomainStore, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostEvent } from '#schemas/post.ts';

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
-import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Applied } from '#runtime/consume/options.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { type Asked, enqueue } from './jobs.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { media } from '#domain/media.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
 import { enqueueUnheard } from './remove.ts';

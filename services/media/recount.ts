@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { bytesOf, media } from '#domain/media.ts';
 import { type MediaSize, mediaSizes } from '#projections/media.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { MediaUsage } from '#runtime/media-usage.ts';
 import type { Logger } from '#runtime/telemetry.ts';

@@ -1,6 +1,6 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { bytesOf, media } from '#domain/media.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { MediaUsage } from '#runtime/media-usage.ts';
 
 /**

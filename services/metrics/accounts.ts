@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import { idOf } from '#schemas/topics.ts';
 import { nextNight } from './schedule.ts';

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { type TargetState, target } from '#domain/target.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import type { ClientEvent } from '#schemas/client.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';

@@ -10,12 +10,18 @@ import { uuidv5 } from '#domain/ids.ts';
 import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/metrics.ts';
 import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { target } from '#domain/target.ts';
-import { InvalidEvent } from '#runtime/codec.ts';
-import { type CommandContext, type DomainStore, foldEvents, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { InvalidEvent } from '#runtime/eventing/codec.ts';
+import {
+  type CommandContext,
+  type DomainStore,
+  foldEvents,
+  type Loaded,
+  uuidv7,
+} from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedInstant, wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
-import { wellFormedInstant, wellFormedJson } from '#runtime/well-formed.ts';
 import type { Job, Turn } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 

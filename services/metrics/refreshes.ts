@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { refresh } from '#domain/refresh.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { Logger } from '#runtime/telemetry.ts';

@@ -3,7 +3,7 @@ import { type MediaState, media } from '#domain/media.ts';
 import { useOf } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 

@@ -8,13 +8,13 @@ import type {
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
-import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import type { Logger } from '#runtime/telemetry.ts';
-import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
 import type { Job, Jobs, Parked, Rest, Tried, Turn } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
 import { contextOf, type Observing, observe, type Telling } from './observe.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Rest } from '#runtime/bell.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/leases.ts';
 import { platforms } from '#schemas/common.ts';

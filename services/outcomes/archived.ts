@@ -1,8 +1,8 @@
 import type { ClientBase, Pool } from 'pg';
 import { invite } from '#domain/invite.ts';
 import { post } from '#domain/post.ts';
-import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 

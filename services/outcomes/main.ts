@@ -1,8 +1,8 @@
 import { openParts } from '#infra/parts.ts';
-import { EventCodec } from '#runtime/codec.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
-import { DomainStore } from '#runtime/domain-store.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { watchConsumers } from '#runtime/lane-health.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';

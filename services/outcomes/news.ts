@@ -1,9 +1,9 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import type { Decider, Fact } from '#domain/decider.ts';
 import { type PostCommand, type PostState, post } from '#domain/post.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { EventCodec } from '#runtime/codec.ts';
 import type { Config } from '#runtime/config.ts';
 import type { ConsumeMetrics } from '#runtime/consume/options.ts';
 import { type Consumer, consume } from '#runtime/consume.ts';
 import type { Clock } from '#runtime/database-clock.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { together } from '#runtime/lifecycle.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';

@@ -1,8 +1,14 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import { type CommandContext, type DomainStore, type Loaded, Unavailable, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import {
+  type CommandContext,
+  type DomainStore,
+  type Loaded,
+  Unavailable,
+  uuidv7,
+} from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Lease } from '#runtime/leases.ts';
 import { pause } from './time.ts';
 

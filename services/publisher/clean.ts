@@ -1,4 +1,4 @@
-import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import type { Failure } from '#schemas/target.ts';
 
 /** What a network told of a post, before it becomes an event: no longer than its schema allows. */

@@ -4,7 +4,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { Config } from '#runtime/config.ts';
 import type { Clock } from '#runtime/database-clock.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Files } from './files.ts';

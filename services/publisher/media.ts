@@ -4,7 +4,7 @@ import { kindOfType } from '#domain/media-types.ts';
 import { type GateMedia, posterFits, takesCover, useOf } from '#domain/platforms/index.ts';
 import { needsOfTarget } from '#domain/post-media.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
-import { asFacts, type Loaded } from '#runtime/domain-store.ts';
+import { asFacts, type Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaEvent, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';

@@ -1,7 +1,7 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetState, target } from '#domain/target.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
 import { Histogram } from '#runtime/metrics.ts';
 import { Claim, ClaimLost } from './claim.ts';

@@ -7,7 +7,7 @@ import { effectiveOverrides, publishCheck, replyOverrides } from '#domain/platfo
 import { post } from '#domain/post.ts';
 import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
-import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure, Segment } from '#schemas/target.ts';

@@ -11,10 +11,10 @@ import {
   threadInterrupted,
 } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetState } from '#domain/target.ts';
-import { InvalidEvent } from '#runtime/codec.ts';
-import { execute } from '#runtime/execute.ts';
+import { InvalidEvent } from '#runtime/eventing/codec.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
-import { wellFormedInstant, wellFormedText } from '#runtime/well-formed.ts';
 import { within } from '#runtime/within.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';

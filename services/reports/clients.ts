@@ -1,5 +1,5 @@
 import { client } from '#domain/client.ts';
-import type { DomainStore } from '#runtime/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 
 /**
  * What became of the client that a report is about. Null: nothing that a report has to heed; so too of a client of another

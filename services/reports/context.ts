@@ -1,4 +1,4 @@
-import { type CommandContext, type Loaded, uuidv7 } from '#runtime/domain-store.ts';
+import { type CommandContext, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
 
 /** What this process does to a report follows from the newest event it saw of it. */
 export const serviceContext = (

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { exportsEndAt } from '#domain/report.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
 import type { Applied } from '#runtime/consume/options.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { ClientEvent } from '#schemas/client.ts';
 import type { ReportEvent } from '#schemas/report.ts';
 import { idOf } from '#schemas/topics.ts';

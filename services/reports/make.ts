@@ -10,8 +10,8 @@ import {
 import { reportFailures } from '#domain/report-failures.ts';
 import { firstUncounted } from '#projections/analytics/dirty.ts';
 import { liveVersion } from '#projections/analytics/live.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { endOf } from './clients.ts';

@@ -2,7 +2,7 @@ import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { Filters } from '#projections/analytics/rollup.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 import { settledSeries, type Unsettled } from './completeness.ts';
 import { type Contents, mostTopPosts, type RunOf } from './contents.ts';

@@ -3,7 +3,7 @@ import { report } from '#domain/report.ts';
 import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
 import { type Bell, Rest } from '#runtime/bell.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { endOf } from './clients.ts';

@@ -1,6 +1,5 @@
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LanePosition, LogSubscription, Overrun } from '#contracts/ports/log.ts';
-import type { DecodedEvent, StoredBytes } from './codec.ts';
 import { Attempts } from './consume/attempts.ts';
 import { asStored, Decoding } from './consume/decoding.ts';
 import { Effects } from './consume/effects.ts';
@@ -10,6 +9,7 @@ import { Lanes } from './consume/lanes.ts';
 import type { ConsumeOptions, Shaped } from './consume/options.ts';
 import { ParkedAgain } from './consume/parked-again.ts';
 import { asPosition, Fenced, takeLanes } from './consume/positions.ts';
+import type { DecodedEvent, StoredBytes } from './eventing/codec.ts';
 import { parkedStreams } from './parking.ts';
 import { idsOf, otherHistory } from './same-history.ts';
 

@@ -2,9 +2,9 @@ import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { isOpen, type TargetState, target } from '#domain/target.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
-import type { DecodedEvent } from './codec.ts';
-import type { CommandContext, DomainStore, Loaded, Positions } from './domain-store.ts';
-import { execute } from './execute.ts';
+import type { DecodedEvent } from './eventing/codec.ts';
+import type { CommandContext, DomainStore, Loaded, Positions } from './eventing/domain-store.ts';
+import { execute } from './eventing/execute.ts';
 import { faultPoint } from './fault-point.ts';
 
 /**

@@ -5,8 +5,8 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
 import type { Actor, Mode } from '#schemas/common.ts';
-import { type CommandContext, type DomainStore, type Positions, uuidv7 } from './domain-store.ts';
-import { execute } from './execute.ts';
+import { type CommandContext, type DomainStore, type Positions, uuidv7 } from './eventing/domain-store.ts';
+import { execute } from './eventing/execute.ts';
 
 /** Workspaces, members and keys as an operator makes them, until the console exists. */
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
-import type { DomainStore, Positions } from '#runtime/domain-store.ts';
+import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#runtime/provision.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { mintSession } from '#runtime/sessions.ts';

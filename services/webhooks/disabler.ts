@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { webhook } from '#domain/webhook.ts';
-import { type DomainStore, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 
 /**

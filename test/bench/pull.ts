@@ -11,7 +11,7 @@ import pg from 'pg';
 import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import { account } from '#domain/account.ts';
 import { processEnv, readConfig } from '#runtime/config.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { cadence } from '#services/metrics/schedule.ts';

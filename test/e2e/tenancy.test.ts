@@ -9,7 +9,7 @@ import { accountIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { mintSession } from '#runtime/sessions.ts';
 import type { Operation } from '#services/api/operation.ts';

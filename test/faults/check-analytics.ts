@@ -5,7 +5,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, groupOf, liveVersion } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { counters } from '#schemas/metrics.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { expectedAccount, expectedBoard, expectedPosts, type SeenAccount } from '#test/support/expected-analytics.ts';

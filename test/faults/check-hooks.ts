@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { envelopeIdOf } from '#domain/ids.ts';
 import { publicTypesOf } from '#projections/webhooks/types.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
 import type { Arrival, Hooks } from './hooks.ts';

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
 import { type MediaState, media, needKey, nextStep } from '#domain/media.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
 /** What must hold of figures when all is quiet: each look is one event, each refresh was completed once. */

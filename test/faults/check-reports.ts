@@ -5,8 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import type pg from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { type ReportRun, report } from '#domain/report.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
 
 /** What must hold of reports when all is quiet: every run has ended, once, and its files are what its stream says, no more. */

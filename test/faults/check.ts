@@ -12,8 +12,8 @@ import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.t
 import { projections } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
-import type { DecodedEvent, EventCodec } from '#runtime/codec.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { idOf, kindOf, topics } from '#schemas/topics.ts';
 import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';

@@ -8,7 +8,7 @@ export interface Mutant {
 
 export const mutants = {
   'claim without revision': {
-    file: 'services/runtime/domain-store.ts',
+    file: 'services/runtime/eventing/domain-store.ts',
     from: "const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);",
     to: `const expectation: ExpectedRevision = expected < 0 ? 'none'
       : toAppend[0]?.type === 'TargetPublishStarted' ? BigInt((await this.#store.read(stream)).length - 1)

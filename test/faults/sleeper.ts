@@ -1,5 +1,5 @@
 import { target } from '#domain/target.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { patience } from '#test/support/patience.ts';
 import { until } from '#test/support/processes.ts';
 import { check, untilQuiet } from './check.ts';

@@ -13,8 +13,8 @@ import { projectionOf } from '#projections/index.ts';
 import { migrate } from '#projections/tables.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { migrate as migratePositions } from '#runtime/consume/positions.ts';
-import { type CommandContext, uuidv7 } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { clientFields } from '#test/support/samples.ts';
 

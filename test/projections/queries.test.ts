@@ -9,7 +9,7 @@ import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
 import { getPost, listPosts, renderPost } from '#projections/posts.ts';
 import { migrate } from '#projections/tables.ts';
 import { getTarget, listTargets, renderTarget } from '#projections/targets.ts';
-import { EventCodec } from '#runtime/codec.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { beforeAll, behindSql } from '#services/outcomes/sweeper.ts';
 import { watched } from '#test/support/pool.ts';

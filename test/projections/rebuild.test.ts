@@ -6,7 +6,7 @@ import { PositionWatch } from '#projections/positions.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import type { DecodedEvent, StoredBytes } from '#runtime/codec.ts';
+import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
 import { listParked } from '#runtime/parked-reads.ts';
 import { requestRetry } from '#runtime/parked-requests.ts';
 import { TooManyParked } from '#runtime/parking.ts';

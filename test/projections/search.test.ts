@@ -8,7 +8,7 @@ import { rebuild } from '#projections/rebuild.ts';
 import { runProjections } from '#projections/run.ts';
 import { addSearched, migrate } from '#projections/tables.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import { EventCodec } from '#runtime/codec.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { searchedCharacters } from '#schemas/post.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { testDatabase } from '#test/support/postgres.ts';

@@ -15,7 +15,7 @@ import { request } from '#domain/request.ts';
 import { target } from '#domain/target.ts';
 import { webhook } from '#domain/webhook.ts';
 import { workspace } from '#domain/workspace.ts';
-import { personalMembers } from '#runtime/personal.ts';
+import { personalMembers } from '#runtime/eventing/personal.ts';
 import { EventMetadata, Instant, LocalDateTime, Uuid } from '#schemas/common.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { issuesOf, validatorOf } from '#schemas/validator.ts';

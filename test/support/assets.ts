@@ -1,7 +1,7 @@
 /** Assets of the library as the worker leaves them, for tests and benches that have no worker. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import type { DomainStore, Positions } from '#runtime/domain-store.ts';
+import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaEvent, MediaKind, MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { commandContext } from './domain.ts';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
-import type { DomainStore, Positions } from '#runtime/domain-store.ts';
+import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import { type AssetOptions, type ReadyAsset, readyAsset } from './assets.ts';
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache/media/', import.meta.url));

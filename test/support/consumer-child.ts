@@ -2,8 +2,8 @@
 import { Pool } from 'pg';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { EventCodec } from '#runtime/codec.ts';
 import { consume } from '#runtime/consume.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { effectsOf } from './effects.ts';
 import { TestKeys } from './projecting.ts';

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
 /** An effect that shows "twice" and "out of order": one row per event applied, in the order of the transactions. */
 

@@ -4,7 +4,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
-import { EventCodec } from '#runtime/codec.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { TestKeys } from './projecting.ts';
 

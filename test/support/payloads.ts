@@ -15,8 +15,8 @@ import {
   type Subject,
   subjectOf,
 } from '#projections/webhooks/types.ts';
-import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/codec.ts';
-import { personalMembers } from '#runtime/personal.ts';
+import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
+import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { Envelope, publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';

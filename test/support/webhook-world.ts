@@ -10,9 +10,9 @@ import { startDispatcher, webhooksGroup } from '#projections/webhooks/dispatcher
 import { type Handover, nobody } from '#projections/webhooks/handover.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { type CommandContext, DomainStore, partitionKeyOf, uuidv7 } from '#runtime/domain-store.ts';
-import { type Executed, execute } from '#runtime/execute.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type CommandContext, DomainStore, partitionKeyOf, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { defaultPartitions, idOf, kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { Given } from './projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from './projection-world.ts';

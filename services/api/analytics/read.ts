@@ -5,7 +5,7 @@ import type { AnalyticsReader, Filters, Window } from '#projections/analytics/ro
 import type { AnalyticsStore } from '#projections/analytics/store.ts';
 import type { PublishedFilters } from '#projections/published.ts';
 import { getWorkspace } from '#projections/workspaces.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Comparison } from '#schemas/http/analytics.ts';
 import type { Call } from '../operation.ts';

@@ -1,6 +1,6 @@
 import { media } from '#projections/media.ts';
 import { rowOf } from '#projections/model.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
 import { bornRow } from '../rows.ts';
 import { showMedia } from './show.ts';

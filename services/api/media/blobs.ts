@@ -1,5 +1,5 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
 /** Asks the blob store; that it is away is told as any other store's absence. */
 export const away = async <T>(ask: () => Promise<T>): Promise<T> => {

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import { type CommandContext, Unavailable, uuidv7 } from '#runtime/domain-store.ts';
-import { fingerprintOf, keyHmacOf } from '#runtime/idempotency.ts';
+import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import { within } from '#runtime/within.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';

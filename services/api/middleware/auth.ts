@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import { roleAllows } from '#domain/roles.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { isSessionToken } from '#runtime/sessions.ts';
 import { within } from '#runtime/within.ts';
 import type { CallPatience } from '../deps.ts';

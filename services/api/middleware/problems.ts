@@ -3,7 +3,7 @@ import { BlobError } from '#contracts/ports/blob-store.ts';
 import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { maxIssues } from '#schemas/validator.ts';
 import type { Deps } from '../deps.ts';
 import { categoryOf, type ErrorCode, errors, isErrorCode } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { webhook } from '#domain/webhook.ts';
 import { getReplays } from '#projections/webhooks/queries.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { ReplayParams, WebhookReplay } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { ownLive } from '../webhooks/endpoints.ts';

@@ -1,6 +1,6 @@
 import { type PostCommand, post } from '#domain/post.ts';
+import { birth } from '#runtime/eventing/idempotency.ts';
 import { fanOut } from '#runtime/fan-out.ts';
-import { birth } from '#runtime/idempotency.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';

@@ -1,7 +1,7 @@
 import { isDeleted, media } from '#domain/media.ts';
 import { openPostsWith } from '#projections/posts.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { DeletedMedia } from '#schemas/http/media.ts';
 import { deletedExample } from '../media/examples.ts';

@@ -1,5 +1,5 @@
 import { getWorkspace, renderAgency } from '#projections/workspaces.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Agency } from '#schemas/http/agency.ts';
 import { maxTargets } from '#schemas/post.ts';
 import { exampleAgency } from '../examples.ts';

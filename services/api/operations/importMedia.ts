@@ -1,6 +1,6 @@
 import { type MediaCommand, media, withoutQuery } from '#domain/media.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
-import { birth } from '#runtime/idempotency.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { birth } from '#runtime/eventing/idempotency.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
 import { acceptedMedia } from '../media/answers.ts';

@@ -1,6 +1,6 @@
 import { type MediaCommand, media } from '#domain/media.ts';
-import { uuidv7 } from '#runtime/domain-store.ts';
-import { birth } from '#runtime/idempotency.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { birth } from '#runtime/eventing/idempotency.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
 import { away } from '../media/blobs.ts';

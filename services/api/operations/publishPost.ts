@@ -1,9 +1,9 @@
 import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post.ts';
-import { foldEvents, type Loaded } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { viaRequest } from '#runtime/eventing/idempotency.ts';
 import { fanOut } from '#runtime/fan-out.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';

@@ -1,8 +1,8 @@
 import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
-import { asFacts, uuidv7 } from '#runtime/domain-store.ts';
-import { birth } from '#runtime/idempotency.ts';
+import { asFacts, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { birth } from '#runtime/eventing/idempotency.ts';
 import { AnalyticsRefresh, AnalyticsRefreshing, mostRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';

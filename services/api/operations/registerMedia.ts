@@ -1,7 +1,7 @@
 import { isDeleted, type MediaState, media, type Offer } from '#domain/media.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { viaRequest } from '#runtime/eventing/idempotency.ts';
 import { MediaAccepted, MediaRegister } from '#schemas/http/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { acceptedMedia } from '../media/answers.ts';

@@ -1,5 +1,5 @@
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
-import { birth } from '#runtime/idempotency.ts';
+import { birth } from '#runtime/eventing/idempotency.ts';
 import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';

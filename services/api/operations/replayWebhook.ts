@@ -1,4 +1,4 @@
-import { uuidv7 } from '#runtime/domain-store.ts';
+import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { ReplayCreate, WebhookReplay } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';

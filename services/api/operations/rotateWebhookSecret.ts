@@ -1,5 +1,5 @@
 import { webhook } from '#domain/webhook.ts';
-import { foldEvents } from '#runtime/domain-store.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { SecretRotation, Webhook } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';

@@ -1,5 +1,5 @@
 import { post } from '#domain/post.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostReplace } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';

@@ -1,5 +1,5 @@
 import { webhook } from '#domain/webhook.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook, WebhookPatch } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';

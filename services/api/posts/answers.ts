@@ -2,7 +2,7 @@ import type { LivePost, PostState } from '#domain/post.ts';
 import { rowOf } from '#projections/model.ts';
 import { posts, renderPost, withTargets } from '#projections/posts.ts';
 import { postTargets, renderTarget, type TargetRow } from '#projections/targets.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
 /** Answers to commands, rendered from stored events by the read models' own folds: a later GET says the same. */
 

@@ -1,8 +1,8 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { DomainStore, Loaded } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';

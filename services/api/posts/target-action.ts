@@ -1,10 +1,10 @@
 import type { Decider } from '#domain/decider.ts';
 import type { PostState } from '#domain/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
-import { requireRoom } from '#runtime/stream-room.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { eventsUpTo, type LoadedTarget, loadTarget } from './load.ts';

@@ -1,11 +1,11 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { type WebhookCommand, type WebhookState, webhook } from '#domain/webhook.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { CommandContext, Loaded } from '#runtime/domain-store.ts';
-import { type Executed, execute } from '#runtime/execute.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { type Executed, execute } from '#runtime/eventing/execute.ts';
+import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { requireRoom } from '#runtime/stream-room.ts';
 import type { Call } from '../operation.ts';
 import { ownLive } from './endpoints.ts';
 

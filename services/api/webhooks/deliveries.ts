@@ -1,6 +1,6 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import { type DeliveryRow, getDelivery } from '#projections/webhooks/queries.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
 import { findDispatched, readDispatched } from './dispatched.ts';
 

@@ -1,5 +1,5 @@
-import type { DecodedEvent } from '#runtime/codec.ts';
-import { Unavailable } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 

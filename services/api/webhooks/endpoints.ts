@@ -1,8 +1,8 @@
 import { liveSecrets, type WebhookState } from '#domain/webhook.ts';
 import { rowOf } from '#projections/model.ts';
 import { getWebhook, type WebhookRow, webhooks } from '#projections/webhook-endpoints.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { webhookSecret } from '#runtime/webhook-secrets.ts';
 import type { Call } from '../operation.ts';

@@ -1,8 +1,8 @@
 import { Rejection } from '#domain/decider.ts';
 import type { WebhookState } from '#domain/webhook.ts';
 import { getReplays, type ReplayRow } from '#projections/webhooks/queries.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { Call } from '../operation.ts';

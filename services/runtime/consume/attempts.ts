@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
-import type { StoredBytes } from '../codec.ts';
+import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { isInstallationFault, isTimeout, stopsLane } from '../faults.ts';
 import { maxParkedStreams, reasonOf, TooManyParked } from '../parking.ts';
 import { applied, applyInPieces, over, type PieceOutcome } from '../pieces.ts';

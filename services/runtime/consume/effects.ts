@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
-import type { StoredBytes } from '../codec.ts';
+import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '../fault-point.ts';
 import { type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
 import { eventAt } from '../same-history.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { envelopeIdOf } from '#domain/ids.ts';
-import type { EventCodec } from '#runtime/codec.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { postBody } from '#test/support/samples.ts';
 import { monotonicMs } from './clock.ts';
 import type { Receiver } from './receiver.ts';

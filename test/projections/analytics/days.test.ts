@@ -5,7 +5,7 @@ import { changedBy, spanOf, startOf, type Zones } from '#projections/analytics/c
 import { countDays } from '#projections/analytics/recount.ts';
 import { columnOf, createStatements } from '#projections/analytics/tables.ts';
 import { zonesFrom } from '#projections/analytics/zones.ts';
-import { EventCodec } from '#runtime/codec.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { counters, type PostFigures } from '#schemas/metrics.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { randomOf } from '#test/support/observations.ts';

@@ -1,7 +1,7 @@
 import { deepEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { published, unpublished } from '#projections/webhooks/types.ts';
-import { personalMembers } from '#runtime/personal.ts';
+import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { covered, given, mostBytes, personal } from '#test/support/payloads.ts';

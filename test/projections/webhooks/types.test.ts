@@ -19,7 +19,7 @@ import {
   typesOfKind,
   unpublished,
 } from '#projections/webhooks/types.ts';
-import type { DecodedEvent } from '#runtime/codec.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { Envelope, eventTypes, isKnownFilter, matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import { issuesOf } from '#schemas/validator.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { platforms } from '#schemas/common.ts';
 import { inviteToken } from '#services/api/invite-token.ts';

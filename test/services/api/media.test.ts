@@ -5,7 +5,7 @@ import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
 import { openPostsWith } from '#projections/posts.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
 import { endProgress, reportProgress } from '#runtime/progress.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';

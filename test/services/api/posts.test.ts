@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type AccountCommand, account } from '#domain/account.ts';
 import { keyedIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#runtime/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';

@@ -6,7 +6,7 @@ import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { readConfig } from '#runtime/config.ts';
-import { DomainStore } from '#runtime/domain-store.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Readiness } from '#runtime/telemetry.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { CallPatience, Deps } from '#services/api/deps.ts';

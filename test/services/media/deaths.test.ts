@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { post } from '#domain/post.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { usesOf } from '#services/media/uses.ts';
 import { clip } from '#test/support/clip.ts';
 import { Mortals } from '#test/support/mortals.ts';

@@ -11,7 +11,7 @@ import { workspace } from '#domain/workspace.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
 import { Readiness } from '#runtime/telemetry.ts';
 import type { FetchFile } from '#services/media/deps.ts';

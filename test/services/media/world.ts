@@ -10,7 +10,7 @@ import { standardMediaQuota } from '#domain/media-types.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { download } from '#runtime/egress/download.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
 import { Secrets } from '#runtime/secrets.ts';

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-metrics.ts';
 import { client } from '#domain/client.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { nextMidnight } from '#services/metrics/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { refresh } from '#domain/refresh.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type DueAccount, DueSearch, firstSql, stepSql } from '#services/metrics/due.ts';

@@ -4,7 +4,7 @@ import { accountDays } from '#contracts/ports/platform-metrics.ts';
 import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { SourceOf } from '#services/metrics/deps.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';

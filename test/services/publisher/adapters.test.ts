@@ -9,7 +9,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
 import { wallClock } from '#runtime/database-clock.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Claim } from '#services/publisher/claim.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile.ts';
@@ -228,7 +228,7 @@ suite('publisher and adapters that misbehave', (t) => {
       adapter(async () => {
         await world.connect(account.clientId, 'x', 'renewed');
         const { account: decider } = await import('#domain/account.ts');
-        const { execute } = await import('#runtime/execute.ts');
+        const { execute } = await import('#runtime/eventing/execute.ts');
         await execute(world.store, decider, renewed.id, { type: 'Disconnect', reason: 'test' }, world.context());
         await world.connect(account.clientId, 'x', 'renewed');
         return { kind: 'failed', failure: { ...failure, category: 'reauth_required', code: 'reauth_required' } };

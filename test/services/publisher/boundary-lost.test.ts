@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DomainStore, Unavailable } from '#runtime/domain-store.ts';
+import { DomainStore, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { contentFor } from '#domain/content.ts';
 import type { MediaState } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
-import type { Loaded } from '#runtime/domain-store.ts';
+import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { standingOf } from '#services/publisher/media.ts';
 import { type AssetOptions, assetEvents } from '#test/support/assets.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { target } from '#domain/target.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Account, eventually, PublishingWorld } from '#test/support/publishing.ts';

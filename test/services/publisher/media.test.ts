@@ -4,7 +4,7 @@ import type { MediaCommand } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { wallClock } from '#runtime/database-clock.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { clip, readyClip } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';

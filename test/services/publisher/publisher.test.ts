@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
 import { target } from '#domain/target.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { testDatabase } from '#test/support/postgres.ts';

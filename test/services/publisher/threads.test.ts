@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { account as accountDecider } from '#domain/account.ts';
 import { target } from '#domain/target.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';

@@ -3,7 +3,7 @@ import { client } from '#domain/client.ts';
 import { report } from '#domain/report.ts';
 import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { runIdOf } from '#services/reports/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';

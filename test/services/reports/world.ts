@@ -11,7 +11,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import type { PostFigures } from '#schemas/metrics.ts';
 import type { ReportDefinition } from '#schemas/report.ts';

@@ -3,8 +3,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { apikey } from '#domain/apikey.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
-import { EventCodec } from '#runtime/codec.ts';
-import { DomainStore } from '#runtime/domain-store.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import {
   createApiKey,
   createWorkspace,

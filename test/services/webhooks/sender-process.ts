@@ -1,11 +1,11 @@
 /** A sender alone in a process, to be killed or stopped: `node sender-process.ts <database url> <secret key>`. Says `ready`. */
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { EventCodec } from '#runtime/codec.ts';
 import { readConfig } from '#runtime/config.ts';
-import { DomainStore } from '#runtime/domain-store.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { defaultPartitions } from '#schemas/topics.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { decodeToken } from '#runtime/consistency.ts';
+import { decodeToken } from '#runtime/eventing/consistency.ts';
 import { webhookSecret } from '#runtime/webhook-secrets.ts';
 import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';

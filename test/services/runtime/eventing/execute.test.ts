@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { workspace } from '#domain/workspace.ts';
-import { execute } from '#runtime/execute.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { commandContext, openDomain } from '#test/support/domain.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';

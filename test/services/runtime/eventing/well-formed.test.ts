@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { wellFormedInstant, wellFormedJson, wellFormedText } from '#runtime/well-formed.ts';
+import { wellFormedInstant, wellFormedJson, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('text from outside', (t) => {

@@ -2,11 +2,11 @@
 
 import { target } from '#domain/target.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import { EventCodec } from '#runtime/codec.ts';
-import { DomainStore } from '#runtime/domain-store.ts';
-import { execute } from '#runtime/execute.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { viaRequest } from '#runtime/eventing/idempotency.ts';
 import { fanOut } from '#runtime/fan-out.ts';
-import { viaRequest } from '#runtime/idempotency.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
 

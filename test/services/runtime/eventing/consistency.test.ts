@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/consistency.ts';
+import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';

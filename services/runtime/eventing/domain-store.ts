@@ -9,12 +9,12 @@ import {
 } from '#contracts/ports/event-store.ts';
 import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
+import { within } from '#runtime/within.ts';
 import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
-import { BrokenInvariant } from './invariant.ts';
 import { isLong, LongStreams } from './long-streams.ts';
-import { within } from './within.ts';
 
 /** Streams as deciders see them: load and fold, append what was decided. */
 

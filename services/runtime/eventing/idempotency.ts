@@ -2,6 +2,8 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import type { Secrets } from '#runtime/secrets.ts';
 import { canonicalJson } from './canonical.ts';
 import type { DecodedEvent } from './codec.ts';
 import {
@@ -13,8 +15,6 @@ import {
   uuidv7,
 } from './domain-store.ts';
 import { execute } from './execute.ts';
-import { faultPoint } from './fault-point.ts';
-import type { Secrets } from './secrets.ts';
 
 /**
  * A repeated call is told by a stream, never by a table beside it. A call that gives birth to one stream is that stream

@@ -1,5 +1,5 @@
+import type { Secrets } from '#runtime/secrets.ts';
 import type { Positions } from './domain-store.ts';
-import type { Secrets } from './secrets.ts';
 
 /** What a caller must have seen projected to read back its own writes: `topic-partition` → commit position. */
 

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
+import { BrokenInvariant } from '#runtime/invariant.ts';
 import type { DataKeys } from './data-keys.ts';
-import { BrokenInvariant } from './invariant.ts';
 
 /**
  * Personal members are encrypted at the store's edge with the data key of the event's client. In the stored JSON such a
