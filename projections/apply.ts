@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
-import type { Verdict } from '#runtime/consume/options.ts';
+import type { Verdict } from '#runtime/consuming/options.ts';
+import { isBridged, skippedRevisions } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { groupOf, type Projection } from './index.ts';
 import { applyEvent, type Model, type Row } from './model.ts';

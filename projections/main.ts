@@ -1,7 +1,7 @@
 import { openParts, warnOfSilent } from '#infra/parts.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { countConsumers } from '#runtime/consuming/lane-health.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { countConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { migrateAnalytics } from './analytics/live.ts';

@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg';
-import { withFirsts } from '#runtime/parking.ts';
+import { withFirsts } from '#runtime/consuming/parking.ts';
 
 /** Streams that the live read models have parked: their rows show them as they were before the parked event. */
 

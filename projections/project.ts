@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { ConsumeMetrics } from '#runtime/consume/options.ts';
-import { type Consumer, consume } from '#runtime/consume.ts';
+import { type Consumer, consume } from '#runtime/consuming/consume.ts';
+import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { Projector } from './apply.ts';

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
-import { fence } from '#runtime/consume/positions.ts';
+import { forgetParked } from '#runtime/consuming/parking.ts';
+import { fence } from '#runtime/consuming/positions.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
-import { forgetParked } from '#runtime/parking.ts';
 import { alone } from './alone.ts';
 import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { Verdict } from '#runtime/consume/options.ts';
+import type { Verdict } from '#runtime/consuming/options.ts';
+import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/consuming/parking.ts';
+import { applyInPieces, applied as done } from '#runtime/consuming/pieces.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/parking.ts';
-import { applyInPieces, applied as done } from '#runtime/pieces.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { Projector } from './apply.ts';

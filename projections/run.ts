@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { Consumer } from '#runtime/consume.ts';
+import type { Consumer } from '#runtime/consuming/consume.ts';
+import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { restingOf } from '#runtime/lane-health.ts';
 import { type Projection, projectionOf, projections } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
 import { addSearched } from './tables.ts';

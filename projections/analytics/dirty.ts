@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { type Move, NotMoved } from '#runtime/consume/positions.ts';
+import { type Move, NotMoved } from '#runtime/consuming/positions.ts';
 import { retentionMonths } from './tables.ts';
 
 /** Days of workspaces that must be recounted. */

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { fence } from '#runtime/consume/positions.ts';
+import { forgetParked } from '#runtime/consuming/parking.ts';
+import { fence } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
-import { forgetParked } from '#runtime/parking.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { alone } from '../alone.ts';

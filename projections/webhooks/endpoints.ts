@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts';
-import type { Verdict } from '#runtime/consume/options.ts';
+import type { Verdict } from '#runtime/consuming/options.ts';
+import { isBridged, skippedRevisions } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
-import { isBridged, skippedRevisions } from '#runtime/parking.ts';
 import { matches, publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';

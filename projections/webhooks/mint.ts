@@ -1,5 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
-import { type Move, NotMoved, notMoved } from '#runtime/consume/positions.ts';
+import { type Move, NotMoved, notMoved } from '#runtime/consuming/positions.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { withMigrationLock } from '#runtime/migrate.ts';
 import { plainArray } from '#runtime/plain-array.ts';

@@ -1,5 +1,5 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
-import type { Applied } from '#runtime/consume/options.ts';
+import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';

@@ -8,7 +8,7 @@ import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clus
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { ConfigError, processEnv, readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';

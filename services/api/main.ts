@@ -3,7 +3,7 @@ import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';

@@ -2,7 +2,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { Transcoder } from '#contracts/ports/transcoder.ts';
-import { type HealthDeps, watchConsumers } from '#runtime/lane-health.ts';
+import { type HealthDeps, watchConsumers } from '#runtime/consuming/lane-health.ts';
 import type { MediaProcess } from './media.ts';
 
 /** What the worker cannot do without. */

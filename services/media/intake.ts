@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { Applied } from '#runtime/consume/options.ts';
+import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { type Asked, enqueue } from './jobs.ts';

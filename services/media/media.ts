@@ -1,5 +1,5 @@
 import { Bell } from '#runtime/bell.ts';
-import { type Consumer, consume } from '#runtime/consume.ts';
+import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/lifecycle.ts';
 import type { MediaDeps } from './deps.ts';
 import { fill, fillGroup, plannedTypes } from './fill.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';

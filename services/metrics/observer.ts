@@ -1,4 +1,4 @@
-import { type Consumer, consume } from '#runtime/consume.ts';
+import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/lifecycle.ts';
 import type { MetricsDeps } from './deps.ts';
 import { hear, heardKinds, heardTypes, metricsGroup } from './intake.ts';

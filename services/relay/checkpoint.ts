@@ -1,4 +1,4 @@
-import type { LastEvent } from '#runtime/same-history.ts';
+import type { LastEvent } from '#runtime/consuming/same-history.ts';
 
 /**
  * Where the relay stands, and who may move it: one row with a lease. The epoch grows with every holder, and a save

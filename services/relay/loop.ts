@@ -6,10 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
+import { restAfter } from '#runtime/consuming/rests.ts';
+import { type LastEvent, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { stopsLane } from '#runtime/faults.ts';
-import { restAfter } from '#runtime/rests.ts';
-import { type LastEvent, requireSameHistory } from '#runtime/same-history.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';

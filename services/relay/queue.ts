@@ -1,5 +1,5 @@
 import type { LogRecord } from '#contracts/ports/log.ts';
-import type { LastEvent } from '#runtime/same-history.ts';
+import type { LastEvent } from '#runtime/consuming/same-history.ts';
 
 export interface RelayBatch {
   readonly records: readonly LogRecord[];

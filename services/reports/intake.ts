@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { exportsEndAt } from '#domain/report.ts';
-import type { Applied } from '#runtime/consume/options.ts';
+import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { ClientEvent } from '#schemas/client.ts';
 import type { ReportEvent } from '#schemas/report.ts';

@@ -1,10 +1,10 @@
 import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
+import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { DatabaseClock } from '#runtime/database-clock.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { watchConsumers } from '#runtime/lane-health.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { startReports } from './reports.ts';

@@ -1,5 +1,5 @@
 import { Bell } from '#runtime/bell.ts';
-import { type Consumer, consume } from '#runtime/consume.ts';
+import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/lifecycle.ts';
 import type { ReportDeps } from './deps.ts';
 import { hear, heardTypes, reportsGroup } from './intake.ts';

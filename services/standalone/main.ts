@@ -10,7 +10,7 @@ import { isRebuildOpen, migrateAnalytics } from '#projections/analytics/live.ts'
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { type Config, processEnv } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { aborted, runProcess } from '#runtime/lifecycle.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';

@@ -13,7 +13,7 @@ import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
-import type { LastEvent } from '#runtime/same-history.ts';
+import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { toRecord } from '#services/relay/record.ts';

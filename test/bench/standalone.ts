@@ -15,7 +15,7 @@ import { capabilities } from '#domain/platforms/index.ts';
 import { openParts } from '#infra/parts.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';

@@ -103,7 +103,7 @@ export const points: readonly Point[] = [
 
 /** Gaps that no load of callers leads to, and the test that has a process die there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
-  'consume:before-unpark': 'test/services/runtime/consume.test.ts',
+  'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',

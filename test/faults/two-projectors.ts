@@ -12,7 +12,7 @@ import { Projector } from '#projections/apply.ts';
 import { projectionOf } from '#projections/index.ts';
 import { migrate } from '#projections/tables.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { openPublishing } from '#test/support/publishing.ts';

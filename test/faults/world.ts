@@ -10,7 +10,7 @@ import { openParts, type Parts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';

@@ -8,7 +8,7 @@ import { posts, withTargets } from '#projections/posts.ts';
 import { asRow } from '#projections/rows.ts';
 import { migrate } from '#projections/tables.ts';
 import { postTargets, type TargetRow } from '#projections/targets.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';

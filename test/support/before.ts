@@ -19,7 +19,7 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { processEnv, readConfig } from '#runtime/config.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { Secrets } from '#runtime/secrets.ts';

@@ -2,7 +2,7 @@
 import { Pool } from 'pg';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { consume } from '#runtime/consume.ts';
+import { consume } from '#runtime/consuming/consume.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { effectsOf } from './effects.ts';

@@ -27,7 +27,7 @@ import { dispatcher, PositionWatch } from '#projections/positions.ts';
 import { runProjections } from '#projections/run.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { migrate as migratePositions } from '#runtime/consume/positions.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';

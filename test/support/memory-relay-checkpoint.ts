@@ -1,4 +1,4 @@
-import type { LastEvent } from '#runtime/same-history.ts';
+import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 
 /** The relay's row in memory, for tests that need no database. Its clock is the process's own. */

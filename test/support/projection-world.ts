@@ -5,7 +5,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { migrate as migrateConsumers } from '#runtime/consume/positions.ts';
+import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { patience } from './patience.ts';

@@ -17,7 +17,7 @@ import { observationColumns, observationOf } from '#projections/analytics/encode
 import { dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
 import { readConfig } from '#runtime/config.ts';
-import { migrate as migrateConsumers } from '#runtime/consume/positions.ts';
+import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreError, type SubscriptionItem } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord } from '#contracts/ports/log.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
-import type { LastEvent } from '#runtime/same-history.ts';
+import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import { createRegistry, Readiness } from '#runtime/telemetry.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { watchRelay } from '#services/relay/health.ts';

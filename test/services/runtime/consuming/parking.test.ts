@@ -3,11 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { migrate } from '#runtime/consume/positions.ts';
+import { countParked, isWanted, listParked, mostTold, parkedGroups } from '#runtime/consuming/parked-reads.ts';
+import {
+  parkAgain,
+  parkedFrom,
+  requestRetry,
+  requestSkip,
+  unpark,
+  wantedAgain,
+} from '#runtime/consuming/parked-requests.ts';
+import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/consuming/parking.ts';
+import { migrate } from '#runtime/consuming/positions.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { countParked, isWanted, listParked, mostTold, parkedGroups } from '#runtime/parked-reads.ts';
-import { parkAgain, parkedFrom, requestRetry, requestSkip, unpark, wantedAgain } from '#runtime/parked-requests.ts';
-import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/parking.ts';
 import { inTransaction } from '#runtime/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Lane, LanePosition } from '#contracts/ports/log.ts';
-import { withMigrationLock } from '../migrate.ts';
-import { migrateParking } from '../parking.ts';
-import { eventAt, type idsOf, migrateLastEvents } from '../same-history.ts';
-import { inTransaction } from '../transactions.ts';
+import { withMigrationLock } from '#runtime/migrate.ts';
+import { inTransaction } from '#runtime/transactions.ts';
+import { migrateParking } from './parking.ts';
+import { eventAt, type idsOf, migrateLastEvents } from './same-history.ts';
 
 /** How far each lane of a group has come, and who owns it: the rows that move in the transactions of effects. */
 

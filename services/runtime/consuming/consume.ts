@@ -1,16 +1,16 @@
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LanePosition, LogSubscription, Overrun } from '#contracts/ports/log.ts';
-import { Attempts } from './consume/attempts.ts';
-import { asStored, Decoding } from './consume/decoding.ts';
-import { Effects } from './consume/effects.ts';
-import { fillFromStore } from './consume/from-store.ts';
-import { inTurn, isStopped, type LaneState, type LaneStatus, newest } from './consume/lane.ts';
-import { Lanes } from './consume/lanes.ts';
-import type { ConsumeOptions, Shaped } from './consume/options.ts';
-import { ParkedAgain } from './consume/parked-again.ts';
-import { asPosition, Fenced, takeLanes } from './consume/positions.ts';
-import type { DecodedEvent, StoredBytes } from './eventing/codec.ts';
+import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
+import { Attempts } from './attempts.ts';
+import { asStored, Decoding } from './decoding.ts';
+import { Effects } from './effects.ts';
+import { fillFromStore } from './from-store.ts';
+import { inTurn, isStopped, type LaneState, type LaneStatus, newest } from './lane.ts';
+import { Lanes } from './lanes.ts';
+import type { ConsumeOptions, Shaped } from './options.ts';
+import { ParkedAgain } from './parked-again.ts';
 import { parkedStreams } from './parking.ts';
+import { asPosition, Fenced, takeLanes } from './positions.ts';
 import { idsOf, otherHistory } from './same-history.ts';
 
 /**

@@ -1,7 +1,12 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
-import { faultPoint } from '../fault-point.ts';
-import { isInstallationFault, isTimeout, stopsLane } from '../faults.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { isInstallationFault, isTimeout, stopsLane } from '#runtime/faults.ts';
+import { inTransaction } from '#runtime/transactions.ts';
+import type { Decoding } from './decoding.ts';
+import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
+import type { Lanes } from './lanes.ts';
+import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
 import {
   parkAgain,
   parkedFrom,
@@ -10,13 +15,8 @@ import {
   type WantedStream,
   wantedAgain,
   wantedAtOnce,
-} from '../parked-requests.ts';
-import { doubtMs, parkedStreams, reasonOf } from '../parking.ts';
-import { inTransaction } from '../transactions.ts';
-import type { Decoding } from './decoding.ts';
-import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
-import type { Lanes } from './lanes.ts';
-import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
+} from './parked-requests.ts';
+import { doubtMs, parkedStreams, reasonOf } from './parking.ts';
 import { Fenced, requireOwn } from './positions.ts';
 
 /** How often it is looked for what is due, while something is parked. Milliseconds. */

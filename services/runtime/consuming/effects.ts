@@ -1,15 +1,15 @@
 import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { faultPoint } from '../fault-point.ts';
-import { type Judged, parkedStreams, type SetAside, setAside } from '../parking.ts';
-import { eventAt } from '../same-history.ts';
-import { byKey, inTransaction } from '../transactions.ts';
+import { faultPoint } from '#runtime/fault-point.ts';
+import { byKey, inTransaction } from '#runtime/transactions.ts';
 import { type LaneState, newest } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped, type Verdict } from './options.ts';
 import type { ParkedAgain } from './parked-again.ts';
+import { type Judged, parkedStreams, type SetAside, setAside } from './parking.ts';
 import { movePosition, NotMoved, type Reached, requireOwn } from './positions.ts';
+import { eventAt } from './same-history.ts';
 
 /** Milliseconds for which what was passed over may stay unstored. */
 const passedOverMs = 1_000;

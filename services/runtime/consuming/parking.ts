@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import type { StoredBytes } from './eventing/codec.ts';
-import { wellFormedText } from './eventing/well-formed.ts';
+import type { StoredBytes } from '#runtime/eventing/codec.ts';
+import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 
 /**
  * Events that a consumer group set aside: one that it cannot apply, and all later ones of its stream, whose order would

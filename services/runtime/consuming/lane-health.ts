@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
+import { Gauge, type Registry, scraped } from '#runtime/metrics.ts';
+import type { Readiness } from '#runtime/telemetry.ts';
 import type { Consumer } from './consume.ts';
-import { Gauge, type Registry, scraped } from './metrics.ts';
 import { countParked } from './parked-reads.ts';
-import type { Readiness } from './telemetry.ts';
 
 /** What a process says about the lanes of its consumers, in /metrics and in /readyz. */
 

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { isInstallationFault, isTimeout, stopsLane } from '../faults.ts';
-import { maxParkedStreams, reasonOf, TooManyParked } from '../parking.ts';
-import { applied, applyInPieces, over, type PieceOutcome } from '../pieces.ts';
+import { isInstallationFault, isTimeout, stopsLane } from '#runtime/faults.ts';
 import type { Decoding } from './decoding.ts';
 import type { Effects, Judgement } from './effects.ts';
 import { isStopped, type LaneState, newest } from './lane.ts';
 import { backoffMs, type Lanes } from './lanes.ts';
 import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
+import { maxParkedStreams, reasonOf, TooManyParked } from './parking.ts';
+import { applied, applyInPieces, over, type PieceOutcome } from './pieces.ts';
 import { Fenced, fenceTries, type Reached } from './positions.ts';
 
 /** A piece that takes too long so often is too much for the database, not just unlucky. */

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
+import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { kindOf } from '#schemas/topics.ts';
-import { isInstallationFault, stopsLane } from '../faults.ts';
 import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
 
 /** Events decoded ahead in one go: some tenths of a millisecond. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
-import { stopsLane } from '../faults.ts';
-import { restAfter } from '../rests.ts';
+import { stopsLane } from '#runtime/faults.ts';
 import { isStopped, type LaneState, type LaneStatus } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';
+import { restAfter } from './rests.ts';
 
 /** How often the log is asked for a lane whose rest is over, until it gives it. Milliseconds. */
 const askedAgainMs = 1_000;
