@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg';
-import { withConnection } from '#runtime/transactions.ts';
+import { withConnection } from '#runtime/postgres/transactions.ts';
 
 /** How often the session that holds the lock is asked for a sign of life, and how long that may take. Milliseconds. */
 const defaultBeatMs = 10_000;

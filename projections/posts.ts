@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import { type Intent, type PostState, post, publishedAtOf, statusOf, type TargetOutcome } from '#domain/post.ts';
-import { batchesOf } from '#runtime/batches.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
+import { batchesOf } from '#runtime/postgres/batches.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';

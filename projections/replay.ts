@@ -6,7 +6,7 @@ import { applyInPieces, applied as done } from '#runtime/consuming/pieces.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { Projector } from './apply.ts';
 import { groupOf, type Projection } from './index.ts';

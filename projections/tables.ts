@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { groupOf, type Projection, projections } from './index.ts';
 import type { Model } from './model.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { type Projection, projections } from './index.ts';
 import { replay } from './replay.ts';
 import { liveGeneration } from './run.ts';

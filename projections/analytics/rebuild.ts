@@ -1,8 +1,8 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { alone } from '../alone.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';

@@ -4,7 +4,7 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { BrokenInvariant } from '#runtime/invariant.ts';
-import { withConnection } from '#runtime/transactions.ts';
+import { withConnection } from '#runtime/postgres/transactions.ts';
 import type { Zones } from './calendar.ts';
 import { clearMarks, lockWaiting, type Mark, marksOf, unlock } from './dirty.ts';
 import { ensureTables } from './live.ts';

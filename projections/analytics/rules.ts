@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { retentionMonths } from './tables.ts';
 
 /**

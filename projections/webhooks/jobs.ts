@@ -3,8 +3,8 @@ import type { PoolClient } from 'pg';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/telemetry.ts';
-import { inTransaction } from '#runtime/transactions.ts';
 import { type Job, JobSteps, type Step, type StepDeps } from './job-steps.ts';
 import { endTurn, nextTurnMs, takeTurn } from './turns.ts';
 

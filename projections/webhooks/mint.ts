@@ -1,8 +1,8 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { type Move, NotMoved, notMoved } from '#runtime/consuming/positions.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
-import { plainArray } from '#runtime/plain-array.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { withMigrationLock } from '#runtime/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { tablesSql } from './tables.sql.ts';
 import { migrateTurns } from './turns.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isWanted, listParked, mostTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Given } from './commands.ts';
 import { type Admin, type Answer, type Shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';

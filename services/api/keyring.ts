@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type FoundKey, findKeys } from '#projections/apikeys.ts';
 import { stampOf } from '#projections/positions.ts';
-import { Batches } from '#runtime/batches.ts';
+import { Batches } from '#runtime/postgres/batches.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 

@@ -5,8 +5,8 @@ import { type MediaSize, mediaSizes } from '#projections/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import type { MediaUsage } from '#runtime/media-usage.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/telemetry.ts';
-import { inTransaction } from '#runtime/transactions.ts';
 import { Customers } from './customers.ts';
 
 /**

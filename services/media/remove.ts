@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';
 import { enqueue } from './jobs.ts';

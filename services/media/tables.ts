@@ -3,7 +3,7 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { migrateProgress } from '#runtime/progress.ts';
 import { suspectAfter } from './jobs.ts';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { forget, lockAccounts, recount } from './accounts.ts';

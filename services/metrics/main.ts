@@ -1,10 +1,10 @@
 import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
-import { DatabaseClock } from '#runtime/database-clock.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
+import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import type { SourceOf } from './deps.ts';
 import { startMetrics } from './observer.ts';

@@ -1,11 +1,11 @@
 import { openParts } from '#infra/parts.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { DatabaseClock } from '#runtime/database-clock.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
+import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
-import type { Clock } from '#runtime/database-clock.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#runtime/fan-out.ts';
 import { isInfrastructureFault } from '#runtime/faults.ts';
 import { Leases } from '#runtime/leases.ts';
+import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Logger } from '#runtime/telemetry.ts';
 import { cleanUpArchived, lowest } from './archived.ts';
 import { Resting } from './resting.ts';

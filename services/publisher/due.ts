@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Shares, Taker } from './shares.ts';
 

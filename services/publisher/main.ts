@@ -2,12 +2,12 @@ import path from 'node:path';
 import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { DatabaseClock } from '#runtime/database-clock.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/fault-point.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { runProcess } from '#runtime/lifecycle.ts';
+import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { runPublisher } from './publisher.ts';
 

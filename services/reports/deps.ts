@@ -5,9 +5,9 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
 import type { Config } from '#runtime/config.ts';
-import type { Clock } from '#runtime/database-clock.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Logger, Readiness } from '#runtime/telemetry.ts';
 
 export interface ReportDeps {

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { withMigrationLock } from './migrate.ts';
+import { withMigrationLock } from './postgres/migrate.ts';
 import type { Secrets } from './secrets.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leased } from '#projections/webhooks/handover.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
-import { plainArray } from '#runtime/plain-array.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { functions, version } from './functions.sql.ts';
 
 /** The queue, as the sender works on it: each is one call of a function of functions.sql.ts. */

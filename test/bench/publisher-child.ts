@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { processEnv, readConfig } from '#runtime/config.ts';
-import { DatabaseClock } from '#runtime/database-clock.ts';
+import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing } from '#test/support/publishing.ts';

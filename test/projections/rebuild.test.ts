@@ -10,7 +10,7 @@ import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry } from '#runtime/consuming/parked-requests.ts';
 import { TooManyParked } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from '#test/support/projection-world.ts';
 import { clientFields, planned } from '#test/support/samples.ts';

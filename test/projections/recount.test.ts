@@ -10,7 +10,7 @@ import { migrate } from '#projections/tables.ts';
 import { postTargets, type TargetRow } from '#projections/targets.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { webhook } from '#domain/webhook.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Call } from '../operation.ts';
 import { Turns } from '../turns.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Lane, LanePosition } from '#contracts/ports/log.ts';
-import { withMigrationLock } from '#runtime/migrate.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { migrateParking } from './parking.ts';
 import { eventAt, type idsOf, migrateLastEvents } from './same-history.ts';
 

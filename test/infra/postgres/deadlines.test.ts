@@ -11,7 +11,7 @@ import { EventWriter } from '#infra/postgres/event-writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { TailSignal } from '#infra/postgres/tail-signal.ts';
 import { alone } from '#projections/alone.ts';
-import { inTransaction, withConnection } from '#runtime/transactions.ts';
+import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';
 import { patience } from '#test/support/patience.ts';

@@ -10,7 +10,7 @@ import { countDays } from '#projections/analytics/recount.ts';
 import { Recounter } from '#projections/analytics/recounter.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { counters } from '#schemas/metrics.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import {

@@ -8,8 +8,8 @@ import type {
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
-import { wallClock } from '#runtime/database-clock.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { wallClock } from '#runtime/postgres/database-clock.ts';
 import type { Claim } from '#services/publisher/claim.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile.ts';

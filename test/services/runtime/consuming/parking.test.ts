@@ -15,7 +15,7 @@ import {
 import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/consuming/parking.ts';
 import { migrate } from '#runtime/consuming/positions.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { inTransaction } from '#runtime/transactions.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 

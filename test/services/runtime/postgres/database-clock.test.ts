@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { DatabaseClock, type DatabaseClockOptions } from '#runtime/database-clock.ts';
 import { Leases, migrateLeases } from '#runtime/leases.ts';
+import { DatabaseClock, type DatabaseClockOptions } from '#runtime/postgres/database-clock.ts';
 import { createLogger, Readiness } from '#runtime/telemetry.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
