@@ -2,7 +2,7 @@ import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { runProcess } from '#runtime/lifecycle.ts';
+import { runProcess } from '#runtime/process/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { migrateAnalytics } from './analytics/live.ts';
 import { mendLost } from './analytics/mend.ts';

@@ -4,7 +4,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import { Projector } from './apply.ts';
 import { groupOf, type Projection } from './index.ts';
 

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { alone } from './alone.ts';
 import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';

@@ -104,7 +104,7 @@ suite('architecture', (t) => {
       ['projections/posts.ts', 'services/api/app.ts', false],
       ['infra/platforms/sandbox.ts', 'services/domain/platforms/x.ts', true],
       ['infra/platforms/sandbox.ts', 'services/domain/post.ts', false],
-      ['infra/kafka/log.ts', 'services/runtime/config.ts', false],
+      ['infra/kafka/log.ts', 'services/runtime/process/config.ts', false],
     ];
     for (const [from, to, right] of cases) assert.equal(allowed(from, to), right, `${from} → ${to}`);
   });
@@ -129,7 +129,7 @@ suite('architecture', (t) => {
         !/^(test\/|infra\/setup\/|contracts\/ports\/.*\.suite\.ts$)/.test(file) &&
         /\bprocess\.env\b|\bprocess\[/.test(readFileSync(path.join(root, file), 'utf8')),
     );
-    assert.deepEqual(readers, ['services/runtime/config.ts']);
+    assert.deepEqual(readers, ['services/runtime/process/config.ts']);
   });
 
   t('every test file declares its tests through the suite helper', () => {

@@ -23,7 +23,7 @@ const most = { short: 25, long: 100 };
 const own: Readonly<Record<string, string>> = {
   'infra/clickhouse/chdb/front.ts': 'statements of our own client, over a socket that nobody else knows',
   'services/admin/usage.ts': 'the help that stands in the sources',
-  'services/runtime/config-values.ts': 'what the operator sets',
+  'services/runtime/process/config-values.ts': 'what the operator sets',
 };
 
 const cpuMs = (work: () => void): number => {

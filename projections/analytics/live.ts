@@ -1,8 +1,8 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool, PoolClient } from 'pg';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { asking } from './away.ts';
 import { isLost } from './lost.ts';
 import type { AnalyticsStore } from './store.ts';

@@ -1,4 +1,4 @@
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 
 /** What statements are put together from. Ids and days come from Postgres, which knows them as such, and stand in the text. */
 

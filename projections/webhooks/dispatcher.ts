@@ -7,9 +7,9 @@ import type { Applied, ConsumeMetrics, Verdict } from '#runtime/consuming/option
 import type { Move } from '#runtime/consuming/positions.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { together } from '#runtime/lifecycle.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { together } from '#runtime/process/lifecycle.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import { kindOf, topics } from '#schemas/topics.ts';
 import { dispatcher } from '../positions.ts';
 import { type AskedTest, applyEndpointEvents } from './endpoints.ts';

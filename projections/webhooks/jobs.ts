@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { isInfrastructureFault } from '#runtime/faults.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { isInfrastructureFault } from '#runtime/process/faults.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import { type Job, JobSteps, type Step, type StepDeps } from './job-steps.ts';
 import { endTurn, nextTurnMs, takeTurn } from './turns.ts';
 

@@ -1,7 +1,7 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
 import type { Handover, Leased } from './handover.ts';
 import type { Minted, MintedDelivery } from './mint.ts';

@@ -1,6 +1,6 @@
 import { envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { account, client, webhook, workspace } from './render/agency.ts';

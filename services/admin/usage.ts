@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { configHelp } from '#runtime/config.ts';
+import { configHelp } from '#runtime/process/config.ts';
 import { type Command, commands, type Given } from './commands.ts';
 import { UsageError } from './context.ts';
 

@@ -3,7 +3,7 @@ import { normaliseName } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { ClientFields } from '#schemas/client.ts';
 import {
   appendToClient,

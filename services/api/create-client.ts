@@ -2,7 +2,7 @@ import { bearsName, type ClientState, client } from '#domain/client.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { ClientFields } from '#schemas/client.ts';
 import {
   appendToClient,

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { SelfReport } from '#runtime/telemetry.ts';
+import type { SelfReport } from '#runtime/process/telemetry.ts';
 
 /** How long the public answer is repeated before the parts are asked anew, milliseconds. */
 const readyStandsMs = 1_000;

@@ -1,7 +1,7 @@
 import { type ClientRow, getClient } from '#projections/clients.ts';
 import { projections } from '#projections/index.ts';
 import { type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Call } from './operation.ts';
 import { notFound } from './refusal.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import { type ListenAt, listen, originOf } from '#runtime/listen.ts';
+import { type ListenAt, listen, originOf } from '#runtime/process/listen.ts';
 import { noProxies } from '#runtime/proxies.ts';
 import { createApp } from './app.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { Positions } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 
 /** What the middleware of one request hand on to each other, and to the log line. */

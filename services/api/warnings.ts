@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
-import { within } from '#runtime/within.ts';
+import { within } from '#runtime/process/within.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 

@@ -1,6 +1,6 @@
 import { workspace } from '#domain/workspace.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { isInfrastructureFault } from '#runtime/faults.ts';
+import { isInfrastructureFault } from '#runtime/process/faults.ts';
 
 /** Workspaces kept in mind. */
 const maxKnown = 10_000;

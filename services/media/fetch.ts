@@ -1,6 +1,6 @@
-import type { Config } from '#runtime/config.ts';
 import { download } from '#runtime/egress/download.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
+import type { Config } from '#runtime/process/config.ts';
 import type { FetchFile } from './deps.ts';
 
 /** Imports leave through the guard, like everything that a caller names. */

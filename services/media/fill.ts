@@ -4,7 +4,7 @@ import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type DomainStore, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostEvent } from '#schemas/post.ts';
 

@@ -1,5 +1,5 @@
 import type { MediaStep } from '#domain/media.ts';
-import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/process/metrics.ts';
 
 /** What the worker tells about itself. */
 export interface MediaMetrics {

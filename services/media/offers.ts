@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
 import { enqueueUnheard } from './remove.ts';
 import { clearReservations, type ReservationsDeps } from './reservations.ts';

@@ -3,8 +3,8 @@ import type { MadeRendition, WantedRendition } from '#contracts/ports/transcoder
 import { type Asset, type MadeFile, needKey } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { initialNeeds, planRenditions, posterSpec } from '#domain/renditions/index.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { MediaProbe } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { Held } from './held.ts';

@@ -6,7 +6,7 @@ import { type SniffedType, TranscodeError } from '#contracts/ports/transcoder.ts
 import type { MediaFile, Offer, Origin } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
 import { kindOfType, largestOf } from '#domain/media-types.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import { type Held, sha256Of } from './held.ts';

@@ -3,11 +3,11 @@ import type { Registry } from 'prom-client';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
-import type { Config } from '#runtime/config.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
-import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Config } from '#runtime/process/config.ts';
+import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Cadence } from './schedule.ts';
 

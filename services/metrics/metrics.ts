@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry, scraped } from '#runtime/metrics.ts';
+import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { Platform } from '#schemas/common.ts';
 
 /** What the worker tells about itself. */

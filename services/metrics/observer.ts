@@ -1,5 +1,5 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
-import { together } from '#runtime/lifecycle.ts';
+import { together } from '#runtime/process/lifecycle.ts';
 import type { MetricsDeps } from './deps.ts';
 import { hear, heardKinds, heardTypes, metricsGroup } from './intake.ts';
 import { type Cadence, cadence as usual } from './schedule.ts';

@@ -4,7 +4,7 @@ import { useOf } from '#domain/platforms/index.ts';
 import { post } from '#domain/post.ts';
 import { target } from '#domain/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
 /** How a post went out: what its network can tell of it follows from that. Of a thread it is its head that is asked for. */

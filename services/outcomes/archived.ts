@@ -4,7 +4,7 @@ import { post } from '#domain/post.ts';
 import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#runtime/fan-out.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 
 /**
  * What an archived client leaves behind: open targets are canceled, open invites revoked. Which they are is read from

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Counter, Gauge, type Registry, scraped } from '#runtime/metrics.ts';
+import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
 /** Counting stops here: an operator needs no larger number to act. */

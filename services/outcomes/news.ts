@@ -4,7 +4,7 @@ import { type PostCommand, type PostState, post } from '#domain/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 

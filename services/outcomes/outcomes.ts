@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { Config } from '#runtime/config.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { together } from '#runtime/lifecycle.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Config } from '#runtime/process/config.ts';
+import { together } from '#runtime/process/lifecycle.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
 import { newsTypes, tellPosts } from './news.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';

@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import type { Histogram, Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import type { Config } from '#runtime/config.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
-import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Config } from '#runtime/process/config.ts';
+import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Files } from './files.ts';
 

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
-import { WorkFolder } from '#runtime/work-folder.ts';
+import { WorkFolder } from '#runtime/process/work-folder.ts';
 import type { Outgoing, PartFiles } from './media.ts';
 
 export interface Lent {

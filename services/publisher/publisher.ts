@@ -3,7 +3,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type Lease, Leases } from '#runtime/leases.ts';
-import { Histogram } from '#runtime/metrics.ts';
+import { Histogram } from '#runtime/process/metrics.ts';
 import { Claim, ClaimLost } from './claim.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import { type DueRow, DueSearch, type Holding, LeftBehind } from './due.ts';

@@ -1,7 +1,7 @@
 import type { Json, PublishSteps } from '#contracts/ports/platform.ts';
 import { wellFormedJson, wellFormedText } from '#runtime/eventing/well-formed.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Segment } from '#schemas/target.ts';
 import { type Claim, ClaimLost } from './claim.ts';
 import { Deadline } from './time.ts';

@@ -8,7 +8,7 @@ import { post } from '#domain/post.ts';
 import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
 import type { TargetState } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { type Assets, noPartFiles, type TargetFiles } from './media.ts';

@@ -1,5 +1,5 @@
-import { Gauge, type Registry } from '#runtime/metrics.ts';
-import type { Readiness } from '#runtime/telemetry.ts';
+import { Gauge, type Registry } from '#runtime/process/metrics.ts';
+import type { Readiness } from '#runtime/process/telemetry.ts';
 import type { Relay } from './loop.ts';
 
 /** What the relay says of itself, in /metrics and in /readyz. */

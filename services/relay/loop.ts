@@ -8,9 +8,9 @@ import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
 import { restAfter } from '#runtime/consuming/rests.ts';
 import { type LastEvent, requireSameHistory } from '#runtime/consuming/same-history.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { stopsLane } from '#runtime/faults.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { stopsLane } from '#runtime/process/faults.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
 import { toRecord } from '#services/relay/record.ts';

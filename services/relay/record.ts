@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 
 /** An event that cannot travel. It is never passed over: the relay stops at it and says so. */

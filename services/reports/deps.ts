@@ -4,11 +4,11 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
-import type { Config } from '#runtime/config.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
-import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import type { Config } from '#runtime/process/config.ts';
+import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 
 export interface ReportDeps {
   readonly log: Log;

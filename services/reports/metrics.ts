@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { Outcome } from './make.ts';
 
 /** What the worker tells about itself. */

@@ -5,7 +5,7 @@ import type { PlannedTarget } from '#schemas/target.ts';
 import type { DecodedEvent } from './eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from './eventing/domain-store.ts';
 import { execute } from './eventing/execute.ts';
-import { faultPoint } from './fault-point.ts';
+import { faultPoint } from './process/fault-point.ts';
 
 /**
  * Brings the targets of a post to what its stream says: its plan, then each intent in order. The post's stream is the

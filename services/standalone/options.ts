@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { configHelp } from '#runtime/config.ts';
+import { configHelp } from '#runtime/process/config.ts';
 
 /** What the command line of standalone takes. */
 

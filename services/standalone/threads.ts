@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { FromThread, ToThread } from '#runtime/lifecycle.ts';
-import type { Check, MetricsJson, SelfReport } from '#runtime/telemetry.ts';
+import type { FromThread, ToThread } from '#runtime/process/lifecycle.ts';
+import type { Check, MetricsJson, SelfReport } from '#runtime/process/telemetry.ts';
 
 /**
  * The processes of standalone that are not the api, each on a thread with its own event loop and pool: a lease or a

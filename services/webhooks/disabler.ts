@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { webhook } from '#domain/webhook.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
  * Turns endpoints off: those that asked for it, and those that have had no success for days. Health says who; the stream

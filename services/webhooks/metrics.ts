@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from '#runtime/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry } from '#runtime/process/metrics.ts';
 
 /** What the sender tells about itself. */
 export interface SenderMetrics {

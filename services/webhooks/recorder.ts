@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
-import { isInfrastructureFault } from '#runtime/faults.ts';
 import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import { isInfrastructureFault } from '#runtime/process/faults.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';
 import { type Claimed, type Outcome, record } from './statements.ts';

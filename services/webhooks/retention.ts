@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { ensurePartitions, forgetPartitions, partitioned, partitionsOf } from '#projections/webhooks/tables.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
  * Deliveries are kept for 30 days: whole weeks are dropped, by the time of their events, once nothing in them is young

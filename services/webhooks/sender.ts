@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/eventing/consistency.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { deliveryHeaders } from '#runtime/webhook-signature.ts';
 import { Backlog, type Wishes } from './backlog.ts';
 import { Bell } from './bell.ts';

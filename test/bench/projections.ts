@@ -18,7 +18,7 @@ import { consume } from '#runtime/consuming/consume.ts';
 import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';

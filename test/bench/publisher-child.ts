@@ -1,9 +1,9 @@
 /** The publisher of the bench, alone in its process as it is alone in its thread; prints one JSON line at the end. */
 import { once } from 'node:events';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import { processEnv, readConfig } from '#runtime/config.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { processEnv, readConfig } from '#runtime/process/config.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { hangs } from './publisher-rounds.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
-import { isInfrastructureFault } from '#runtime/faults.ts';
+import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { platforms } from '#schemas/common.ts';
 import { patience } from '#test/support/patience.ts';
 import type { Random } from '#test/support/seed.ts';

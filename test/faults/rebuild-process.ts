@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openParts } from '#infra/parts.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { runProcess } from '#runtime/lifecycle.ts';
+import { runProcess } from '#runtime/process/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
 
 await runProcess({

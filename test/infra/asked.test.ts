@@ -11,7 +11,7 @@ import { SetupError } from '#contracts/ports/setup-error.ts';
 import { addressOf } from '#infra/asked.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openParts } from '#infra/parts.ts';
-import { readConfig } from '#runtime/config.ts';
+import { readConfig } from '#runtime/process/config.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { freePort } from '#test/support/port.ts';
 import { testDatabase } from '#test/support/postgres.ts';

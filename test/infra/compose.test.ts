@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { configHelp, readConfig } from '#runtime/config.ts';
+import { configHelp, readConfig } from '#runtime/process/config.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');

@@ -18,7 +18,7 @@ import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { processEnv, readConfig } from '#runtime/config.ts';
+import { processEnv, readConfig } from '#runtime/process/config.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateLeases } from '#runtime/leases.ts';
 import { migrateProgress } from '#runtime/progress.ts';

@@ -4,7 +4,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { consume } from '#runtime/consuming/consume.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { effectsOf } from './effects.ts';
 import { TestKeys } from './projecting.ts';
 

@@ -5,7 +5,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { TestKeys } from './projecting.ts';
 
 const [url = '', clickhouseUrl = ''] = process.argv.slice(2);

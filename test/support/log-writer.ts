@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
-import { openLog } from '#runtime/telemetry.ts';
+import { openLog } from '#runtime/process/telemetry.ts';
 
 const limits = { bytes: Number(process.env.LOG_BYTES ?? 1024 ** 3), files: Number(process.env.LOG_FILES ?? 1_000) };
 const many = (file: string, writer: string, lines: number): void => {

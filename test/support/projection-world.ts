@@ -7,7 +7,7 @@ import { openPostgresLog } from '#infra/postgres/log.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { patience } from './patience.ts';
 import { testDatabase } from './postgres.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';

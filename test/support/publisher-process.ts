@@ -1,6 +1,6 @@
 /** A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Says `ready`. */
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { openPublishing, quick } from './publishing.ts';
 

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
-import { within } from '#runtime/within.ts';
+import { within } from '#runtime/process/within.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';

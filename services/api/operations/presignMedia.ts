@@ -1,7 +1,7 @@
 import { type MediaCommand, media } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { birth } from '#runtime/eventing/idempotency.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
 import { away } from '../media/blobs.ts';
 import { fileNameOf, requireLiveClient, requireRoom, requireTakenType } from '../media/checks.ts';

@@ -5,7 +5,7 @@ import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { viaRequest } from '#runtime/eventing/idempotency.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Call } from '../operation.ts';
 import { ownLive } from './endpoints.ts';
 

@@ -3,7 +3,7 @@ import type { WebhookState } from '#domain/webhook.ts';
 import { getReplays, type ReplayRow } from '#projections/webhooks/queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { Call } from '../operation.ts';
 import { isDispatched, lookMs, readDispatched } from './dispatched.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { isInstallationFault, isTimeout, stopsLane } from '#runtime/faults.ts';
+import { isInstallationFault, isTimeout, stopsLane } from '#runtime/process/faults.ts';
 import type { Decoding } from './decoding.ts';
 import type { Effects, Judgement } from './effects.ts';
 import { isStopped, type LaneState, newest } from './lane.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { isInstallationFault, stopsLane } from '#runtime/faults.ts';
+import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
 import { kindOf } from '#schemas/topics.ts';
 import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
 

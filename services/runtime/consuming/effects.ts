@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
 import { byKey, inTransaction } from '#runtime/postgres/transactions.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type LaneState, newest } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped, type Verdict } from './options.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { Gauge, type Registry, scraped } from '#runtime/metrics.ts';
-import type { Readiness } from '#runtime/telemetry.ts';
+import { Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
+import type { Readiness } from '#runtime/process/telemetry.ts';
 import type { Consumer } from './consume.ts';
 import { countParked } from './parked-reads.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
-import { stopsLane } from '#runtime/faults.ts';
+import { stopsLane } from '#runtime/process/faults.ts';
 import { isStopped, type LaneState, type LaneStatus } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Lane, Log } from '#contracts/ports/log.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/codec.ts';
-import type { Logger } from '#runtime/telemetry.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Move } from './positions.ts';
 
 /** What a consumer is given, and what its effects answer. */

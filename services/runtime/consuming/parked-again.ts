@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
-import { isInstallationFault, isTimeout, stopsLane } from '#runtime/faults.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { isInstallationFault, isTimeout, stopsLane } from '#runtime/process/faults.ts';
 import type { Decoding } from './decoding.ts';
 import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
 import type { Lanes } from './lanes.ts';

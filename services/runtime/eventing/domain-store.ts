@@ -9,8 +9,8 @@ import {
 } from '#contracts/ports/event-store.ts';
 import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
-import { within } from '#runtime/within.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { within } from '#runtime/process/within.ts';
 import type { Actor, EventMetadata } from '#schemas/common.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';

@@ -2,7 +2,7 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
-import { faultPoint } from '#runtime/fault-point.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Secrets } from '#runtime/secrets.ts';
 import { canonicalJson } from './canonical.ts';
 import type { DecodedEvent } from './codec.ts';

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { DataKeys } from './data-keys.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { Gauge, type Registry } from '#runtime/metrics.ts';
-import type { Logger, Readiness } from '#runtime/telemetry.ts';
+import { Gauge, type Registry } from '#runtime/process/metrics.ts';
+import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 
 /**
  * The time that due work goes by. Many machines look at one due instant, so all of them use one clock, the database's: each

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
-import { processEnv } from '#runtime/config.ts';
+import { processEnv } from '#runtime/process/config.ts';
 
 export const ffmpegPath = processEnv().FFMPEG_PATH ?? null;
 

@@ -6,7 +6,7 @@ import { openParts } from '#infra/parts.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
 import { checkKeys } from '#infra/postgres/key-checks.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { readConfig } from '#runtime/config.ts';
+import { readConfig } from '#runtime/process/config.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { run, start } from '#test/support/processes.ts';

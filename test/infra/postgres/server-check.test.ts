@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import pg from 'pg';
 import { openParts } from '#infra/parts.ts';
 import { checkServer, requireVersion } from '#infra/postgres/server-check.ts';
-import { readConfig } from '#runtime/config.ts';
+import { readConfig } from '#runtime/process/config.ts';
 import { Secrets } from '#runtime/secrets.ts';
 import { type PoolerOptions, startPooler } from '#test/support/pooler.ts';
 import { testDatabase } from '#test/support/postgres.ts';

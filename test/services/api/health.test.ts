@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
-import type { Check } from '#runtime/telemetry.ts';
+import type { Check } from '#runtime/process/telemetry.ts';
 import { health } from '#services/api/health.ts';
 import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';

@@ -13,7 +13,7 @@ import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { MediaUsage } from '#runtime/media-usage.ts';
-import { Readiness } from '#runtime/telemetry.ts';
+import { Readiness } from '#runtime/process/telemetry.ts';
 import type { FetchFile } from '#services/media/deps.ts';
 import { clearImports } from '#services/media/imports.ts';
 import { Slots } from '#services/media/slots.ts';

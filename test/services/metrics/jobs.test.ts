@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { refresh } from '#domain/refresh.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type DueAccount, DueSearch, firstSql, stepSql } from '#services/metrics/due.ts';
 import { completeRefreshes } from '#services/metrics/refreshes.ts';

@@ -5,7 +5,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { createLogger, Readiness } from '#runtime/telemetry.ts';
+import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
 import type { MetricsDeps } from '#services/metrics/deps.ts';

@@ -6,7 +6,7 @@ import { type TargetCommand, target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { createLogger, createRegistry } from '#runtime/telemetry.ts';
+import { createLogger, createRegistry } from '#runtime/process/telemetry.ts';
 import type { Failure } from '#schemas/target.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
 import { tellPosts } from '#services/outcomes/news.ts';

@@ -4,7 +4,7 @@ import { EventStoreError, type SubscriptionItem } from '#contracts/ports/event-s
 import { LogError, type LogRecord } from '#contracts/ports/log.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
-import { createRegistry, Readiness } from '#runtime/telemetry.ts';
+import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import { watchRelay } from '#services/relay/health.ts';
 import { type RelayOptions, startRelay } from '#services/relay/loop.ts';

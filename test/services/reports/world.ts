@@ -12,7 +12,7 @@ import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { createLogger } from '#runtime/telemetry.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import type { PostFigures } from '#schemas/metrics.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 import type { ReportDeps } from '#services/reports/deps.ts';

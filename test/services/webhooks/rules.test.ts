@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readConfig } from '#runtime/config.ts';
+import { readConfig } from '#runtime/process/config.ts';
 import { after, find, type Health, isAllWell, nothingFound, well } from '#services/webhooks/health.ts';
 import { retryAfterMs, retryDelayMs } from '#services/webhooks/schedule.ts';
 import { type Answer, bodyText, judge, type Verdict } from '#services/webhooks/verdict.ts';

@@ -1,13 +1,13 @@
 /** A sender alone in a process, to be killed or stopped: `node sender-process.ts <database url> <secret key>`. Says `ready`. */
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { readConfig } from '#runtime/config.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { readConfig } from '#runtime/process/config.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { Secrets } from '#runtime/secrets.ts';
-import { createLogger } from '#runtime/telemetry.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { Sender } from '#services/webhooks/sender.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { GenericContainer, Wait } from 'testcontainers';
-import { readConfig } from '#runtime/config.ts';
+import { readConfig } from '#runtime/process/config.ts';
 import { engineAnswers } from '#test/support/container-engine.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { somePort } from '#test/support/port.ts';

@@ -16,7 +16,7 @@ import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts
 import { Fenced, NotMoved } from '#runtime/consuming/positions.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { createRegistry, Readiness } from '#runtime/telemetry.ts';
+import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 import { createEffects, effects, effectsOf } from '#test/support/effects.ts';
 import { HandLog } from '#test/support/hand-log.ts';

@@ -1,6 +1,6 @@
 import { match, ok, rejects } from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { listen } from '#runtime/listen.ts';
+import { listen } from '#runtime/process/listen.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('listen', (t) => {

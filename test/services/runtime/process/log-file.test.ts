@@ -17,13 +17,13 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { LogFile, logsAside } from '#runtime/log-file.ts';
-import { Lines } from '#runtime/log-lines.ts';
-import { countDropped, createRegistry, openLog } from '#runtime/telemetry.ts';
+import { LogFile, logsAside } from '#runtime/process/log-file.ts';
+import { Lines } from '#runtime/process/log-lines.ts';
+import { countDropped, createRegistry, openLog } from '#runtime/process/telemetry.ts';
 import { run, until } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
-const writer = path.join(import.meta.dirname, '../../support/log-writer.ts');
+const writer = path.join(import.meta.dirname, '../../../support/log-writer.ts');
 
 interface Line {
   readonly name: string;

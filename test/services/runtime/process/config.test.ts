@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
-import { ConfigError, configHelp, readConfig, readFaults } from '#runtime/config.ts';
+import { ConfigError, configHelp, readConfig, readFaults } from '#runtime/process/config.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { configHelp } from '#runtime/config.ts';
+import { configHelp } from '#runtime/process/config.ts';
 import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
 
-const main = path.join(import.meta.dirname, '../../fixtures/process.ts');
+const main = path.join(import.meta.dirname, '../../../fixtures/process.ts');
 
 interface Line {
   readonly msg: string;
@@ -74,7 +74,7 @@ suite('lifecycle', (t) => {
     });
   }
 
-  const bootstrap = path.join(import.meta.dirname, '../../../infra/setup/bootstrap.mjs');
+  const bootstrap = path.join(import.meta.dirname, '#infra/setup/bootstrap.mjs');
   const chains: Readonly<Record<string, readonly string[]>> = {
     'bootstrap.mjs': [bootstrap, main],
     // As npm starts it where the shell does not give way to the script.

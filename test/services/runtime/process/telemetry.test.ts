@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
-import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/telemetry.ts';
+import { createLogger, createRegistry, opsAnswer, Readiness, serveOps } from '#runtime/process/telemetry.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';

@@ -4,6 +4,7 @@
  */
 
 import { standardMediaQuota } from '#domain/media-types.ts';
+import { noProxies } from '#runtime/proxies.ts';
 import {
   brokers,
   durations,
@@ -20,7 +21,6 @@ import {
   topicPrefix,
   url,
 } from './config-values.ts';
-import { noProxies } from './proxies.ts';
 
 interface Variable<T> {
   readonly name: string;

@@ -4,8 +4,8 @@ import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
 import { Rejection } from '#domain/decider.ts';
-import { InvalidEvent, UnknownEvent } from './eventing/codec.ts';
-import { Unavailable } from './eventing/domain-store.ts';
+import { InvalidEvent, UnknownEvent } from '#runtime/eventing/codec.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from './invariant.ts';
 
 /**

@@ -6,8 +6,8 @@ import { LogError } from '#contracts/ports/log.ts';
 import { Rejection } from '#domain/decider.ts';
 import { InvalidEvent, UnknownEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { isInfrastructureFault, isInstallationFault, isTimeout, stopsLane } from '#runtime/faults.ts';
-import { BrokenInvariant } from '#runtime/invariant.ts';
+import { isInfrastructureFault, isInstallationFault, isTimeout, stopsLane } from '#runtime/process/faults.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { suite } from '#test/support/suite.ts';
 
 const coded = (code: string, message = 'asked for'): Error => Object.assign(new Error(message), { code });
