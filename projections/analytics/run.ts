@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { Bell } from '#runtime/bell.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/process/faults.ts';
+import { Bell } from '#runtime/work/bell.ts';
 import { Inflow } from './inflow.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';

@@ -7,8 +7,8 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
-import { migrateProgress } from '#runtime/progress.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { migrateProgress } from '#runtime/work/progress.ts';
 import { openDoor } from './server.ts';
 import { baseUrlOf, startApi } from './start.ts';
 

@@ -1,7 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Lease, Leases } from '#runtime/leases.ts';
+import { type Lease, Leases } from '#runtime/work/leases.ts';
 
 /**
  * The cores of this machine, shared out among all media workers on it: one lease each. Whoever renders a video takes what

@@ -6,8 +6,8 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { type Asset, type MediaCommand, type MediaFile, type MediaState, media } from '#domain/media.ts';
 import { type CommandContext, type DomainStore, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Jobs } from './jobs.ts';
 import { blobKey } from './names.ts';
 

@@ -1,6 +1,6 @@
-import { Bell } from '#runtime/bell.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
+import { Bell } from '#runtime/work/bell.ts';
 import type { MediaDeps } from './deps.ts';
 import { fill, fillGroup, plannedTypes } from './fill.ts';
 import { hear, heardTypes, mediaGroup } from './intake.ts';

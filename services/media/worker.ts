@@ -1,8 +1,8 @@
 import { media } from '#domain/media.ts';
-import { type Bell, Rest } from '#runtime/bell.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
-import { type Lease, Leases } from '#runtime/leases.ts';
-import { endProgress, reportProgress } from '#runtime/progress.ts';
+import { type Bell, Rest } from '#runtime/work/bell.ts';
+import { type Lease, Leases } from '#runtime/work/leases.ts';
+import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
 import type { MediaDeps, Tools } from './deps.ts';

@@ -20,8 +20,8 @@ import {
 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/eventing/well-formed.ts';
-import { type Lease, LeaseLost } from '#runtime/leases.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Job, Turn } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
 
 /** What the metrics worker keeps: positions and leases, whose nights are when, what is to be asked and when. */
 export const migrateMetrics = async (pool: Pool): Promise<void> => {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Rest } from '#runtime/bell.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { type Lease, LeaseLost, Leases } from '#runtime/leases.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { Rest } from '#runtime/work/bell.ts';
+import { type Lease, LeaseLost, Leases } from '#runtime/work/leases.ts';
 import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
 import type { MetricsDeps } from './deps.ts';

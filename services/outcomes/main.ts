@@ -3,10 +3,10 @@ import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { migrateLeases } from '#runtime/leases.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
 

@@ -9,7 +9,7 @@ import {
   uuidv7,
 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { Lease } from '#runtime/leases.ts';
+import type { Lease } from '#runtime/work/leases.ts';
 import { pause } from './time.ts';
 
 /** Somebody else has written to the target since we read it, or our time ran out: whatever we hold is of no use now. */

@@ -1,6 +1,6 @@
-import { Bell } from '#runtime/bell.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
+import { Bell } from '#runtime/work/bell.ts';
 import type { ReportDeps } from './deps.ts';
 import { hear, heardTypes, reportsGroup } from './intake.ts';
 import { runSchedules } from './schedule.ts';

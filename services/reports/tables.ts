@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { migrateLeases } from '#runtime/leases.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
 
 /** What the reports process keeps: its positions and leases, runs to be made, when each runs by itself, how long exports live. */
 export const migrateReports = async (pool: Pool): Promise<void> => {

@@ -1,8 +1,8 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
-import { type Bell, Rest } from '#runtime/bell.ts';
-import { type Lease, Leases } from '#runtime/leases.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
+import { type Bell, Rest } from '#runtime/work/bell.ts';
+import { type Lease, Leases } from '#runtime/work/leases.ts';
 import type { ReportDeps } from './deps.ts';
 import { type Begun, type Job, Jobs } from './jobs.ts';
 import { make, mostTries } from './make.ts';

@@ -34,9 +34,9 @@ import { DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-st
 import { execute } from '#runtime/eventing/execute.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';
-import { migrateProgress } from '#runtime/progress.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { Secrets } from '#runtime/secrets.ts';
+import { migrateProgress } from '#runtime/work/progress.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { defaultPartitions } from '#schemas/topics.ts';

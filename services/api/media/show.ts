@@ -1,6 +1,6 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { MediaRow, NeedRow } from '#projections/media.ts';
-import { progressOf } from '#runtime/progress.ts';
+import { progressOf } from '#runtime/work/progress.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { away } from './blobs.ts';

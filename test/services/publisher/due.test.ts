@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { migrate } from '#projections/tables.ts';
-import { Leases, migrateLeases } from '#runtime/leases.ts';
+import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { DueSearch, few, type Holding, LeftBehind } from '#services/publisher/due.ts';
 import { Shares, takeFairly } from '#services/publisher/shares.ts';
 import { UnknownSearch } from '#services/publisher/unknown.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { Leases, migrateLeases } from '#runtime/leases.ts';
 import { DatabaseClock, type DatabaseClockOptions } from '#runtime/postgres/database-clock.ts';
 import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
+import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Pool } from 'pg';
-import type { Clock } from './postgres/database-clock.ts';
-import { withMigrationLock } from './postgres/migrate.ts';
+import type { Clock } from '#runtime/postgres/database-clock.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Who works on what, for a while: rows on database time. A lease only keeps workers out of each other's way; what

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from './postgres/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * How far long work has come, for those who wait for it. Worth nothing once it is over, so the table is unlogged: after

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { LeaseLost, Leases, migrateLeases } from '#runtime/leases.ts';
+import { LeaseLost, Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
