@@ -8,9 +8,9 @@ import { lagOf, PositionWatch } from '#projections/positions.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Operator } from '#runtime/provision.ts';
-import type { Secrets } from '#runtime/secrets.ts';
 
 /** The command line was not understood; the message says what to write instead. */
 export class UsageError extends Error {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Registry } from 'prom-client';
+import { callerAddress, isProxy, noProxies, type TrustedProxies } from '#runtime/identity/proxies.ts';
 import { Counter, Gauge } from '#runtime/process/metrics.ts';
-import { callerAddress, isProxy, noProxies, type TrustedProxies } from '#runtime/proxies.ts';
 
 /** Limits of the connections that the api takes: one address cannot hold them all, and all of them cannot exhaust the process. */
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { canonicalJson } from '#runtime/eventing/canonical.ts';
-import type { Secrets } from '#runtime/secrets.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Call, Many } from './operation.ts';
 import { Refusal } from './refusal.ts';
 

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Secrets } from '#runtime/secrets.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 
 /**
  * The token of an invite is derived from its id and the key version its event names: nothing stored holds one, and a

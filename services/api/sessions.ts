@@ -1,6 +1,6 @@
 import { testTwinIdOf } from '#domain/ids.ts';
 import { roleOfMember } from '#projections/workspaces.ts';
-import { openSession } from '#runtime/sessions.ts';
+import { openSession } from '#runtime/identity/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 import type { Deps } from './deps.ts';
 import type { Principal } from './operation.ts';

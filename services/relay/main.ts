@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { openParts } from '#infra/parts.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
-import { Secrets } from '#runtime/secrets.ts';
 import { watchRelay } from './health.ts';
 import { startRelay } from './loop.ts';
 

@@ -4,9 +4,9 @@ import { analyticsReader } from '#projections/analytics/queries.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
-import { Secrets } from '#runtime/secrets.ts';
 import { startReports } from './reports.ts';
 import { migrateReports } from './tables.ts';
 

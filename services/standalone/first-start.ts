@@ -3,10 +3,10 @@ import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
+import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#runtime/provision.ts';
-import type { Secrets } from '#runtime/secrets.ts';
-import { mintSession } from '#runtime/sessions.ts';
 import { scopes } from '#schemas/apikey.ts';
 
 /** What the first start makes: a workspace with an Owner, a test key and a live key. */

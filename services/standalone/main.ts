@@ -10,13 +10,13 @@ import { isRebuildOpen, migrateAnalytics } from '#projections/analytics/live.ts'
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { migrateImportUrls } from '#runtime/import-urls.ts';
 import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { type Config, processEnv } from '#runtime/process/config.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
-import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
-import { Secrets } from '#runtime/secrets.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, startApi } from '#services/api/start.ts';

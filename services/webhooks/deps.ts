@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
-import type { Secrets } from '#runtime/secrets.ts';
 import type { Answer } from './verdict.ts';
 
 /** What sends a request and says how it ended: `Exchange` of services/runtime/egress. */

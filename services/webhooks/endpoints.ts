@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { WebhookSecret } from '#domain/webhook.ts';
 import { hostKey } from '#runtime/egress/host-key.ts';
-import type { Secrets } from '#runtime/secrets.ts';
-import { webhookSecret } from '#runtime/webhook-secrets.ts';
-import { type SigningKey, signingKey } from '#runtime/webhook-signature.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
+import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
+import { type SigningKey, signingKey } from '#runtime/identity/webhook-signature.ts';
 import type { Verdict } from './verdict.ts';
 
 /**

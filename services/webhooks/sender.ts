@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/eventing/consistency.ts';
+import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { deliveryHeaders } from '#runtime/webhook-signature.ts';
 import { Backlog, type Wishes } from './backlog.ts';
 import { Bell } from './bell.ts';
 import { Held } from './counts.ts';

@@ -14,7 +14,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { start } from '../support/processes.ts';
 import { runCleanups } from '../support/suite.ts';

@@ -5,7 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { deliveryHeaders, signingKey } from '#runtime/webhook-signature.ts';
+import { deliveryHeaders, signingKey } from '#runtime/identity/webhook-signature.ts';
 import { suite } from '#test/support/suite.ts';
 
 const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openParts } from '#infra/parts.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
-import { Secrets } from '#runtime/secrets.ts';
 
 await runProcess({
   name: 'rebuild',

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { LogWriter } from '#contracts/ports/log.ts';
 import { openParts } from '#infra/parts.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
-import { Secrets } from '#runtime/secrets.ts';
 import { startRelay } from '#services/relay/loop.ts';
 
 await runProcess({

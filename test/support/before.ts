@@ -22,7 +22,7 @@ import { processEnv, readConfig } from '#runtime/process/config.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { migrateMedia } from '#services/media/tables.ts';
 import { migrateMetrics } from '#services/metrics/tables.ts';
 import { migrateReports } from '#services/reports/tables.ts';

@@ -7,7 +7,7 @@ import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 
 /** Keys in memory, with the law of the real ones: a destroyed key is null, one that was never made is a fault. */

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
 import { roleAllows } from '#domain/roles.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { isSessionToken } from '#runtime/identity/sessions.ts';
 import { within } from '#runtime/process/within.ts';
-import { isSessionToken } from '#runtime/sessions.ts';
 import type { CallPatience } from '../deps.ts';
 import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Middleware } from 'koa';
-import { callerAddress, isProxy, noProxies } from '#runtime/proxies.ts';
+import { callerAddress, isProxy, noProxies } from '#runtime/identity/proxies.ts';
 import type { Deps } from '../deps.ts';
 import { begin, stateOf } from '../state.ts';
 

@@ -1,4 +1,4 @@
-import type { Secrets } from '#runtime/secrets.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Positions } from './domain-store.ts';
 
 /** What a caller must have seen projected to read back its own writes: `topic-partition` → commit position. */

@@ -2,8 +2,8 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Secrets } from '#runtime/secrets.ts';
 import { canonicalJson } from './canonical.ts';
 import type { DecodedEvent } from './codec.ts';
 import {

@@ -1,5 +1,5 @@
-import { noProxies, readTrustedProxies, type TrustedProxies } from '#runtime/proxies.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { noProxies, readTrustedProxies, type TrustedProxies } from '#runtime/identity/proxies.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 
 /** Checks and converts the text of a variable. @throws Error that says what it must be, without the variable's name */
 export type Reader<T> = (text: string) => T;

@@ -4,7 +4,7 @@
  */
 
 import { standardMediaQuota } from '#domain/media-types.ts';
-import { noProxies } from '#runtime/proxies.ts';
+import { noProxies } from '#runtime/identity/proxies.ts';
 import {
   brokers,
   durations,

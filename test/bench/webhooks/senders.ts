@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
-import { deliveryHeaders, signingKey } from '#runtime/webhook-signature.ts';
+import { deliveryHeaders, signingKey } from '#runtime/identity/webhook-signature.ts';
 
 /** Requests under way to one endpoint, as ours has them. */
 export const width = 64;

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 
 const [root = '', secretKey = '', key = ''] = process.argv.slice(2);
 const store = new DiskBlobs({ root, secrets: new Secrets(secretKey), origin: () => '' });

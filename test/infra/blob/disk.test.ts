@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { ask, blobStoreSuite } from '#contracts/ports/blob-store.suite.ts';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { suite } from '#test/support/suite.ts';
 import { front } from './front.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { accountIdOf } from '#domain/ids.ts';
-import { mintSession } from '#runtime/sessions.ts';
+import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Caller, given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -11,7 +11,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ask } from '#contracts/ports/blob-store.suite.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { type Process, start, until } from '#test/support/processes.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { Files } from '#services/publisher/files.ts';
 import type { Outgoing } from '#services/publisher/media.ts';
 import { suite } from '#test/support/suite.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { decodeToken } from '#runtime/eventing/consistency.ts';
-import { webhookSecret } from '#runtime/webhook-secrets.ts';
+import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { until } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';

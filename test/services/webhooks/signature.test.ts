@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { deliveryHeaders, serviceSignature, signingKey, standardSignature } from '#runtime/webhook-signature.ts';
+import {
+  deliveryHeaders,
+  serviceSignature,
+  signingKey,
+  standardSignature,
+} from '#runtime/identity/webhook-signature.ts';
 import { suite } from '#test/support/suite.ts';
 
 const secretOf = (): string => `whsec_${randomBytes(32).toString('base64')}`;

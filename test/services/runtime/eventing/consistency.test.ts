@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';
 

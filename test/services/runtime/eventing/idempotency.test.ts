@@ -7,7 +7,7 @@ import { type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { birth, fingerprintOf, keyHmacOf, type RequestOptions, viaRequest } from '#runtime/eventing/idempotency.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { commandContext, openDomain, secretKey } from '#test/support/domain.ts';
 import { clientFields, planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,4 +1,4 @@
-import { addressBytes, isWithin, type Range } from './egress/addresses.ts';
+import { addressBytes, isWithin, type Range } from '#runtime/egress/addresses.ts';
 
 /** Finds the caller's address behind proxies: which of their headers we believe, and whose allowance a request counts against. */
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notDeepEqual, notEqual, throws } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { Secrets } from '#runtime/secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,7 +1,7 @@
 import { Rejection } from '#domain/decider.ts';
 import { workspace } from '#domain/workspace.ts';
+import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import type { Mode } from '#schemas/common.ts';
-import { type DomainStore, uuidv7 } from './eventing/domain-store.ts';
 import type { Secrets } from './secrets.ts';
 
 /**

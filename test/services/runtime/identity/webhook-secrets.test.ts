@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, hkdfSync } from 'node:crypto';
-import { Secrets } from '#runtime/secrets.ts';
-import { webhookSecret } from '#runtime/webhook-secrets.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
+import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { suite } from '#test/support/suite.ts';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { secretKeyFile, secretKeyOf } from '#runtime/secret-key.ts';
-import { Secrets } from '#runtime/secrets.ts';
+import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('the secret key of a data folder', (t) => {

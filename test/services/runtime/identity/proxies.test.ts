@@ -1,5 +1,5 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
-import { callerAddress, isProxy, noProxies, readTrustedProxies } from '#runtime/proxies.ts';
+import { callerAddress, isProxy, noProxies, readTrustedProxies } from '#runtime/identity/proxies.ts';
 import { suite } from '#test/support/suite.ts';
 
 const stranger = '198.51.100.7';
