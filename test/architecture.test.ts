@@ -19,8 +19,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   domain: ['schemas'],
   ports: ['schemas'],
   runtime: ['domain', 'schemas', 'ports'],
-  projections: ['runtime', 'domain', 'schemas', 'ports'],
-  process: ['projections', 'runtime', 'domain', 'schemas', 'ports'],
+  workflows: ['runtime', 'domain', 'schemas', 'ports'],
+  projections: ['workflows', 'runtime', 'domain', 'schemas', 'ports'],
+  process: ['projections', 'workflows', 'runtime', 'domain', 'schemas', 'ports'],
   infra: ['ports', 'schemas', 'platforms'],
 };
 
@@ -43,7 +44,7 @@ function placeOf(file: string): Place {
   if (file.startsWith('contracts/ports/')) return { zone: file.endsWith('.suite.ts') ? 'test' : 'ports', process: '' };
   if (file.startsWith('services/domain/platforms/')) return { zone: 'platforms', process: '' };
   if (top !== 'services') return { zone: top, process: '' };
-  if (second === 'domain' || second === 'runtime') return { zone: second, process: '' };
+  if (second === 'domain' || second === 'runtime' || second === 'workflows') return { zone: second, process: '' };
   return { zone: 'process', process: second };
 }
 
@@ -96,6 +97,10 @@ suite('architecture', (t) => {
       ['services/domain/post.ts', 'contracts/ports/event-store.ts', false],
       ['schemas/post.ts', 'services/domain/post.ts', false],
       ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
+      ['services/workflows/fan-out.ts', 'services/runtime/eventing/execute.ts', true],
+      ['services/workflows/fan-out.ts', 'projections/posts.ts', false],
+      ['services/runtime/eventing/execute.ts', 'services/workflows/fan-out.ts', false],
+      ['services/api/app.ts', 'services/workflows/fan-out.ts', true],
       ['services/api/app.ts', 'projections/posts.ts', true],
       ['services/api/app.ts', 'services/publisher/due.ts', false],
       ['services/standalone/tour.ts', 'services/api/app.ts', true],

@@ -10,7 +10,7 @@ import type { DataKeys } from '#runtime/eventing/data-keys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import type { Operator } from '#runtime/provision.ts';
+import type { Operator } from '#services/workflows/provision.ts';
 
 /** The command line was not understood; the message says what to write instead. */
 export class UsageError extends Error {

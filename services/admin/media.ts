@@ -1,4 +1,4 @@
-import { MediaUsage, migrateMediaUsage } from '#runtime/media-usage.ts';
+import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
 import type { Given } from './commands.ts';
 import { type Admin, type Answer, UsageError } from './context.ts';
 import { workspaceOf } from './find.ts';

@@ -5,10 +5,10 @@ import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { migrateImportUrls } from '#runtime/import-urls.ts';
-import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateImportUrls } from '#services/workflows/import-urls.ts';
+import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
 import { openDoor } from './server.ts';
 import { baseUrlOf, startApi } from './start.ts';
 

@@ -1,6 +1,6 @@
 import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import type { ImportUrls } from '#runtime/import-urls.ts';
+import type { ImportUrls } from '#services/workflows/import-urls.ts';
 
 /** Hours after which an address that no download waits for is destroyed: its caller died before the import was stored. */
 const maxHours = 1;

@@ -3,10 +3,10 @@ import type { Pool } from 'pg';
 import { bytesOf, media } from '#domain/media.ts';
 import { type MediaSize, mediaSizes } from '#projections/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import type { MediaUsage } from '#runtime/media-usage.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import { Customers } from './customers.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { bytesOf, media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import type { MediaUsage } from '#runtime/media-usage.ts';
+import type { MediaUsage } from '#services/workflows/media-usage.ts';
 
 /**
  * Room that was promised to a file and may never be used: its upload never came, or its caller died before it was offered.

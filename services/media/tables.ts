@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
-import { migrateImportUrls } from '#runtime/import-urls.ts';
-import { migrateMediaUsage } from '#runtime/media-usage.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateImportUrls } from '#services/workflows/import-urls.ts';
+import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
 import { suspectAfter } from './jobs.ts';
 
 /** What the media worker keeps: its positions and leases, what is to be worked on, offers whose upload may be left over. */

@@ -3,8 +3,8 @@ import { invite } from '#domain/invite.ts';
 import { post } from '#domain/post.ts';
 import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { fanOut } from '#runtime/fan-out.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 
 /**
  * What an archived client leaves behind: open targets are canceled, open invites revoked. Which they are is read from

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { fanOut } from '#runtime/fan-out.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { Leases } from '#runtime/work/leases.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import { cleanUpArchived, lowest } from './archived.ts';
 import { Resting } from './resting.ts';
 

@@ -6,8 +6,8 @@ import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
-import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#runtime/provision.ts';
 import { scopes } from '#schemas/apikey.ts';
+import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#services/workflows/provision.ts';
 
 /** What the first start makes: a workspace with an Owner, a test key and a live key. */
 

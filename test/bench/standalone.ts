@@ -19,11 +19,11 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
-import { createApiKey, createWorkspace, type Operator } from '#runtime/provision.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { platforms } from '#schemas/common.ts';
 import { archivesGroup, outcomesGroup } from '#services/outcomes/outcomes.ts';
 import { TourClient } from '#services/standalone/tour-client.ts';
+import { createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { environment, familyOf, parentOf } from './environment.ts';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
-import { rotateApiKey } from '#runtime/provision.ts';
+import { rotateApiKey } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { callerOf, startWorld, type World } from '#test/support/http.ts';
 import { compose, prepare } from '#test/support/main-job.ts';

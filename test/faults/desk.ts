@@ -2,8 +2,8 @@ import { report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { contextOf, type Operator } from '#runtime/provision.ts';
 import { type ReportDefinition, reportFormats } from '#schemas/report.ts';
+import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import type { Random } from '#test/support/seed.ts';
 import { insist } from './load.ts';
 

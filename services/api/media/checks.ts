@@ -1,7 +1,7 @@
 import { kindOfType, largestOf, takenTypes } from '#domain/media-types.ts';
 import { livePlatforms } from '#projections/accounts.ts';
-import { MediaUsage } from '#runtime/media-usage.ts';
 import type { Platform } from '#schemas/common.ts';
+import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { Call } from '../operation.ts';
 import { ownClient } from '../posts/destinations.ts';
 import { invalid, Refusal } from '../refusal.ts';

@@ -1,7 +1,7 @@
 import { type PostCommand, post } from '#domain/post.ts';
 import { birth } from '#runtime/eventing/idempotency.ts';
-import { fanOut } from '#runtime/fan-out.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';

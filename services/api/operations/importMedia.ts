@@ -1,8 +1,8 @@
 import { type MediaCommand, media, withoutQuery } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { birth } from '#runtime/eventing/idempotency.ts';
-import { ImportUrls } from '#runtime/import-urls.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
+import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { acceptedMedia } from '../media/answers.ts';
 import { fileNameOfUrl, nameOf, platformsOf, requireLiveClient, requireRoom } from '../media/checks.ts';
 import { importExample } from '../media/examples.ts';

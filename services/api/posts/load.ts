@@ -3,7 +3,7 @@ import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
-import { fanOut } from '#runtime/fan-out.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import knexFor from 'knex';
-import { revokeApiKey, rotateApiKey } from '#runtime/provision.ts';
 import { errorPages } from '#services/api/errors.ts';
+import { revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { contextOf } from '#runtime/provision.ts';
 import { platforms } from '#schemas/common.ts';
 import { inviteToken } from '#services/api/invite-token.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 

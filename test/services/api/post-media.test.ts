@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { contextOf } from '#runtime/provision.ts';
 import type { MediaKind } from '#schemas/media.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { type AssetOptions, assetEvents, readyAsset } from '#test/support/assets.ts';
 import { type Composer, composer, refused } from '#test/support/composing.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';

@@ -4,7 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post as postDecider } from '#domain/post.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { contextOf } from '#runtime/provision.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { failure } from '#test/support/samples.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type AccountCommand, account } from '#domain/account.ts';
 import { keyedIdOf, testTwinIdOf } from '#domain/ids.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { contextOf } from '#runtime/provision.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';

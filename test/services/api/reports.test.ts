@@ -4,8 +4,8 @@ import { client } from '#domain/client.ts';
 import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
 import { mostRuns } from '#projections/reports.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { contextOf } from '#runtime/provision.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 

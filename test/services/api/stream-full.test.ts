@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { maxOptionalEvents } from '#runtime/eventing/stream-room.ts';
-import { contextOf } from '#runtime/provision.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';

@@ -5,8 +5,8 @@ import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fingerprintOf, viaRequest } from '#runtime/eventing/idempotency.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
-import { contextOf } from '#runtime/provision.ts';
 import { requireRoom } from '#services/api/webhooks/room.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { type Answered, type Ask, type Caller, given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 

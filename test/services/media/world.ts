@@ -12,8 +12,6 @@ import { download } from '#runtime/egress/download.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { ImportUrls } from '#runtime/import-urls.ts';
-import { MediaUsage } from '#runtime/media-usage.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -22,6 +20,8 @@ import type { MediaDeps } from '#services/media/deps.ts';
 import { startMedia } from '#services/media/media.ts';
 import { migrateMedia } from '#services/media/tables.ts';
 import { usesOf } from '#services/media/uses.ts';
+import { ImportUrls } from '#services/workflows/import-urls.ts';
+import { MediaUsage } from '#services/workflows/media-usage.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { eventually, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
 

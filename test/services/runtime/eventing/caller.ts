@@ -6,8 +6,8 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { viaRequest } from '#runtime/eventing/idempotency.ts';
-import { fanOut } from '#runtime/fan-out.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
+import { fanOut } from '#services/workflows/fan-out.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
 
 interface Order {

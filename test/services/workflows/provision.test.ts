@@ -5,6 +5,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { defaultPartitions } from '#schemas/topics.ts';
 import {
   createApiKey,
   createWorkspace,
@@ -15,8 +16,7 @@ import {
   type Operator,
   revokeApiKey,
   rotateApiKey,
-} from '#runtime/provision.ts';
-import { defaultPartitions } from '#schemas/topics.ts';
+} from '#services/workflows/provision.ts';
 import { openDomain, RecordingEventStore } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { MediaUsage, migrateMediaUsage } from '#runtime/media-usage.ts';
+import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,11 +1,11 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { isOpen, type TargetState, target } from '#domain/target.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
-import type { DecodedEvent } from './eventing/codec.ts';
-import type { CommandContext, DomainStore, Loaded, Positions } from './eventing/domain-store.ts';
-import { execute } from './eventing/execute.ts';
-import { faultPoint } from './process/fault-point.ts';
 
 /**
  * Brings the targets of a post to what its stream says: its plan, then each intent in order. The post's stream is the

@@ -4,9 +4,9 @@ import { Rejection } from '#domain/decider.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type WorkspaceState, workspace } from '#domain/workspace.ts';
 import { isTimezone } from '#domain/zones.ts';
+import { type CommandContext, type DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import type { Actor, Mode } from '#schemas/common.ts';
-import { type CommandContext, type DomainStore, type Positions, uuidv7 } from './eventing/domain-store.ts';
-import { execute } from './eventing/execute.ts';
 
 /** Workspaces, members and keys as an operator makes them, until the console exists. */
 

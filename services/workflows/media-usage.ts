@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from './postgres/migrate.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Bytes of media that each customer has, a workspace and its sandbox twin together. What an upload will take is counted

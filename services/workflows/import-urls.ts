@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import type { Secrets } from './identity/secrets.ts';
-import { withMigrationLock } from './postgres/migrate.ts';
+import type { Secrets } from '#runtime/identity/secrets.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Whole addresses of imports whose file is not here yet. The query of an address often is a credential, and an event
