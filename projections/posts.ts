@@ -287,7 +287,7 @@ export interface PostWithTargets {
   readonly targets: readonly ShownTarget[];
 }
 
-const mostPostsAtOnce = 8;
+const maxPostsAtOnce = 8;
 
 /** One statement: the posts' rows, each with its targets as one json value; of both what is shown. */
 const postsById = batchesOf(async (pool: Pool, ids): Promise<ReadonlyMap<string, PostWithTargets>> => {
@@ -306,7 +306,7 @@ const postsById = batchesOf(async (pool: Pool, ids): Promise<ReadonlyMap<string,
       return [row.id, { post: asRow(posts, row), targets: targets.map((one) => asRow(postTargets, one)) }];
     }),
   );
-}, mostPostsAtOnce);
+}, maxPostsAtOnce);
 
 export const getPost = async (pool: Pool, workspaceId: string, id: string): Promise<PostWithTargets | null> => {
   const found = await postsById(pool, id);

@@ -42,14 +42,14 @@ interface Own {
   readonly span: ReportDefinition['window'];
   readonly formats: readonly ReportFormat[];
   readonly schedule: ReportDefinition['schedule'];
-  /** Newest first, `mostRuns` of them; the stream has all. */
+  /** Newest first, `maxRuns` of them; the stream has all. */
   readonly runs: readonly RunRow[];
   readonly removed_at: string | null;
 }
 export type ReportRow = Row<Own>;
 
 /** Runs of a report that are shown. */
-export const mostRuns = 100;
+export const maxRuns = 100;
 
 const withRun = (row: Own, runId: string, end: (run: RunRow) => RunRow): Own => ({
   ...row,
@@ -88,7 +88,7 @@ export const reports = defineModel<Own, ReportEvent>({
     }),
     ReportRunRequested: change((row, data, { metadata }) => ({
       ...row,
-      runs: [begun(row, data, metadata.occurredAt), ...row.runs].slice(0, mostRuns),
+      runs: [begun(row, data, metadata.occurredAt), ...row.runs].slice(0, maxRuns),
     })),
     ReportRunCompleted: change((row, { runId, asOf, exports, completeness }, { metadata }) =>
       withRun(row, runId, (run) => ({

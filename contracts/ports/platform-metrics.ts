@@ -63,9 +63,9 @@ export interface MetricsSource {
   /** Adapter and version of what it asks for: `sandbox/1`. */
   readonly metricsVersion: string;
   /** Milliseconds: what was asked less than this ago is not asked again because a person wants it fresh. */
-  readonly leastIntervalMs: number;
+  readonly minIntervalMs: number;
   /** Milliseconds that its clock may be ahead of ours; what it tells of a later time is nonsense. Null: as far as it likes. */
-  readonly mostAheadMs: number | null;
+  readonly maxAheadMs: number | null;
   /**
    * One answer for each post, in their order, each as soon as it is had: what was told before a call failed is kept.
    * @param signal aborts the calls

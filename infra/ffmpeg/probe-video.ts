@@ -49,9 +49,9 @@ interface Shown {
   readonly packets?: readonly { readonly pts_time?: string; readonly dts_time?: string }[];
 }
 
-const mostStreams = 32;
-const mostSide = 8_192;
-const mostSeconds = 12 * 3_600;
+const maxStreams = 32;
+const maxSide = 8_192;
+const maxSeconds = 12 * 3_600;
 
 const videoCodecs = new Set(
   'h264 hevc vp8 vp9 av1 prores mpeg4 mpeg2video mpeg1video mjpeg dnxhd dvvideo h263 msmpeg4v3 msmpeg4v2 wmv2 theora cinepak ffv1 rawvideo huffyuv qtrle png'.split(
@@ -164,8 +164,8 @@ const isSteady = (packets: NonNullable<Shown['packets']>): boolean =>
 const sizeOf = (video: Stream, rotation: number) => {
   const { width = 0, height = 0 } = video;
   if (width < 1 || height < 1) throw unreadable('The video has no size.');
-  if (Math.max(width, height) > mostSide) {
-    throw bomb(`The video is ${width} by ${height} pixels; sides of ${mostSide} are taken.`);
+  if (Math.max(width, height) > maxSide) {
+    throw bomb(`The video is ${width} by ${height} pixels; sides of ${maxSide} are taken.`);
   }
   const pixelAspect = ratio(video.sample_aspect_ratio, ':') ?? 1;
   if (pixelAspect < 1 / 8 || pixelAspect > 8) throw unreadable('The pixels of the video have no sensible shape.');
@@ -216,7 +216,7 @@ const look = async (
   const show = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams'];
   const shown = await ask(show);
   const streams = shown.streams ?? [];
-  if (streams.length > mostStreams) throw bomb(`The video has ${streams.length} streams; ${mostStreams} are taken.`);
+  if (streams.length > maxStreams) throw bomb(`The video has ${streams.length} streams; ${maxStreams} are taken.`);
   const video = streams.find(isPictures);
   if (video === undefined) throw unsupported('The file holds no moving pictures.');
   const codec = video.codec_name ?? 'unknown';
@@ -228,7 +228,7 @@ const look = async (
   const size = sizeOf(video, rotation);
   const seconds = number(shown.format?.duration) ?? number(video.duration);
   if (seconds === null || seconds <= 0) throw unreadable('The video does not say how long it is.');
-  if (seconds > mostSeconds) throw unsupported('The video is longer than 12 hours.');
+  if (seconds > maxSeconds) throw unsupported('The video is longer than 12 hours.');
   await decodes(await tools.binaries(), path, contentType, seconds, signal);
 
   const places = `0%+#${samples},${(seconds / 2).toFixed(3)}%+#${samples}`;

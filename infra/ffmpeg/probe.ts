@@ -39,15 +39,15 @@ const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedTy
 };
 
 /** What a GIF may cost to unpack: pictures, and pixels of all of them together (300 s of 1080p). */
-const mostGifFrames = 10_000;
-const mostGifPixels = 20_000_000_000;
+const maxGifFrames = 10_000;
+const maxGifPixels = 20_000_000_000;
 
 const probeGif = async (path: string, bytes: Bytes, signal: AbortSignal): Promise<MediaProbe> => {
-  const { frames, durationMs, width, height, evenly, transparent } = await gifFrames(bytes, mostGifFrames + 1);
-  if (frames > mostGifFrames) throw bomb(`The GIF has more than ${mostGifFrames} pictures.`);
+  const { frames, durationMs, width, height, evenly, transparent } = await gifFrames(bytes, maxGifFrames + 1);
+  if (frames > maxGifFrames) throw bomb(`The GIF has more than ${maxGifFrames} pictures.`);
   if (width === 0 || height === 0) throw unreadable('The GIF has no size.');
   refuseHuge(width, height);
-  if (width * height * frames > mostGifPixels) throw bomb('The GIF unpacks to more pixels than are taken.');
+  if (width * height * frames > maxGifPixels) throw bomb('The GIF unpacks to more pixels than are taken.');
   // Decodes its first picture.
   await workOnImage({ path, contentType: 'image/gif', threads: 1, digitalSourceType: null, outputs: null }, signal);
   return {

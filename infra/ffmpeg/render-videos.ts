@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
-import { leastVideoBytes } from '#domain/platforms/index.ts';
+import { minVideoBytes } from '#domain/platforms/index.ts';
 import { type Ended, limits, runTool } from './child.ts';
 import { encodeCommand, encoderThreads, remuxCommand, shownMs, type VideoOutput } from './command.ts';
 import { tooMuchWork, unreadable } from './failures.ts';
@@ -12,7 +12,7 @@ import { failedRendition, type Render, type Wanted } from './render.ts';
 import { beginningOf, coloursOf } from './streams.ts';
 
 const GiB = 1024 ** 3;
-const mostCpuSeconds = 48 * 3_600;
+const maxCpuSeconds = 48 * 3_600;
 
 /** In pictures of 1080p, and at least one. */
 const areaOf = (width: number, height: number): number => Math.max(1, (width * height) / (1_920 * 1_080));
@@ -24,7 +24,7 @@ const limitsFor = ({ source, options }: Render, outputs: readonly VideoOutput[])
   const area = areaOf(probe.width ?? 0, probe.height ?? 0);
   const encoding = outputs.map(({ spec }) => areaOf(spec.width, spec.height) * (spec.range === 'hdr' ? 4 : 1));
   const perSecond = 30 * encoding.reduce((sum, each) => sum + each, 0) + 20 * area;
-  const cpuSeconds = Math.min(mostCpuSeconds, Math.ceil(120 + seconds * perSecond));
+  const cpuSeconds = Math.min(maxCpuSeconds, Math.ceil(120 + seconds * perSecond));
   const kbps = Math.max(...outputs.map(({ spec }) => spec.videoKbps + (spec.audio?.kbps ?? 0)));
   const copies = outputs.some(({ spec }) => spec.mode === 'remux') ? probe.bytes : 0;
   return limits({
@@ -77,7 +77,7 @@ const judge = async (
   if (source.probe.digitalSourceType !== null) await markVideo(to, source.probe.digitalSourceType);
   const { size } = await stat(to);
   if (spec.maxBytes !== null && size > spec.maxBytes) return { kind: 'heavy', bytes: size };
-  await fillVideo(to, leastVideoBytes);
+  await fillVideo(to, minVideoBytes);
   const { bytes, sha256 } = await fingerprint(to);
   const { width, height, durationMs } = seen;
   return { id, kind: 'made', path: to, contentType: 'video/mp4', bytes, sha256, width, height, durationMs };
@@ -86,12 +86,12 @@ const judge = async (
 const brokeOff = () => unreadable('The video breaks off: less can be decoded than it says it holds.');
 
 const lowestKbps = 80;
-const mostTries = 4;
+const maxTries = 4;
 
 /** One alone, at a lower rate as long as it is too large. */
 const encodeOne = async (run: Render, wanted: Wanted<'video'>, colours: Colours | null): Promise<MadeRendition> => {
   let { videoKbps } = wanted.spec;
-  for (let tried = 1; tried <= mostTries && videoKbps >= lowestKbps; tried += 1) {
+  for (let tried = 1; tried <= maxTries && videoKbps >= lowestKbps; tried += 1) {
     const ended = await encode(run, [{ to: wanted.to, spec: { ...wanted.spec, mode: 'encode', videoKbps } }], colours);
     if (ended.struck === 'processor') {
       throw tooMuchWork('The video takes more work than a video of its length is given.');

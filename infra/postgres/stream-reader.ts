@@ -11,12 +11,12 @@ import { type EventRow, toEvent } from './event-tail.ts';
 import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
 
-const mostStreams = 64;
+const maxStreams = 64;
 /** A statement of many streams ends with the event that passes this: 64 streams of 8 MiB each would end the process. */
 const sharedBytes = 2 * 1_024 * 1_024;
 const unbounded = 2n ** 62n;
 /** Statements out at once: a long stream does not hold up all other readers. */
-const mostOut = 2;
+const maxOut = 2;
 
 type SizedRow = [...EventRow, bytes: bigint];
 const streamAt = 1;
@@ -49,7 +49,7 @@ export class StreamReader {
   read(stream: string): Promise<readonly RecordedEvent[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, resolve, reject });
-      if (this.#out === mostOut) return;
+      if (this.#out === maxOut) return;
       this.#out += 1;
       void this.#run();
     });
@@ -59,7 +59,7 @@ export class StreamReader {
     // Who asks in the same turn belongs to the same statement.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, mostStreams);
+      const batch = this.#waiting.splice(0, maxStreams);
       try {
         this.#answer(batch, await this.#ask(batch, BigInt(sharedBytes)));
       } catch (error) {

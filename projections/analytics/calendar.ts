@@ -31,11 +31,11 @@ export const longestGapMs = 36 * 3_600_000;
 
 const dayMs = 24 * 3_600_000;
 /** No zone is further from UTC. */
-const mostOffsetMs = 15 * 3_600_000;
+const maxOffsetMs = 15 * 3_600_000;
 /** A worker that has not heard of a change writes days of the former zone for so long, at most. */
 const lateMs = 3 * dayMs;
 
-const mostKnown = 20_000;
+const maxKnown = 20_000;
 const known = new Map<string, number>();
 
 const midnightOf = (timezone: string, day: string): number => {
@@ -44,7 +44,7 @@ const midnightOf = (timezone: string, day: string): number => {
   if (before !== undefined) return before;
   const zone = isTimezone(timezone) ? timezone : 'UTC';
   const at = Temporal.PlainDate.from(day).toZonedDateTime(zone).epochMilliseconds;
-  if (known.size >= mostKnown) known.clear();
+  if (known.size >= maxKnown) known.clear();
   known.set(key, at);
   return at;
 };
@@ -72,7 +72,7 @@ export const lookTimesOf = (zones: Zones, day: string): { readonly first: number
   const about = Date.parse(day);
   const near = zones.filter(
     ({ since }, at) =>
-      since < about + dayMs + mostOffsetMs && (zones[at + 1]?.since ?? Number.POSITIVE_INFINITY) > about - lateMs,
+      since < about + dayMs + maxOffsetMs && (zones[at + 1]?.since ?? Number.POSITIVE_INFINITY) > about - lateMs,
   );
   const times = near.map(({ timezone }) => [midnightOf(timezone, day), midnightOf(timezone, nextDay(day))] as const);
   return { first: Math.min(...times.map(([first]) => first)), last: Math.max(...times.map(([, last]) => last)) };
@@ -83,7 +83,7 @@ export const changedBy = (zones: Zones, day: string): readonly DaySpan[] => {
   const { first, last } = lookTimesOf(zones, day);
   const from = first - longestGapMs;
   const days: DaySpan[] = [];
-  for (let one = dateOf(from - mostOffsetMs - dayMs); Date.parse(one) < last + mostOffsetMs; one = nextDay(one)) {
+  for (let one = dateOf(from - maxOffsetMs - dayMs); Date.parse(one) < last + maxOffsetMs; one = nextDay(one)) {
     const span = spanOf(zones, one);
     if (span.start < last && span.end > from) days.push(span);
   }

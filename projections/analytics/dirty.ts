@@ -110,7 +110,7 @@ export const markAndMove = async (
 /** Marks that one look at the queue reads. */
 const pageMarks = 2_000;
 /** Pages that one look reads at most: what lies behind them waits for the next. */
-const mostPages = 50;
+const maxPages = 50;
 
 /**
  * Workspaces with marks, those that wait longest first, each locked for this session: two processes that look at the same
@@ -126,7 +126,7 @@ export const lockWaiting = async (
   const ours: string[] = [];
   const tried = new Set(but);
   let after = '-1';
-  for (let page = 0; page < mostPages && ours.length < limit; page += 1) {
+  for (let page = 0; page < maxPages && ours.length < limit; page += 1) {
     const { rows } = await session.query<{ workspace_id: string; last: string; marks: string }>({
       name: 'analytics-waiting',
       text: `select workspace_id, max(max(since)) over () as last, sum(count(*)) over () as marks

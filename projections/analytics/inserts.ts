@@ -22,9 +22,9 @@ export interface Batch {
 const gatherMs = 20;
 const fullRows = 1_000;
 /** Above this an insert takes no further batch. */
-const mostRows = 50_000;
+const maxRows = 50_000;
 /** Bytes of one insert: what networks told is kept whole, and may be long. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 const insertMs = 60_000;
 
 interface Waiting {
@@ -43,7 +43,7 @@ const portions = (lines: readonly Buffer[]): readonly (readonly Buffer[])[] => {
     const last = all.at(-1);
     if (last === undefined || left < line.length) {
       all.push([line]);
-      left = mostBytes - line.length;
+      left = maxBytes - line.length;
     } else {
       last.push(line);
       left -= line.length;
@@ -78,7 +78,7 @@ export class Inserts {
     while (this.#waiting.length > 0) {
       if (this.#waiting.reduce((sum, { batch }) => sum + sizeOf(batch), 0) < fullRows) await delay(gatherMs);
       const taken: Waiting[] = [];
-      for (let rows = 0; this.#waiting.length > 0 && rows < mostRows; ) {
+      for (let rows = 0; this.#waiting.length > 0 && rows < maxRows; ) {
         const next = this.#waiting.shift() as Waiting;
         rows += sizeOf(next.batch);
         taken.push(next);

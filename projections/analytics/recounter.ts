@@ -14,16 +14,16 @@ import type { ZonesOf } from './zones.ts';
 /** Counts what is marked, beside others who do: each has the workspaces that it locked. */
 
 /** Days of one round, and the workspaces they are of. */
-const mostDays = 1_000;
-const mostWorkspaces = 64;
+const maxDays = 1_000;
+const maxWorkspaces = 64;
 /** Looks at the queue in a round: what was seen there may have been counted by others before it was locked. */
-const mostLooks = 3;
+const maxLooks = 3;
 /** Zones that are read at once. */
 const width = 8;
 
 /** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
-const leastRestMs = 5_000;
-const mostRestMs = 600_000;
+const minRestMs = 5_000;
+const maxRestMs = 600_000;
 
 interface Trouble {
   readonly failures: number;
@@ -71,8 +71,8 @@ export class Recounter {
   async round(signal?: AbortSignal): Promise<number> {
     return withConnection(this.#pool, async (session, died) => {
       try {
-        for (let look = 0; look < mostLooks; look += 1) {
-          const most = this.#singles > 0 ? 1 : mostWorkspaces;
+        for (let look = 0; look < maxLooks; look += 1) {
+          const most = this.#singles > 0 ? 1 : maxWorkspaces;
           const ours = await lockWaiting(session, this.#version, this.#resting(), most);
           this.#singles = Math.max(0, this.#singles - 1);
           const counted = ours.length === 0 ? null : await this.#countOurs(ours, signal);
@@ -105,7 +105,7 @@ export class Recounter {
 
   async #countMarked(workspaces: readonly string[], signal: AbortSignal | undefined): Promise<number> {
     // Read under the lock, before anything is counted: what is marked from now on keeps its mark.
-    const marks = await marksOf(this.#pool, this.#version, workspaces, mostDays);
+    const marks = await marksOf(this.#pool, this.#version, workspaces, maxDays);
     if (marks.length === 0) return 0;
     const zones = await this.#zones(marks);
     const drawn = await this.#draw();
@@ -143,7 +143,7 @@ export class Recounter {
       return;
     }
     const failures = (this.#troubles.get(only)?.failures ?? 0) + 1;
-    const rest = Math.min(mostRestMs, leastRestMs * 2 ** Math.min(failures - 1, 10));
+    const rest = Math.min(maxRestMs, minRestMs * 2 ** Math.min(failures - 1, 10));
     const reason = error instanceof Error ? error.message : String(error);
     this.#troubles.set(only, { failures, until: performance.now() + rest, reason });
   }

@@ -34,8 +34,8 @@ const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 const lookMs = 5_000;
 /** Between two tries while a part is away. Milliseconds. */
 const awayMs = 1_000;
-const leastRestMs = 100;
-const mostRestMs = 30_000;
+const minRestMs = 100;
+const maxRestMs = 30_000;
 /**
  * While this process catches up with the log, a day that is counted now is soon marked again: its rounds wait so long for
  * the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
@@ -87,7 +87,7 @@ class RecountLoop {
         }
         const took = performance.now() - began;
         if (this.#reason !== null) await pause(awayMs, signal);
-        else if (counted > 0) await pause(Math.min(mostRestMs, Math.max(leastRestMs, took)), signal);
+        else if (counted > 0) await pause(Math.min(maxRestMs, Math.max(minRestMs, took)), signal);
         else {
           await this.#bell.wait(lookMs, () => signal.aborted);
           await pause(gatherMs, signal);
@@ -109,7 +109,7 @@ class RecountLoop {
   async #atTheEnd(signal: AbortSignal): Promise<void> {
     const until = performance.now() + behindMs;
     const waits = (now: number): boolean => now < until && this.#inflow.isBehind(now);
-    while (!signal.aborted && waits(performance.now())) await pause(leastRestMs, signal);
+    while (!signal.aborted && waits(performance.now())) await pause(minRestMs, signal);
   }
 }
 

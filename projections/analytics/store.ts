@@ -11,7 +11,7 @@ export interface AnalyticsStore {
 }
 
 /** A read that takes longer is given up, whatever it is that takes so long. */
-const mostSeconds = 10;
+const maxSeconds = 10;
 
 const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';
 
@@ -40,7 +40,7 @@ export const readRows = (
   sqlOf: (table: (name: TableName) => string) => string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<readonly (readonly Cell[])[]> => {
-  const signal = AbortSignal.timeout(mostSeconds * 1_000);
+  const signal = AbortSignal.timeout(maxSeconds * 1_000);
   const read = async (version: number): Promise<readonly (readonly Cell[])[]> => {
     // The client does not look at a signal that is over when it begins.
     signal.throwIfAborted();
@@ -49,7 +49,7 @@ export const readRows = (
       query_params: { ...params },
       format: 'JSONCompactEachRow',
       abort_signal: signal,
-      clickhouse_settings: { max_execution_time: mostSeconds },
+      clickhouse_settings: { max_execution_time: maxSeconds },
     });
     // Nor at any once the answer has begun.
     const close = (): void => answer.close();

@@ -15,7 +15,7 @@ interface Known {
 }
 
 /** Workspaces remembered; of the others the whole stream is read. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 const withChange = (zones: Zones | null, change: ZoneChange): Zones => {
   if (zones === null) return [{ ...change, since: Number.NEGATIVE_INFINITY }];
@@ -38,7 +38,7 @@ export const zonesFrom = (store: Pick<EventStore, 'read'>, codec: EventCodec): Z
       const { data, metadata } = await codec.decode(event);
       zones = withChange(zones, { since: Date.parse(metadata.occurredAt), timezone: String(data.timezone) });
     }
-    if (all.size >= mostKnown) all.clear();
+    if (all.size >= maxKnown) all.clear();
     all.set(workspaceId, { next, zones });
     return zones ?? utcZones;
   };

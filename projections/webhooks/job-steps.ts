@@ -62,7 +62,7 @@ const pageEvents = 500;
 const restMs = 500;
 const defaultReplayRate = 200;
 /** Deliveries of replays that may wait for one host: a replay goes on when they are fewer. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 const purgedAtOnce = 1_000;
 
 export class JobSteps {
@@ -167,10 +167,10 @@ export class JobSteps {
             select from ops.webhook_queue where endpoint_id = any($2::uuid[]) and lane = 2 limit $3) w) as waiting,
          (select count(*)::int from ops.webhook_jobs
           where workspace_id = $1 and kind = 'replay' and status = 'running' and endpoint_id = any($2::uuid[])) as sharers`,
-      [workspace_id, [...there], mostWaiting],
+      [workspace_id, [...there], maxWaiting],
     );
     const { waiting = 0, sharers = 1 } = found.rows[0] ?? {};
-    return { hasRoom: waiting < mostWaiting, sharers };
+    return { hasRoom: waiting < maxWaiting, sharers };
   }
 
   /** The deliveries of a deleted endpoint, piece by piece. */

@@ -8,7 +8,7 @@ import { needsStream, type Subject, subjectOf } from './types.ts';
  * lately are remembered, so that the next event of one steps on instead of reading it again.
  */
 
-const mostRemembered = 4_000;
+const maxRemembered = 4_000;
 
 interface Remembered {
   readonly revision: number;
@@ -77,7 +77,7 @@ export class Subjects {
   #remember(stream: string, remembered: Remembered): void {
     this.#known.delete(stream);
     this.#known.set(stream, remembered);
-    if (this.#known.size <= mostRemembered) return;
+    if (this.#known.size <= maxRemembered) return;
     const [oldest] = this.#known.keys();
     if (oldest !== undefined) this.#known.delete(oldest);
   }

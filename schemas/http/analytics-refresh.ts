@@ -3,13 +3,13 @@ import { Uuid } from '#schemas/common.ts';
 
 /** Fresh figures on demand. */
 
-export const mostRefreshed = 10_000;
+export const maxRefreshed = 10_000;
 
 export const AnalyticsRefresh = Type.Object({
   accountIds: Type.Optional(
     Type.Array(Uuid, {
       minItems: 1,
-      maxItems: mostRefreshed,
+      maxItems: maxRefreshed,
       description: 'Default: every account of the workspace that is connected.',
     }),
   ),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isWanted, listParked, mostTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
+import { isWanted, listParked, maxTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Given } from './commands.ts';
@@ -9,7 +9,7 @@ import { idOf } from './find.ts';
 /** Events that consumers set aside. They are asked for here, and applied by the consumer whose they are. */
 
 const shown = ({ group, stream, events, eventId, type, revision, since, retryAt, reason }: ParkedStream): Shown => ({
-  ...{ group, stream, events: events < mostTold ? events : `${mostTold} or more` },
+  ...{ group, stream, events: events < maxTold ? events : `${maxTold} or more` },
   ...{ event: eventId, type, revision, since: since.toISOString() },
   state: retryAt === null ? 'parked' : `to be tried again at ${retryAt.toISOString()}`,
   reason,

@@ -156,14 +156,14 @@ interface Listed {
   readonly runs: readonly RunRow[];
 }
 
-const mostListed = 1_000;
+const maxListed = 1_000;
 
 export const listReports = async (admin: Admin, { flag }: Given): Promise<Answer> => {
   const workspaceId = await tenantOf(admin, flag);
   await caughtUp(admin);
   const { rows } = await admin.pool.query<Listed>(
     `select id::text as "reportId", name, kind, span as "window", schedule, runs from read.reports
-     where workspace_id = $1 and removed_at is null order by created_at desc, id desc limit ${mostListed}`,
+     where workspace_id = $1 and removed_at is null order by created_at desc, id desc limit ${maxListed}`,
     [workspaceId],
   );
   return rows.map(({ runs: [last], schedule, ...row }) => ({

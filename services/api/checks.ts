@@ -11,10 +11,10 @@ export const requireTimezone = (timezone: string | null | undefined, path: strin
 };
 
 /** Bytes of a serialised body that surely fits into one event with all that is stored beside it. */
-const mostStored = 400 * 1024;
+const maxStored = 400 * 1024;
 
 /** Before the first append of several: what is too large must leave no trace. @throws Refusal 422 */
 export const requireStorable = (body: unknown): void => {
-  if (Buffer.byteLength(JSON.stringify(body)) > mostStored)
-    throw invalid('', `must be at most ${mostStored} bytes as stored`);
+  if (Buffer.byteLength(JSON.stringify(body)) > maxStored)
+    throw invalid('', `must be at most ${maxStored} bytes as stored`);
 };

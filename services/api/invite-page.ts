@@ -52,11 +52,11 @@ const openInvite = async (deps: Deps, token: string): Promise<OpenInvite | null>
   return { id, workspaceId, state, clientName, clientId: state.clientId, mode: home.state.mode };
 };
 
-const mostShown = 100;
+const maxShown = 100;
 
 /** Read from the accounts' own streams: what a guest has just connected is there at once. */
 const connectedThrough = async (deps: Deps, { state }: OpenInvite): Promise<readonly ConnectedAccount[]> => {
-  const loaded = await Promise.all(state.accountIds.slice(-mostShown).map((id) => deps.store.load(account, id)));
+  const loaded = await Promise.all(state.accountIds.slice(-maxShown).map((id) => deps.store.load(account, id)));
   return loaded.flatMap(({ state: one }) =>
     one.status === 'none' ? [] : [{ platform: one.platform, username: one.username ?? '', status: one.status }],
   );

@@ -46,7 +46,7 @@ export interface Slot {
 }
 
 /** No post counts for more than a few times the usual, or for less than its inverse: one that went viral says little of its hour. */
-const mostLog = Math.log(4);
+const maxLog = Math.log(4);
 
 /** How many posts it takes until half of what they say is believed: of an hour, of a weekday, of a slot of the week. */
 const half = { hour: 8, weekday: 20, slot: 16 } as const;
@@ -129,7 +129,7 @@ export const bestTimes = (
   );
   const beyonds = told.map(({ postId, slot, peers, log }) => {
     const beyond = log - (usual.get(peers) ?? log);
-    return { postId, slot, beyond: Math.max(-mostLog, Math.min(mostLog, beyond)) };
+    return { postId, slot, beyond: Math.max(-maxLog, Math.min(maxLog, beyond)) };
   });
   // A post that went out on many accounts at once is one post: its luck is the same everywhere. One level explains what
   // the one before left.

@@ -37,7 +37,7 @@ export interface AccountMetricsCommand {
 }
 
 /** Days that are remembered: networks revise fewer. */
-const mostDays = 14;
+const maxDays = 14;
 
 /** Instants are in UTC with milliseconds, so that letters order as time does. */
 const newer = (one: { readonly observedAt: string }, last: { readonly observedAt: string } | null): boolean =>
@@ -91,7 +91,7 @@ export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand,
   evolve: ({ days }, { data }) => {
     if (data.figuresDay === null) return { last: data, days };
     const all = Object.entries({ ...days, [data.figuresDay]: dailyOf(data.figures) });
-    const newest = all.sort(([one], [other]) => (one < other ? 1 : -1)).slice(0, mostDays);
+    const newest = all.sort(([one], [other]) => (one < other ? 1 : -1)).slice(0, maxDays);
     return { last: data, days: Object.fromEntries(newest) };
   },
 };

@@ -68,7 +68,7 @@ export type WebhookCommand =
     }
   | { readonly type: 'CancelReplay'; readonly replayId: string };
 
-export const mostSecrets = 5;
+export const maxSecrets = 5;
 /** How long the secret before goes on signing after a rotation. */
 export const overlapMs = 24 * 3_600_000;
 const rememberedCommands = 1_000;
@@ -112,8 +112,8 @@ const rotate = (
   command: Extract<WebhookCommand, { type: 'RotateSecret' }>,
   state: LiveWebhook,
 ): readonly WebhookEvent[] => {
-  if (liveSecrets(state.secrets, command.now).length >= mostSecrets) {
-    throw new Rejection('too_many_secrets', `At most ${mostSecrets} secrets sign at once: wait until one expires.`);
+  if (liveSecrets(state.secrets, command.now).length >= maxSecrets) {
+    throw new Rejection('too_many_secrets', `At most ${maxSecrets} secrets sign at once: wait until one expires.`);
   }
   const generation = (state.secrets[0]?.generation ?? 0) + 1;
   const previousExpiresAt = new Date(Date.parse(command.now) + overlapMs).toISOString();

@@ -81,7 +81,7 @@ const rendered = async (held: Held, tools: Tools, ids: readonly string[]): Promi
 };
 
 /** Cores that one video can put to use. */
-const mostThreads = 8;
+const maxThreads = 8;
 
 type Wanted = readonly Omit<WantedRendition, 'to'>[];
 
@@ -93,7 +93,7 @@ const rendering = async (held: Held, tools: Tools, wanted: Wanted): Promise<read
   try {
     // Fetched before there are cores to keep idle.
     await held.local(storedOf(held.asset).key);
-    const taken = await cores.take(mostThreads, held.signal);
+    const taken = await cores.take(maxThreads, held.signal);
     try {
       return await making(held, tools, wanted, taken.threads, AbortSignal.any([held.signal, taken.signal]));
     } finally {

@@ -21,9 +21,9 @@ import { storeStep } from './store.ts';
  */
 
 /** Times in a row that a step may be begun and not come to an end of its own. */
-const mostDeaths = 5;
+const maxDeaths = 5;
 /** Downloads that may fail before an import is given up. */
-const mostFetches = 6;
+const maxFetches = 6;
 
 const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<void>>> = {
   store: storeStep,
@@ -38,7 +38,7 @@ const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<vo
 export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<void> => {
   const { jobs } = tools;
   if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
-  if (begun.attempts > mostDeaths) await giveUp(held);
+  if (begun.attempts > maxDeaths) await giveUp(held);
   for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
     await requireLane(held, step, tools);
     const { revision } = held;
@@ -119,7 +119,7 @@ const verdictOf = (error: unknown, { fetches }: Begun): Verdict | null => {
   if (error instanceof TranscodeError)
     return error.failure === null ? null : { hostile: error.kind === 'hostile', failure: error.failure };
   if (error instanceof DownloadError) {
-    if (error.retryable && fetches + 1 < mostFetches) return null;
+    if (error.retryable && fetches + 1 < maxFetches) return null;
     return { hostile: false, failure: mediaFailure(error.code) };
   }
   return null;

@@ -24,7 +24,7 @@ const leaseKind = 'media';
 /** How long a suspect lets others be begun before it has this process to itself, milliseconds. */
 const patienceMs = 300_000;
 /** Longest wait after faults in a row, milliseconds. */
-const mostBackOffMs = 600_000;
+const maxBackOffMs = 600_000;
 
 export class Worker {
   readonly #deps: MediaDeps;
@@ -225,7 +225,7 @@ export class Worker {
     const failed = !this.#signal.aborted && !(error instanceof Postponed);
     const innocent = !failed || isInnocent(error);
     const waits = error instanceof Postponed ? error.waitMs : 0;
-    const waitMs = failed ? Math.min(mostBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
+    const waitMs = failed ? Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
     if (failed) {
       const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
       logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);

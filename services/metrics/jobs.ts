@@ -77,7 +77,7 @@ export interface Parked {
 }
 
 /** Posts in one call. */
-export const mostPosts = 50;
+export const maxPosts = 50;
 
 const turnSql = `
 select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
@@ -117,7 +117,7 @@ export class Jobs {
   async turn(accountId: string): Promise<Turn | null> {
     const [{ rows }, jobs] = await Promise.all([
       this.#pool.query<Omit<Turn, 'jobs'>>({ name: 'metrics-turn', text: turnSql, values: [accountId] }),
-      this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, mostPosts] }),
+      this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, maxPosts] }),
     ]);
     return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };
   }

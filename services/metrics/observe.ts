@@ -50,11 +50,11 @@ export interface Observing {
   readonly source: string;
   readonly goneMs: number;
   /** The network's clock may be so far ahead of ours, milliseconds; null: as far as it likes. */
-  readonly mostAheadMs: number | null;
+  readonly maxAheadMs: number | null;
 }
 
 /** Of what a network told, bytes as JSON: an event must stay storable. */
-const mostRaw = 128 * 1024;
+const maxRaw = 128 * 1024;
 
 export const contextOf = ({ workspaceId, now }: Turn, job: Job): CommandContext => {
   const cause = causeOf(job);
@@ -80,8 +80,8 @@ export const observe = async (observing: Observing, job: Job, answer: Telling): 
   if (observedAt === null) return { kind: 'nonsense', reason: 'its clock tells no instant', raw: answer.raw };
   const wrong = untimely(observing, job, Date.parse(observedAt));
   if (wrong !== null) return { kind: 'nonsense', reason: wrong, raw: answer.raw };
-  if (Buffer.byteLength(JSON.stringify(answer.raw)) > mostRaw) {
-    return { kind: 'nonsense', reason: `the answer has more than ${mostRaw} bytes`, raw: answer.raw };
+  if (Buffer.byteLength(JSON.stringify(answer.raw)) > maxRaw) {
+    return { kind: 'nonsense', reason: `the answer has more than ${maxRaw} bytes`, raw: answer.raw };
   }
   const raw = wellFormedJson(answer.raw);
   try {
@@ -100,9 +100,9 @@ const dayMs = 24 * 3_600_000;
 const longestAgoMs = 800 * dayMs;
 
 /** What is observed once is never older than the next: one wrong clock would silence a post for good. */
-const untimely = ({ turn, mostAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
+const untimely = ({ turn, maxAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
   if (publishedAt !== null && observedAt < publishedAt.getTime() - dayMs) return 'its clock is before the publication';
-  if (mostAheadMs !== null && observedAt > turn.now.getTime() + mostAheadMs) return 'its clock is ahead of ours';
+  if (maxAheadMs !== null && observedAt > turn.now.getTime() + maxAheadMs) return 'its clock is ahead of ours';
   return null;
 };
 

@@ -50,9 +50,9 @@ export const hearRefresh = async (
        and (a.not_before is null or a.not_before <= now()) and c.closed is not true`,
     [accountIds, workspaceId],
   );
-  const leastOf: LeastOf = ({ network, platform }) => deps.sourceOf(network, platform)?.leastIntervalMs ?? null;
+  const minOf: LeastOf = ({ network, platform }) => deps.sourceOf(network, platform)?.minIntervalMs ?? null;
   const asked = rows.flatMap((one) => {
-    const least = leastOf(one);
+    const least = minOf(one);
     return least === null ? [] : [{ accountId: one.accountId, least }];
   });
   const ids = asked.map(({ accountId }) => accountId);

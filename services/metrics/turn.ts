@@ -51,7 +51,7 @@ const behindRestMs = 1_000;
 /** Until it is heard of that the account's token died, milliseconds. */
 const deadRestMs = 60_000;
 /** Of nonsense, kept to be looked at: bytes. */
-const mostParked = 16 * 1024;
+const maxParked = 16 * 1024;
 
 /** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
 export const takeTurn = async (
@@ -84,7 +84,7 @@ export const takeTurn = async (
     ...{ store: tools.store, turn, lease, timezone },
     source: source?.metricsVersion ?? '',
     goneMs: tools.cadence.goneMs,
-    mostAheadMs: source?.mostAheadMs ?? null,
+    maxAheadMs: source?.maxAheadMs ?? null,
   };
   const ended = new Ended(turn, timezone, tools);
   for (let at = 0; at < jobs.length; at += width) {
@@ -306,7 +306,7 @@ class Ended {
 /** Cut to its first bytes, without half a character at the end. */
 const rawText = (raw: Json | null): string =>
   Buffer.from(JSON.stringify(raw))
-    .subarray(0, mostParked)
+    .subarray(0, maxParked)
     .toString()
     .replaceAll('\0', '')
     .replace(/\uFFFD+$/, '');

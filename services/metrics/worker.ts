@@ -25,9 +25,9 @@ const errorRestMs = 30_000;
 const awayRestMs = 1_000;
 const longestAwayMs = 10 * 60_000;
 /** Accounts of which it is remembered how often in a row. */
-const mostAway = 10_000;
+const maxAway = 10_000;
 /** With no more of a network's accounts due than this nobody stands behind anybody. */
-const leastFound = 16;
+const minFound = 16;
 const cleanEveryMs = 3_600_000;
 
 export class Worker {
@@ -94,7 +94,7 @@ export class Worker {
       // What was given back must be seen to be free.
       await this.#leases.flush();
       const open = openTo(platforms, this.#underWay.values(), places);
-      const due = await this.#search.find(open, Math.max(places - this.#underWay.size, leastFound));
+      const due = await this.#search.find(open, Math.max(places - this.#underWay.size, minFound));
       const chosen = choose(due, this.#underWay.values(), places);
       this.#search.taken(chosen);
       for (const lease of await this.#leases.acquire(chosen.map(({ accountId }) => accountId))) {
@@ -153,7 +153,7 @@ export class Worker {
     logger[away ? 'warn' : 'error']({ err: error, accountId }, 'an account could not be asked for its figures');
     if (!away) return errorRestMs;
     const before = this.#away.get(accountId) ?? 0;
-    if (this.#away.size >= mostAway) this.#away.clear();
+    if (this.#away.size >= maxAway) this.#away.clear();
     this.#away.set(accountId, before + 1);
     return Math.min(awayRestMs * 2 ** Math.min(before, 20), longestAwayMs);
   }

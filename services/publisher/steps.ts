@@ -7,7 +7,7 @@ import { type Claim, ClaimLost } from './claim.ts';
 import { Deadline } from './time.ts';
 
 /** How long a call may take, and the least that must be left of it when it begins; milliseconds. */
-const leastLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
+const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
 
 /** The claim is ours, but the boundary event was acknowledged so late that the call was not made. */
 export class BoundaryMissed extends Error {
@@ -111,7 +111,7 @@ export class Steps implements PublishSteps {
     this.#crossed = true;
     faultPoint('publisher:after-boundary');
     if (!this.#claim.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
-    if (deadline.leftMs() < leastLeft(this.#deadlineMs)) throw new BoundaryMissed();
+    if (deadline.leftMs() < minLeft(this.#deadlineMs)) throw new BoundaryMissed();
     return deadline.signal;
   }
 

@@ -31,7 +31,7 @@ export interface Conditions {
   readonly asOf: number;
 }
 
-const mostKept = 1_000;
+const maxKept = 1_000;
 /** Streams of files: a thread may name a thousand. */
 const readAtOnce = 32;
 /** Milliseconds for which several targets of one moment share a reading. */
@@ -55,7 +55,7 @@ export class Subjects {
     read.catch(() => this.#contents.delete(key));
     this.#contents.set(key, read);
     const [oldest] = this.#contents.keys();
-    if (this.#contents.size > mostKept && oldest !== undefined) this.#contents.delete(oldest);
+    if (this.#contents.size > maxKept && oldest !== undefined) this.#contents.delete(oldest);
     return read;
   }
 

@@ -44,7 +44,7 @@ const conditionsAgeMs = 2_000;
 /** Rest of a target whose files are still being made, milliseconds. */
 const mediaRestMs = 500;
 /** Workers that may die one after the other in an attempt that never reaches its next boundary. */
-const mostTakeovers = 10;
+const maxTakeovers = 10;
 /** A call that ignores its signal is left to itself this long after its deadline, milliseconds. */
 const graceMs = 500;
 
@@ -192,7 +192,7 @@ export class Work {
     const now = this.#claim.state;
     if (now.status !== 'publishing') return;
     if (now.boundary === null) {
-      if (now.takeover - now.progressAt > mostTakeovers) await this.#fail(now, { failure: interrupted });
+      if (now.takeover - now.progressAt > maxTakeovers) await this.#fail(now, { failure: interrupted });
       return;
     }
     const { said } = await this.#reconcile(now);

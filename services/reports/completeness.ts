@@ -8,7 +8,7 @@ import type { Completeness } from '#schemas/report.ts';
  */
 
 /** Longest time between two looks at a run that waits, milliseconds. */
-const mostRestMs = 600_000;
+const maxRestMs = 600_000;
 
 export interface Waiting {
   /** ISO 8601. */
@@ -16,15 +16,15 @@ export interface Waiting {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** How long after the request it may wait. */
-  readonly mostMs: number;
-  readonly leastRestMs: number;
+  readonly maxMs: number;
+  readonly minRestMs: number;
 }
 
 /** How long a run whose days are not final rests before the next look; 0: it has waited as long as it may. */
-export const restOf = ({ requestedAt, now, mostMs, leastRestMs }: Waiting): number => {
+export const restOf = ({ requestedAt, now, maxMs, minRestMs }: Waiting): number => {
   // The clock that the request was written by may be ahead of ours.
   const age = Math.max(0, now - Date.parse(requestedAt));
-  return Math.max(0, Math.min(mostMs - age, mostRestMs, Math.max(leastRestMs, age / 2)));
+  return Math.max(0, Math.min(maxMs - age, maxRestMs, Math.max(minRestMs, age / 2)));
 };
 
 export interface Unsettled {

@@ -6,7 +6,7 @@ import type { Completeness, ReportDefinition } from '#schemas/report.ts';
 
 /** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */
 
-export const mostTopPosts = 10;
+export const maxTopPosts = 10;
 
 export type Audience = Omit<AccountFigures, 'followerCount'>;
 type Some<T> = T & Partial<Followers>;
@@ -33,7 +33,7 @@ export interface Contents {
   readonly totals: Some<Totals>;
   readonly byPlatform: readonly Some<OfPlatform>[];
   readonly series: readonly Some<OfDay>[];
-  /** Posts of the days with the most interactions, at most `mostTopPosts`. */
+  /** Posts of the days with the most interactions, at most `maxTopPosts`. */
   readonly topPosts?: readonly TopPost[];
   /** Of an account: sums over the days. A member that is absent was never asked for. */
   readonly audience?: Audience;

@@ -31,7 +31,7 @@ import { readContents } from './read.ts';
  */
 
 /** Times a run is begun before it has failed. */
-export const mostTries = 5;
+export const maxTries = 5;
 
 export interface Work {
   readonly job: Job;
@@ -58,7 +58,7 @@ export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
   if (run !== null && state.status === 'live') {
     const erased = (await endOf(tools.store, job.workspaceId, run.about.filters.clientId)) === 'erased';
     if (erased) after = await record(work, tools, failure(run, 'client_erased'));
-    else if (begun.attempts > mostTries) after = await record(work, tools, failure(run, 'report_failed'));
+    else if (begun.attempts > maxTries) after = await record(work, tools, failure(run, 'report_failed'));
     else {
       const contents = await read(work, tools, run);
       if (contents === null) return 'waiting';
@@ -109,7 +109,7 @@ const record = async (
 const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents | null> => {
   const { job } = work;
   const { pool, config, now = Date.now, pollMs = 1_000 } = tools;
-  const waiting = { requestedAt: run.requestedAt, now: now(), mostMs: config.reportWaitMs, leastRestMs: pollMs };
+  const waiting = { requestedAt: run.requestedAt, now: now(), maxMs: config.reportWaitMs, minRestMs: pollMs };
   const restMs = restOf(waiting);
   const uncounted = await firstUncounted(pool, await liveVersion(pool), job.workspaceId, run);
   if (uncounted === null || restMs === 0) {

@@ -5,7 +5,7 @@ import type { Filters } from '#projections/analytics/rollup.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 import { settledSeries, type Unsettled } from './completeness.ts';
-import { type Contents, mostTopPosts, type RunOf } from './contents.ts';
+import { type Contents, maxTopPosts, type RunOf } from './contents.ts';
 import type { ReportDeps } from './deps.ts';
 
 /**
@@ -32,7 +32,7 @@ export const readContents = async (
   const timezone = home === null || home.status === 'none' ? 'UTC' : home.timezone;
   const [figures, topPosts] = await Promise.all([
     figuresOf(deps, workspaceId, { kind, filters }, { from, to }),
-    deps.analytics.top(workspaceId, { from, to }, timezone, topFilters(filters), mostTopPosts),
+    deps.analytics.top(workspaceId, { from, to }, timezone, topFilters(filters), maxTopPosts),
   ]);
   return {
     ...{ reportId, runId, name, kind, filters, from, to, requestedAt },

@@ -5,7 +5,7 @@ import { type Bell, Rest } from '#runtime/work/bell.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import type { ReportDeps } from './deps.ts';
 import { type Begun, type Job, Jobs } from './jobs.ts';
-import { make, mostTries } from './make.ts';
+import { make, maxTries } from './make.ts';
 import { type ReportMetrics, reportMetrics } from './metrics.ts';
 
 /**
@@ -15,7 +15,7 @@ import { type ReportMetrics, reportMetrics } from './metrics.ts';
 
 const leaseKind = 'report';
 /** Longest wait after faults in a row, milliseconds. */
-const mostBackOffMs = 600_000;
+const maxBackOffMs = 600_000;
 
 export class Worker {
   readonly #deps: ReportDeps;
@@ -118,10 +118,10 @@ export class Worker {
     const stopped = this.#signal.aborted;
     const innocent = stopped || isInnocent(error);
     const tried = innocent ? 2 : (begun?.attempts ?? 1) - 1;
-    const waitMs = stopped ? 0 : Math.min(mostBackOffMs, backOffMs * 2 ** tried);
+    const waitMs = stopped ? 0 : Math.min(maxBackOffMs, backOffMs * 2 ** tried);
     if (!stopped) {
       const words = innocent ? 'a report waits for what it needs' : 'a report could not be made';
-      logger[innocent ? 'warn' : 'error']({ err: error, runId: id, waitMs, mostTries }, words);
+      logger[innocent ? 'warn' : 'error']({ err: error, runId: id, waitMs, maxTries }, words);
     }
     // What was not begun was not counted.
     await this.#jobs.putOff(id, waitMs, innocent && begun !== null).catch(tell);

@@ -21,7 +21,7 @@ export interface Claimable extends Room {
 }
 
 /** Rows one statement claims. */
-const mostClaimed = 500;
+const maxClaimed = 500;
 
 export class Backlog {
   readonly #due = new Map<string, Due>();
@@ -49,9 +49,9 @@ export class Backlog {
   wishes(roomOf: (endpointId: string) => Claimable | null): Wishes {
     const wishes: Wish[] = [];
     const probes: string[] = [];
-    let left = mostClaimed;
+    let left = maxClaimed;
     // One share each, so that no endpoint takes all of a statement while others wait.
-    const share = Math.max(1, Math.ceil(mostClaimed / Math.max(1, this.#due.size)));
+    const share = Math.max(1, Math.ceil(maxClaimed / Math.max(1, this.#due.size)));
     for (const [endpointId, due] of this.#due) {
       if (left <= 0) break;
       const room = roomOf(endpointId);

@@ -46,13 +46,13 @@ interface DueRow {
 }
 
 /** Endpoints of one sweep; the rest come with the next. */
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 
 /** Turns off whatever is to be off now. Returns the ids of those it turned off itself. */
 export const disableDue = async (deps: DisablerDeps): Promise<readonly string[]> => {
   const { pool, store, config, logger, now = Date.now } = deps;
   await pool.query(mootSql);
-  const { rows } = await pool.query<DueRow>(dueSql, [config.webhookDisableAfterMs, mostAtOnce]);
+  const { rows } = await pool.query<DueRow>(dueSql, [config.webhookDisableAfterMs, maxAtOnce]);
   const disabled: string[] = [];
   for (const { id, workspaceId, seenRevision, reason } of rows) {
     const cause = randomUUID();

@@ -68,17 +68,17 @@ export class Endpoints {
   readonly #pool: Pool;
   readonly #secrets: Secrets;
   readonly #known = new Map<string, Endpoint>();
-  readonly #mostDown: number;
+  readonly #maxDown: number;
   #barriers = new Map<string, Barrier>();
   /** Times in a row it was down, of what is not recorded yet; infinite when it asked for time or for silence. */
   readonly #unrecorded = new Map<string, number>();
   #version = '-1';
 
-  /** @param mostDown so many times down in a row open the breaker. */
-  constructor(pool: Pool, secrets: Secrets, mostDown: number) {
+  /** @param maxDown so many times down in a row open the breaker. */
+  constructor(pool: Pool, secrets: Secrets, maxDown: number) {
     this.#pool = pool;
     this.#secrets = secrets;
-    this.#mostDown = mostDown;
+    this.#maxDown = maxDown;
   }
 
   get(id: string): Endpoint | undefined {
@@ -100,7 +100,7 @@ export class Endpoints {
    */
   isOpenFor(endpoint: Endpoint, probe: boolean): boolean {
     if (!endpoint.active) return false;
-    if (!probe && (this.#unrecorded.get(endpoint.id) ?? 0) >= this.#mostDown) return false;
+    if (!probe && (this.#unrecorded.get(endpoint.id) ?? 0) >= this.#maxDown) return false;
     const barrier = this.#barriers.get(endpoint.id);
     if (barrier === undefined || barrier.seenRevision !== endpoint.changedRevision) return true;
     if (barrier.until === Number.POSITIVE_INFINITY) return false;

@@ -29,7 +29,7 @@ export interface BreakerRules {
   readonly openMs: number;
 }
 
-const mostDoubled = 20;
+const maxDoubled = 20;
 
 export const well = (seenRevision: number): Health => ({
   seenRevision,
@@ -102,7 +102,7 @@ export const after = (before: Health, found: Findings, now: number, rules: Break
       ? consecutive >= rules.failures
       : found.probeFailed || (found.streak > 0 && (openUntil === null || openUntil <= now));
   if (opens) {
-    openUntil = now + rules.openMs * Math.min(2 ** opened, mostDoubled);
+    openUntil = now + rules.openMs * Math.min(2 ** opened, maxDoubled);
     opened += 1;
   }
   if (found.pauseMs > 0) openUntil = Math.max(openUntil ?? 0, now + found.pauseMs);

@@ -22,12 +22,12 @@ export interface Waiting {
 /** Lines may hold what an endpoint will have answered within this, milliseconds: so the next is there when one ends. */
 const aheadMs = 100;
 /** And at most so many times what may be under way. */
-const mostAhead = 4;
+const maxAhead = 4;
 /** Bytes that wait and are under way, above which nothing more is claimed. */
-const mostBytes = 64 * 1_024 * 1_024;
+const maxBytes = 64 * 1_024 * 1_024;
 /** What is remembered of those who have nothing to send: pace and credit. */
-const mostTenants = 1_000;
-const mostOfTenant = 256;
+const maxTenants = 1_000;
+const maxOfTenant = 256;
 
 export interface Room {
   readonly all: number;
@@ -94,7 +94,7 @@ export class Places<Item extends Waiting> {
    * @param held what is about to be taken in for others
    */
   room(endpointId: string, workspaceId: string, held = new Held()): Room {
-    if (this.#bytes > mostBytes) return none;
+    if (this.#bytes > maxBytes) return none;
     const tenant = this.#tenantOf(workspaceId);
     const seat = this.#seatOf(tenant, endpointId);
     const { host } = seat;
@@ -282,7 +282,7 @@ export class Places<Item extends Waiting> {
     const credit = new Credit(burst, failuresPerSecond);
     const host: Host<Item> = { ...nobody(), name, credit, owed: 0, seats: 0, turns: new Map() };
     // An endpoint that moves on again and again leaves no more behind than what is still owed.
-    if (tenant.hosts.size >= mostOfTenant) {
+    if (tenant.hosts.size >= maxOfTenant) {
       for (const [other, { seats, credit: left }] of tenant.hosts) {
         if (seats === 0 && left.isFull) tenant.hosts.delete(other);
       }
@@ -333,7 +333,7 @@ export class Places<Item extends Waiting> {
   /** Seats are kept for their pace until there are many. */
   #forget(endpointId: string, workspaceId: string): void {
     const tenant = this.#tenants.get(workspaceId);
-    if (tenant === undefined || (this.#tenants.size < mostTenants && tenant.seats.size < mostOfTenant)) return;
+    if (tenant === undefined || (this.#tenants.size < maxTenants && tenant.seats.size < maxOfTenant)) return;
     const seat = tenant.seats.get(endpointId);
     if (seat !== undefined && busy(seat) === 0) {
       tenant.seats.delete(endpointId);
@@ -347,4 +347,4 @@ export class Places<Item extends Waiting> {
 const laterOf = ({ later, waitingLater }: Count): number => later + waitingLater;
 
 const aheadOf = (paceMs: number | null, limit: number): number =>
-  paceMs === null ? 0 : Math.min(mostAhead * limit, Math.floor((limit * aheadMs) / Math.max(1, paceMs)));
+  paceMs === null ? 0 : Math.min(maxAhead * limit, Math.floor((limit * aheadMs) / Math.max(1, paceMs)));

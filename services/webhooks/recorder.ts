@@ -37,9 +37,9 @@ export interface RecorderOptions {
 
 /** A result waits at most so long for company, milliseconds, and at most so many are written at once. */
 const lingerMs = 10;
-const mostAtOnce = 200;
+const maxAtOnce = 200;
 /** Batches under way: the next is put together while the database works on one. */
-const mostUnderWay = 3;
+const maxUnderWay = 3;
 
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -60,7 +60,7 @@ export class Recorder {
 
   add(result: Result): void {
     this.#waiting.push(result);
-    if (this.#waiting.length >= mostAtOnce) this.#flush();
+    if (this.#waiting.length >= maxAtOnce) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), lingerMs);
   }
 
@@ -80,8 +80,8 @@ export class Recorder {
   #flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    while (this.#waiting.length > 0 && this.#underWay < mostUnderWay) {
-      const batch = this.#waiting.splice(0, mostAtOnce);
+    while (this.#waiting.length > 0 && this.#underWay < maxUnderWay) {
+      const batch = this.#waiting.splice(0, maxAtOnce);
       this.#underWay += 1;
       void this.#write(batch);
     }

@@ -1,7 +1,7 @@
 /** When a delivery is tried again. Pure. */
 
 /** A hint beyond this is taken for this, milliseconds. */
-const mostHintMs = 24 * 3_600_000;
+const maxHintMs = 24 * 3_600_000;
 const jitter = 0.1;
 
 /**
@@ -39,5 +39,5 @@ export const retryAfterMs = (headers: Readonly<Record<string, string>>, now: num
     : instant === null
       ? 0
       : instant - (instantOf(headers.date) ?? now);
-  return wait > 0 ? Math.min(wait, mostHintMs) : null;
+  return wait > 0 ? Math.min(wait, maxHintMs) : null;
 };

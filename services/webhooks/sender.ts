@@ -35,7 +35,7 @@ const maxRestMs = 4_000;
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
 const closingMs = 10_000;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
-const mostTokens = 1_024;
+const maxTokens = 1_024;
 
 export class Sender implements Handover {
   readonly leaseMs: number;
@@ -346,7 +346,7 @@ export class Sender implements Handover {
     const name = `${lane}=${position}`;
     const known = this.#tokens.get(name);
     if (known !== undefined) return known;
-    if (this.#tokens.size >= mostTokens) this.#tokens.clear();
+    if (this.#tokens.size >= maxTokens) this.#tokens.clear();
     const token = encodeToken(this.#deps.secrets, new Map([[lane, position]]));
     this.#tokens.set(name, token);
     return token;

@@ -26,7 +26,7 @@ export interface Verdict {
 }
 
 /** Longest time for which one answer may hold up everything else for its endpoint, milliseconds. */
-const mostPauseMs = 5 * 60_000;
+const maxPauseMs = 5 * 60_000;
 
 const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
 
@@ -40,7 +40,7 @@ export const judge = (
   if (isSuccess(status)) return { outcome: 'delivered', waitMs: 0, endpoint: 'well', pauseMs: 0, disable };
   const endpoint = status === null || status >= 500 || status === 429 ? 'down' : 'refuses';
   const hint = status === null ? null : retryAfterMs(headers, now);
-  const pauseMs = hint !== null && (status === 429 || status === 503) ? Math.min(hint, mostPauseMs) : 0;
+  const pauseMs = hint !== null && (status === 429 || status === 503) ? Math.min(hint, maxPauseMs) : 0;
   const failed = { outcome: 'failed', waitMs: 0, endpoint, pauseMs, disable } as const;
   // A test is over with one attempt: it was asked for by somebody who looks at what comes of it.
   if (trigger === 'test' || asked === 'abort-message') return failed;
@@ -52,15 +52,15 @@ export const judge = (
 };
 
 /** What is kept of a body, bytes. */
-const mostBody = 4_096;
+const maxBody = 4_096;
 /** jsonb holds no NUL. */
 const nul = String.fromCharCode(0);
 
 /** What is kept of a body: well-formed text whatever came, null when nothing did. */
 export const bodyText = (bodyStart: Buffer): string | null => {
   if (bodyStart.length === 0) return null;
-  const cut = bodyStart.length > mostBody;
-  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bodyStart.subarray(0, mostBody), { stream: cut });
+  const cut = bodyStart.length > maxBody;
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bodyStart.subarray(0, maxBody), { stream: cut });
   return text.replaceAll(nul, '\ufffd');
 };
 

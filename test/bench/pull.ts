@@ -105,8 +105,8 @@ const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, m
   let answered = 0;
   const source: MetricsSource = {
     metricsVersion: 'bench/1',
-    leastIntervalMs: 0,
-    mostAheadMs: null,
+    minIntervalMs: 0,
+    maxAheadMs: null,
     async *fetchPostMetrics() {
       // Nobody has a post out.
     },

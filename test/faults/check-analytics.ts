@@ -91,7 +91,7 @@ export const checkAnalytics = async (
 
 const pageSize = 500;
 /** Of one kind; more say nothing new. */
-const mostTold = 10;
+const maxTold = 10;
 
 class Check {
   readonly violations: string[] = [];
@@ -111,7 +111,7 @@ class Check {
     const rows = await (await this.#client.query({ query, format: 'JSONEachRow' })).json<{ id: string }>();
     const there = new Set(rows.map(({ id }) => id));
     const lost = events.filter(({ id }) => !there.delete(id));
-    for (const { stream, position } of lost.slice(0, mostTold)) {
+    for (const { stream, position } of lost.slice(0, maxTold)) {
       this.violations.push(`analytics: the observation of ${stream} at ${position} is not in ${name}`);
     }
     if (there.size > 0) this.violations.push(`analytics: ${name} has ${there.size} rows that no event is`);
@@ -182,7 +182,7 @@ class Check {
 
   #same(what: string, shown: unknown, wanted: unknown): void {
     if (isDeepStrictEqual(shown, wanted)) return;
-    if (this.violations.length >= mostTold * counters.length) return;
+    if (this.violations.length >= maxTold * counters.length) return;
     this.violations.push(`analytics: ${what} ${differenceOf(shown, wanted)}`);
   }
 }
@@ -192,7 +192,7 @@ const differenceOf = (shown: unknown, wanted: unknown): string => {
   const [ours, theirs] = [leavesOf(shown), leavesOf(wanted)];
   const told = [...new Set([...ours.keys(), ...theirs.keys()])]
     .filter((path) => ours.get(path) !== theirs.get(path))
-    .slice(0, mostTold)
+    .slice(0, maxTold)
     .map((path) => `${path} is ${ours.get(path) ?? 'absent'}, and the streams say ${theirs.get(path) ?? 'absent'}`);
   return told.join('; ');
 };

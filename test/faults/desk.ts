@@ -17,7 +17,7 @@ export interface Subject {
 
 const dayMs = 86_400_000;
 /** Drawing one keeps a core busy: nobody asks for more while so many are open. */
-const mostOpen = 3;
+const maxOpen = 3;
 
 export class Desk {
   readonly #operator: Operator;
@@ -33,7 +33,7 @@ export class Desk {
 
   readonly make = async (about: Subject, planned: boolean): Promise<void> => {
     await insist(() => this.#forgetEnded());
-    if (this.#asked.size >= mostOpen) return;
+    if (this.#asked.size >= maxOpen) return;
     const reportId = uuidv7();
     this.#asked.add(reportId);
     const definition = definitionOf(about, this.#random);

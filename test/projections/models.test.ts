@@ -8,7 +8,7 @@ import { projections } from '#projections/index.ts';
 import { invites } from '#projections/invites.ts';
 import { media } from '#projections/media.ts';
 import { posts } from '#projections/posts.ts';
-import { mostRuns, reports } from '#projections/reports.ts';
+import { maxRuns, reports } from '#projections/reports.ts';
 import { migrate } from '#projections/tables.ts';
 import { postTargets } from '#projections/targets.ts';
 import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
@@ -725,10 +725,10 @@ suite('read models', (t) => {
           runs: [{ ...shown, runId: other, startedAt: instant(3), status: 'failed', failure }, done],
         },
       ]);
-    const many = Array.from({ length: mostRuns + 1 }, () => randomUUID());
+    const many = Array.from({ length: maxRuns + 1 }, () => randomUUID());
     await given(report('ReportDefined', { definition }), ...many.map(requested), report('ReportRemoved', {}))
       .project(pool, reports)
-      .sees([{ id, removed_at: instant(mostRuns + 2) }]);
+      .sees([{ id, removed_at: instant(maxRuns + 2) }]);
     const { rows } = await pool.query('select runs from read.reports where id = $1', [id]);
     assert.deepEqual(
       rows[0].runs.map((run: { runId: string }) => run.runId),

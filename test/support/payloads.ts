@@ -24,7 +24,7 @@ import { issuesOf } from '#schemas/validator.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';
 
 /** Less than receivers are advised to take. */
-export const mostBytes = 20_000;
+export const maxBytes = 20_000;
 
 /** What was seen: `kind/Event public.type`, and `kind/Event` for those that gave nothing. */
 export const covered = new Set<string>();
@@ -91,7 +91,7 @@ export const given = (...before: readonly Given[]) => ({
         const bytes = envelopeBytes(type, last, subject);
         assert.deepEqual(JSON.parse(bytes.toString()), made);
         assert.deepEqual(issuesOf(schemas.get(type) ?? Type.Never(), made), [], `${type} of ${idOf(last.stream)}`);
-        assert.ok(bytes.length < mostBytes, `${type} has ${bytes.length} bytes`);
+        assert.ok(bytes.length < maxBytes, `${type} has ${bytes.length} bytes`);
         for (const secret of secrets) assert.ok(!bytes.includes(secret), `${type} tells ${secret}`);
         if (!needsStream(kind, last.type)) assert.deepEqual(envelopeBytes(type, last, null), bytes);
         const [lastErased] = erased.slice(-1);

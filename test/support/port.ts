@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
  */
 export const somePort = (): number => 10_000 + Math.floor(Math.random() * 20_000);
 
-const mostTries = 20;
+const maxTries = 20;
 
 /** One of those that nobody listened at a moment ago; whoever starts a server there may still come second. */
 export const freePort = async (): Promise<number> => {
@@ -18,7 +18,7 @@ export const freePort = async (): Promise<number> => {
     try {
       await once(server, 'listening');
     } catch (error) {
-      if (tried === mostTries) throw error;
+      if (tried === maxTries) throw error;
       continue;
     }
     server.close();

@@ -30,7 +30,7 @@ const transport = new Set([
 
 const insertion = /^\s*insert\s+into\s+(\w+)\s*(?:\(([^()]*)\))?\s*format\s+(\w+)\s*;?\s*$/i;
 /** Larger ones are cut by the caller: the engine takes an insert as a whole. */
-const mostBytes = 256 * 1024 ** 2;
+const maxBytes = 256 * 1024 ** 2;
 
 const isAllowed = ({ headers }: IncomingMessage, { user, password }: Credentials): boolean => {
   const wanted = Buffer.from(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`);
@@ -46,9 +46,9 @@ const fail = (response: ServerResponse, message: string): void => {
 };
 
 const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
-  if (Number(request.headers['content-length'] ?? 0) > mostBytes) throw new Error(`more than ${mostBytes} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
   const raw = await buffer(request);
-  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw, { maxOutputLength: mostBytes }) : raw;
+  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw, { maxOutputLength: maxBytes }) : raw;
 };
 
 const answer = async (engine: Engine, request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -85,8 +85,8 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
   readonly #looker: Looker;
   readonly #metrics: SandboxMetrics;
   readonly metricsVersion: string;
-  readonly leastIntervalMs: number;
-  readonly mostAheadMs: null;
+  readonly minIntervalMs: number;
+  readonly maxAheadMs: null;
 
   constructor(options: SandboxOptions) {
     this.#options = options;
@@ -107,8 +107,8 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
     this.#network = new Network(pool);
     this.#metrics = new SandboxMetrics(this.#network);
     this.metricsVersion = this.#metrics.metricsVersion;
-    this.leastIntervalMs = this.#metrics.leastIntervalMs;
-    this.mostAheadMs = this.#metrics.mostAheadMs;
+    this.minIntervalMs = this.#metrics.minIntervalMs;
+    this.maxAheadMs = this.#metrics.maxAheadMs;
   }
 
   /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */

@@ -52,7 +52,7 @@ interface Found {
 }
 
 /** Looks that are remembered, by the file's hash. */
-const mostKept = 500;
+const maxKept = 500;
 
 export class Looker {
   readonly #ffmpegPath: string | null;
@@ -110,7 +110,7 @@ export class Looker {
       found = await this.#probe(file, signal);
       this.#known.set(sha256, found);
       const [oldest] = this.#known.keys();
-      if (this.#known.size > mostKept && oldest !== undefined) this.#known.delete(oldest);
+      if (this.#known.size > maxKept && oldest !== undefined) this.#known.delete(oldest);
     }
     return { found, bytes, sha256 };
   }

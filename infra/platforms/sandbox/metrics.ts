@@ -36,9 +36,9 @@ const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> 
 
 export class SandboxMetrics implements MetricsSource {
   readonly metricsVersion = 'sandbox/1';
-  readonly leastIntervalMs = 0;
+  readonly minIntervalMs = 0;
   /** Its clock may be moved. */
-  readonly mostAheadMs = null;
+  readonly maxAheadMs = null;
   readonly #network: Network;
 
   constructor(network: Network) {

@@ -15,7 +15,7 @@ interface Report {
   readonly runs: readonly Run[];
 }
 
-const mostRuns = 20;
+const maxRuns = 20;
 
 const clientOf = ({ clientId, runs }: Report, runId: string): string | null => {
   const run = runs.findLast((one) => one.runId === runId);
@@ -60,6 +60,6 @@ export const report: Publisher<Told, ReportEvent, Report> = {
     }
     if (event.type !== 'ReportRunRequested' || subject === null) return subject;
     const { clientId, runs } = subject;
-    return { clientId, runs: [...runs, { runId: event.data.runId, clientId }].slice(-mostRuns) };
+    return { clientId, runs: [...runs, { runId: event.data.runId, clientId }].slice(-maxRuns) };
   },
 };

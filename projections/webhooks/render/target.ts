@@ -49,15 +49,15 @@ const reasonOf = (by: 'schedule' | 'retry', unknown: boolean) => {
 };
 
 /** Longest failure that is told whole, in bytes of JSON; a network may answer with what JSON writes six times as long. */
-const mostFailure = 16_000;
+const maxFailure = 16_000;
 /** Six bytes each, and so within it. */
-const mostText = 2_500;
+const maxText = 2_500;
 
 const short = (failure: Failure): Failure => {
   const { message, platformMessage } = failure;
-  if (platformMessage === null || message.length + platformMessage.length <= mostText) return failure;
-  if (Buffer.byteLength(JSON.stringify(failure)) <= mostFailure) return failure;
-  return { ...failure, platformMessage: platformMessage.slice(0, mostText - message.length).toWellFormed() };
+  if (platformMessage === null || message.length + platformMessage.length <= maxText) return failure;
+  if (Buffer.byteLength(JSON.stringify(failure)) <= maxFailure) return failure;
+  return { ...failure, platformMessage: platformMessage.slice(0, maxText - message.length).toWellFormed() };
 };
 
 /** One destination of a post. What happens within an attempt, and who has it in hand, is nobody's business outside. */

@@ -34,7 +34,7 @@ const countsOf = async (
 };
 
 /** An account whose last look was before this instant missed a night, by now or by the end of the window. ISO 8601. */
-const leastOf = ({ window, timezone }: Question, now: string): string => {
+const minOf = ({ window, timezone }: Question, now: string): string => {
   const end = Math.min(Date.parse(now), Date.parse(instantsOf(window, timezone).to));
   return new Date(end - staleHours * 3_600_000).toISOString();
 };
@@ -90,7 +90,7 @@ export const boardOf = async (
 ) => {
   const { window, previous, filters } = question;
   const beside = { previous, networks };
-  const least = leastOf(question, call.now);
+  const least = minOf(question, call.now);
   const [board, live, before, posts] = await Promise.all([
     read === null ? noBoard(window, beside) : read(window, beside),
     read === null ? [] : liveAccounts(call.deps.knex, call.workspaceId, publishedFilters(filters)),

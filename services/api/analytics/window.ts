@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.ts';
 /** The days that are asked about. */
 
 const defaultDays = 30;
-const mostDays = 400;
+const maxDays = 400;
 /** Years that every store of ours has dates of. */
 const earliest = '2000-01-01';
 const latest = '2100-12-31';
@@ -39,7 +39,7 @@ export const windowOf = (
   const from = asked.from === undefined ? to.subtract({ days: defaultDays - 1 }) : dateOf('from', asked.from);
   const { days } = from.until(to, { largestUnit: 'days' });
   if (days < 0) throw refuse('from', `must not be after ${asked.to === undefined ? 'today' : 'to'}`);
-  if (days >= mostDays) throw refuse('from', `must be less than ${mostDays} days before to`);
+  if (days >= maxDays) throw refuse('from', `must be less than ${maxDays} days before to`);
   return { from: from.toString(), to: to.toString() };
 };
 

@@ -3,7 +3,7 @@ import { refresh } from '#domain/refresh.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
 import { asFacts, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { birth } from '#runtime/eventing/idempotency.ts';
-import { AnalyticsRefresh, AnalyticsRefreshing, mostRefreshed } from '#schemas/http/analytics-refresh.ts';
+import { AnalyticsRefresh, AnalyticsRefreshing, maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';
 import { invalid, Refusal } from '../refusal.ts';
@@ -23,7 +23,7 @@ export const refreshAnalytics = operation({
   cost: 10,
   bodyOptional: true,
   // The schema refuses a list that is too long, and names it; this limit must not refuse it before.
-  valueLimit: 2 * mostRefreshed,
+  valueLimit: 2 * maxRefreshed,
   body: AnalyticsRefresh,
   answer: AnalyticsRefreshing,
   codes: [],
@@ -49,8 +49,8 @@ const accountsOf = async (call: Call, sent: readonly string[] | undefined): Prom
   const { deps, workspaceId } = call;
   await call.behind(['workspace']);
   if (sent === undefined) {
-    const ids = await connectedAccountIds(deps.knex, workspaceId, mostRefreshed + 1);
-    if (ids.length > mostRefreshed) throw invalid('/accountIds', `is needed: more than ${mostRefreshed} are connected`);
+    const ids = await connectedAccountIds(deps.knex, workspaceId, maxRefreshed + 1);
+    if (ids.length > maxRefreshed) throw invalid('/accountIds', `is needed: more than ${maxRefreshed} are connected`);
     return ids;
   }
   const ids = [...new Set(sent)];

@@ -2,11 +2,11 @@ import type { RunRow } from '#projections/reports.ts';
 import type { ReportFormat } from '#schemas/report.ts';
 
 /** Of the report's name, so that the days and the ending are never cut off with it. */
-const mostOfName = 150;
+const maxOfName = 150;
 
 /** What an export is saved as. */
 export const fileNameOf = ({ name, from, to }: Pick<RunRow, 'name' | 'from' | 'to'>, format: ReportFormat): string => {
-  const short = name.trim().slice(0, mostOfName);
+  const short = name.trim().slice(0, maxOfName);
   // A character of two units is not left in half.
   return `${short.replace(/[\ud800-\udbff]$/, '').trim()} ${from} ${to}.${format}`;
 };

@@ -1,6 +1,6 @@
 import { exportsEndAt } from '#domain/report.ts';
 import { getClient } from '#projections/clients.ts';
-import { getReport, mostRuns, type ReportRow, type RunRow, runOf } from '#projections/reports.ts';
+import { getReport, maxRuns, type ReportRow, type RunRow, runOf } from '#projections/reports.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';
@@ -34,7 +34,7 @@ export const showSummary = (row: ReportRow) => ({
 /** One of its runs; those that the row has not any more are in the stream. Null: it has no such run. */
 export const readRun = async ({ deps }: Pick<Call, 'deps'>, row: ReportRow, runId: string): Promise<RunRow | null> => {
   const shown = row.runs.find((run) => run.runId === runId);
-  if (shown !== undefined || row.runs.length < mostRuns) return shown ?? null;
+  if (shown !== undefined || row.runs.length < maxRuns) return shown ?? null;
   return runOf(await deps.store.readStream(`report-${row.id}`), runId);
 };
 

@@ -92,11 +92,11 @@ export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
 };
 
 /** Replays of one endpoint that may run at once. */
-export const mostRunning = 3;
+export const maxRunning = 3;
 
 /**
  * Rule for one more: it holds at the revision it is asked at, as every replay that runs was asked for in this stream. One
- * without a row is still to begin: at most `mostRunning` of those there can be, and they are the newest.
+ * without a row is still to begin: at most `maxRunning` of those there can be, and they are the newest.
  * @throws Rejection `too_many_replays`
  */
 export const requireRoomForReplay =
@@ -107,7 +107,7 @@ export const requireRoomForReplay =
     const open = requests(events).filter((one) => replays[replayIdOf(one)]?.canceled === false);
     const find = () => getReplays(deps.knex, { workspaceId, webhookId: params.id }, open.map(replayIdOf));
     const begun = await find();
-    const unbegun = open.filter((one) => !begun.has(replayIdOf(one))).slice(-mostRunning);
+    const unbegun = open.filter((one) => !begun.has(replayIdOf(one))).slice(-maxRunning);
     // One that is not dispatched yet runs: it is not waited for, nor are those that come after it in the stream.
     let at = 0;
     for (; at < unbegun.length; at += 1) {
@@ -118,7 +118,7 @@ export const requireRoomForReplay =
     const now = unbegun.length === 0 ? begun : await find();
     const running = [...now.values()].filter(({ status }) => status === 'running').length;
     const waiting = unbegun.slice(at).filter((one) => !now.has(replayIdOf(one))).length;
-    if (running + waiting >= mostRunning) {
-      throw new Rejection('too_many_replays', `At most ${mostRunning} replays of an endpoint run at once.`);
+    if (running + waiting >= maxRunning) {
+      throw new Rejection('too_many_replays', `At most ${maxRunning} replays of an endpoint run at once.`);
     }
   };

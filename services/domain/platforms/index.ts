@@ -5,9 +5,9 @@ export type { GateMedia } from './gate-media.ts';
 export {
   coverOf,
   isStill,
-  leastVideoBytes,
   type Misfit,
   mediaRules,
+  minVideoBytes,
   misfits,
   posterFits,
   takesCover,

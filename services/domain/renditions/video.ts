@@ -1,6 +1,6 @@
 import {
-  leastVideoBytes,
   type Misfit,
+  minVideoBytes,
   misfits,
   type UseRules,
   type VideoRules,
@@ -63,7 +63,7 @@ const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Misfit[])
   const anew = audio !== null && (found.includes('sound') || !carried.includes(audio.codec));
   const sound = soundOf(rules.audio);
   const added = anew ? Math.ceil((sound.kbps * 1.05 * durationMs) / 8) : 0;
-  const maxBytes = Math.max(leastVideoBytes, Math.ceil(bytes * 1.01) + 65_536 + added);
+  const maxBytes = Math.max(minVideoBytes, Math.ceil(bytes * 1.01) + 65_536 + added);
   if (!rules.containers.includes('mp4') || maxBytes > rules.bytes.max) return null;
   const average = (bytes * 8) / Math.max(1, durationMs);
   const kbps = (bitrate: number | null, otherwise: number): number =>

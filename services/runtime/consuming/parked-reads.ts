@@ -4,13 +4,13 @@ import { withFirsts } from './parking.ts';
 /** What is told of parked events: to an operator, in /metrics and in /readyz. */
 
 /** Streams of a group counted or listed at most, and events of a stream: more than a person needs to see. */
-export const mostTold = 10_000;
+export const maxTold = 10_000;
 
 export interface ParkedStream {
   readonly group: string;
   readonly stream: string;
   readonly workspaceId: string | null;
-  /** How many wait; counted no further than `mostTold`. */
+  /** How many wait; counted no further than `maxTold`. */
   readonly events: number;
   /** The first of them: the one that cannot be applied. */
   readonly eventId: string;
@@ -34,7 +34,7 @@ export const parkedGroups = async (pool: Pool): Promise<readonly string[]> =>
   (await pool.query<{ name: string }>(groupsSql)).rows.map(({ name }) => name);
 
 const listSql = `
-${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, mostTold)},
+${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, maxTold)},
 told as (
   select * from firsts where $2::text is null or stream = $2 order by parked_at, consumer_group, stream limit 1000)
 select
@@ -43,7 +43,7 @@ select
 from told cross join lateral (
   select count(*)::int as events from (
     select from ops.parked_events e where e.consumer_group = told.consumer_group and e.stream = told.stream
-    limit ${mostTold}) as counted) as behind
+    limit ${maxTold}) as counted) as behind
 order by parked_at, consumer_group, stream`;
 
 /** Oldest first. @param group null = all @param stream null = all */
@@ -69,7 +69,7 @@ export const countParked = async (
   groups: readonly string[],
 ): Promise<ReadonlyMap<string, { readonly streams: number; readonly oldest: number }>> => {
   const { rows } = await pool.query(
-    `${withFirsts('select distinct unnest($1::text[])', mostTold)}
+    `${withFirsts('select distinct unnest($1::text[])', maxTold)}
      select consumer_group as "group", count(*)::int as streams,
        extract(epoch from now() - min(parked_at))::float8 as oldest
      from firsts group by 1`,

@@ -1,8 +1,8 @@
 /** Lookups by key that share queries: those who ask while a query is out are answered by the next one, together. */
 
-const defaultMostKeys = 64;
+const defaultMaxKeys = 64;
 /** Queries out at once: one that is slow does not hold up all others. */
-const mostOut = 2;
+const maxOut = 2;
 
 interface Asked<Value> {
   readonly key: string;
@@ -12,28 +12,28 @@ interface Asked<Value> {
 
 export class Batches<Value> {
   readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
-  readonly #mostKeys: number;
+  readonly #maxKeys: number;
   #waiting: Asked<Value>[] = [];
   #out = 0;
 
   /**
    * @param load one query for several different keys; what it does not find is not in its answer.
-   * @param mostKeys in one query. Fewer where each is much work: the database does one query while we answer from
+   * @param maxKeys in one query. Fewer where each is much work: the database does one query while we answer from
    * another, instead of either waiting for the other.
    */
   constructor(
     load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
-    mostKeys: number = defaultMostKeys,
+    maxKeys: number = defaultMaxKeys,
   ) {
     this.#load = load;
-    this.#mostKeys = mostKeys;
+    this.#maxKeys = maxKeys;
   }
 
   /** Null when there is none. Its query begins after the call, so it sees all that was committed before. */
   get(key: string): Promise<Value | null> {
     return new Promise((found, failed) => {
       this.#waiting.push({ key, found, failed });
-      if (this.#out === mostOut) return;
+      if (this.#out === maxOut) return;
       this.#out += 1;
       void this.#ask();
     });
@@ -43,7 +43,7 @@ export class Batches<Value> {
     // Who asks in the same turn belongs to the same query.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#mostKeys);
+      const batch = this.#waiting.splice(0, this.#maxKeys);
       try {
         const values = await this.#load([...new Set(batch.map(({ key }) => key))]);
         for (const { key, found } of batch) found(values.get(key) ?? null);
@@ -58,11 +58,11 @@ export class Batches<Value> {
 /** One set of batches for each source (a pool), made when it is first asked. */
 export const batchesOf = <Source extends object, Value>(
   load: (source: Source, keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
-  mostKeys?: number,
+  maxKeys?: number,
 ): ((source: Source, key: string) => Promise<Value | null>) => {
   const known = new WeakMap<Source, Batches<Value>>();
   return (source, key) => {
-    const batches = known.get(source) ?? new Batches((keys) => load(source, keys), mostKeys);
+    const batches = known.get(source) ?? new Batches((keys) => load(source, keys), maxKeys);
     known.set(source, batches);
     return batches.get(key);
   };

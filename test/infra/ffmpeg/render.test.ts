@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
 import type { MadeRendition } from '#contracts/ports/transcoder.ts';
-import { leastVideoBytes } from '#domain/platforms/index.ts';
+import { minVideoBytes } from '#domain/platforms/index.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { type Clip, makeClip, makeGif } from '#test/support/media/clips.ts';
 import { makeHeic } from '#test/support/media/heic.ts';
@@ -256,14 +256,14 @@ suite('renditions of a video', (t) => {
 
   t('no file is too light for a network, and it plays all the same', async () => {
     const source = await clipSource({ width: 64, height: 64, container: 'mov' });
-    ok(source.probe.bytes < leastVideoBytes / 2);
+    ok(source.probe.bytes < minVideoBytes / 2);
     for (const mode of ['remux', 'encode'] as const) {
       const [made] = await render(source, [
         videoSpec({ mode, fps: mode === 'remux' ? null : 30, width: 64, height: 64 }),
       ]);
       const bytes = await readFile(pathOf(made));
-      equal(bytes.length, leastVideoBytes);
-      equal(made?.kind === 'made' && made.bytes, leastVideoBytes);
+      equal(bytes.length, minVideoBytes);
+      equal(made?.kind === 'made' && made.bytes, minVideoBytes);
       const { probe } = await sourceOf(pathOf(made));
       deepEqual([probe.kind, probe.width, probe.video?.indexFirst], ['video', 64, true]);
     }

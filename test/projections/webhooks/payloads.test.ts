@@ -4,7 +4,7 @@ import { published, unpublished } from '#projections/webhooks/types.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { fittingProbe } from '#test/support/assets.ts';
-import { covered, given, mostBytes, personal } from '#test/support/payloads.ts';
+import { covered, given, maxBytes, personal } from '#test/support/payloads.ts';
 import { type Given, instant } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -360,7 +360,7 @@ suite('published: posts', (t) => {
       });
   });
 
-  t(`a post of 500 targets stays below ${mostBytes} bytes`, async () => {
+  t(`a post of 500 targets stays below ${maxBytes} bytes`, async () => {
     const failed = Array.from({ length: 500 }, (_, index) => settled(index, 'failed'));
     const counts = { total: 500, published: 0, failed: 500, canceled: 0 };
     await given(scheduled(500), ...failed)

@@ -25,7 +25,7 @@ import { Envelope, eventTypes, isKnownFilter, matches, publicEvents } from '#sch
 import { issuesOf } from '#schemas/validator.ts';
 import { EventFilter } from '#schemas/webhook.ts';
 import { asyncapiOf } from '#services/api/asyncapi.ts';
-import { closed, mostBytes, subjectAt } from '#test/support/payloads.ts';
+import { closed, maxBytes, subjectAt } from '#test/support/payloads.ts';
 import { failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -219,7 +219,7 @@ suite('samples', (t) => {
       const bytes = sampleBytes(type, request);
       const sample: unknown = JSON.parse(bytes.toString());
       deepEqual(issuesOf(closed(Envelope(type, data)), sample), [], type);
-      ok(bytes.length < mostBytes);
+      ok(bytes.length < maxBytes);
       const expected = type === 'webhook.test' ? { webhookId: id, clientId: null } : example;
       deepEqual(sample, { id: envelopeIdOf(request.id, type), type, created: metadata.occurredAt, data: expected });
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { client } from '#domain/client.ts';
 import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
-import { mostRuns } from '#projections/reports.ts';
+import { maxRuns } from '#projections/reports.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -174,7 +174,7 @@ suite('reports over HTTP', (t) => {
     await command(id, { type: 'Define', definition: { ...definition, name: 'Renamed' } });
     const at = '2026-03-03T12:00:00.000Z';
     const broken = randomUUID();
-    for (let run = 0; run <= mostRuns; run += 1) {
+    for (let run = 0; run <= maxRuns; run += 1) {
       const runId = run === 0 ? broken : randomUUID();
       await tell(id, { type: 'RequestRun', runId, at, timezone: 'UTC', by: 'request', formats: null });
       if (run === 0) await tell(id, { type: 'Fail', runId, code: 'report_failed', message: 'No.' });
@@ -183,7 +183,7 @@ suite('reports over HTTP', (t) => {
     const { runs } = (await world.owner.get(`/reports/${id}`)).data as unknown as {
       readonly runs: readonly { readonly runId: string }[];
     };
-    assert.equal(runs.length, mostRuns);
+    assert.equal(runs.length, maxRuns);
     assert.ok(!runs.some(({ runId }) => runId === old || runId === broken));
     const { status, data } = await world.owner.get(`/reports/${id}/exports/${old}`);
     assert.deepEqual([status, data.runId, data.sha256], [200, old, 'a'.repeat(64)]);

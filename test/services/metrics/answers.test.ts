@@ -32,8 +32,8 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     const { sandbox } = world.posts;
     const source: MetricsSource = {
       metricsVersion: 'other/1',
-      leastIntervalMs: 0,
-      mostAheadMs: hour,
+      minIntervalMs: 0,
+      maxAheadMs: hour,
       async *fetchPostMetrics(platform, account, all, signal) {
         asked.set(account.id, (asked.get(account.id) ?? 0) + 1);
         const told = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));

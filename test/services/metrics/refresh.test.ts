@@ -90,8 +90,8 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const { sandbox } = other.posts;
     const patient: SourceOf = () => ({
       metricsVersion: sandbox.metricsVersion,
-      leastIntervalMs: 60_000,
-      mostAheadMs: null,
+      minIntervalMs: 60_000,
+      maxAheadMs: null,
       fetchPostMetrics: (...asked) => sandbox.fetchPostMetrics(...asked),
       fetchAccountMetrics: (...asked) => sandbox.fetchAccountMetrics(...asked),
     });

@@ -10,7 +10,7 @@ suite('completeness of reports', (t) => {
     const rest = (age: number) =>
       restOf({
         ...{ requestedAt: new Date(asked).toISOString(), now: asked + age },
-        ...{ mostMs: 6 * hourMs, leastRestMs: 1_000 },
+        ...{ maxMs: 6 * hourMs, minRestMs: 1_000 },
       });
     deepEqual([-hourMs, 0, 4_000, 10 * minuteMs, 2 * hourMs].map(rest), [1_000, 1_000, 2_000, 300_000, 600_000]);
     deepEqual([6 * hourMs - 7, 6 * hourMs, 900 * hourMs].map(rest), [7, 0, 0]);

@@ -53,7 +53,7 @@ export const givenEventStore = async (): Promise<EventStoreServer | null> => {
 const script = fileURLToPath(new URL('./server.ts', import.meta.url));
 
 /** How often a port that is taken is tried again, or another one, before the error is told. */
-const mostTries = 20;
+const maxTries = 20;
 
 /** The double in a process of its own, listening when this resolves. */
 export const doubleProcess = async (
@@ -80,7 +80,7 @@ export const doubleProcess = async (
       try {
         return await listen(port === 0 ? somePort() : port);
       } catch (error) {
-        if (tried === mostTries) throw error;
+        if (tried === maxTries) throw error;
         await delay(100);
       }
     }

@@ -6,9 +6,9 @@ const MB = 1_000_000;
 /** Decimal: where a network says MB and means MiB, this is the safe reading. */
 export const upToMB = (megabytes: number): Range => ({ min: 1, max: megabytes * MB });
 /** What is made of a video is never smaller: an MP4 is filled up to it with an empty box. In bytes. */
-export const leastVideoBytes = 76_800;
+export const minVideoBytes = 76_800;
 /** For networks that take no smaller file either. */
-export const leastUpToMB = (megabytes: number): Range => ({ min: leastVideoBytes, max: megabytes * MB });
+export const minUpToMB = (megabytes: number): Range => ({ min: minVideoBytes, max: megabytes * MB });
 export const seconds = (min: number, max: number): Range => ({ min: min * 1000, max: max * 1000 });
 export const upTo = (max: number): Range => ({ min: 1, max });
 

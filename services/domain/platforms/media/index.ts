@@ -1,5 +1,5 @@
 /** What the ten networks take of files: rules as data, and the pure functions that hold a file against them. */
-export { leastVideoBytes } from './blocks.ts';
+export { minVideoBytes } from './blocks.ts';
 export { isStill, type Misfit, misfits, wrapping } from './misfits.ts';
 export type * from './rules.ts';
 export { mediaRules, useRules } from './table.ts';

@@ -1,4 +1,4 @@
-import { aac, anySize, eightBit420, h264, leastUpToMB, pdf, seconds, upTo, upToMB, within } from './blocks.ts';
+import { aac, anySize, eightBit420, h264, minUpToMB, pdf, seconds, upTo, upToMB, within } from './blocks.ts';
 import type { MediaUseRules } from './rules.ts';
 
 /** LinkedIn. Figures: learn.microsoft.com/linkedin, "Images API", "Videos API", "Documents API". */
@@ -20,7 +20,7 @@ export const linkedin: MediaUseRules = {
       constantRate: false,
       maxKbps: null,
       // "Videos API": 75 KB to 500 MB.
-      bytes: leastUpToMB(500),
+      bytes: minUpToMB(500),
       durationMs: seconds(3, 1800),
       aspect: within(1 / 2.4, 2.4),
       long: upTo(4096),

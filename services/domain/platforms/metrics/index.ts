@@ -66,7 +66,7 @@ interface Read {
   readonly odd: readonly OddFigure[];
 }
 
-const mostReason = 500;
+const maxReason = 500;
 
 /** Null stays null, what is not there stays away: neither becomes a 0. One odd figure keeps no other from being read. */
 const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<string>): Read => {
@@ -79,7 +79,7 @@ const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<stri
       else if (fields.includes(field)) figures[field] = null;
     } catch (error) {
       if (!(error instanceof Nonsense)) throw error;
-      odd.push({ field, reason: error.message.slice(0, mostReason) });
+      odd.push({ field, reason: error.message.slice(0, maxReason) });
     }
   }
   return { figures, odd };
@@ -91,7 +91,7 @@ const fitting = (schema: Parameters<typeof issuesOf>[0], { figures, odd }: Read)
   if (issues.length === 0) return { figures, odd };
   const refused = new Map(issues.map(({ path, message }) => [path.split('/')[1] ?? '', `${path.slice(1)} ${message}`]));
   const kept = Object.fromEntries(Object.entries(figures).filter(([field]) => !refused.has(field)));
-  const found = [...refused].map(([field, reason]) => ({ field, reason: reason.slice(0, mostReason) }));
+  const found = [...refused].map(([field, reason]) => ({ field, reason: reason.slice(0, maxReason) }));
   // An answer with many faults names only some of them at once.
   return fitting(schema, { figures: kept, odd: [...odd, ...found] });
 };
@@ -105,11 +105,11 @@ const wholly = ({ figures, odd }: Read): string | null =>
   odd[0] === undefined || Object.values(figures).some(tells) ? null : odd[0].reason;
 
 /** It is kept as it came beside its figures, in an event: an append takes no more than about a mebibyte. */
-const mostCharacters = 256 * 1024;
+const maxCharacters = 256 * 1024;
 
 const unfit = (raw: unknown): string | null => {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return 'the answer is not an object';
-  return JSON.stringify(raw).length > mostCharacters ? `the answer has more than ${mostCharacters} characters` : null;
+  return JSON.stringify(raw).length > maxCharacters ? `the answer has more than ${maxCharacters} characters` : null;
 };
 
 /** @param raw what the network told, in the shape its table describes; unknown members are ignored */

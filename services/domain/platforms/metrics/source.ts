@@ -55,7 +55,7 @@ const asUrl = (value: unknown, name: string): string =>
     ? value
     : refuse(name, 'an address');
 
-const mostItems = 1000;
+const maxItems = 1000;
 
 type Members = { readonly [member: string]: unknown };
 
@@ -65,7 +65,7 @@ const isObject = (value: unknown): value is Members =>
 const asObject = (value: unknown, name: string): Members => (isObject(value) ? value : refuse(name, 'an object'));
 
 const asList = (value: unknown, name: string): readonly unknown[] =>
-  Array.isArray(value) && value.length <= mostItems ? value : refuse(name, `a list of at most ${mostItems}`);
+  Array.isArray(value) && value.length <= maxItems ? value : refuse(name, `a list of at most ${maxItems}`);
 
 /** `__proto__` would name the prototype wherever a record is copied member by member. */
 const asLabel = (value: unknown, name: string): string =>
@@ -83,7 +83,7 @@ const counted = (entries: Iterable<readonly [label: string, value: number]>): Co
 
 const asCounts = (value: unknown, name: string): Counted => {
   const entries = Object.entries(asObject(value, name));
-  if (entries.length > mostItems) refuse(name, `an object of at most ${mostItems} members`);
+  if (entries.length > maxItems) refuse(name, `an object of at most ${maxItems} members`);
   return Object.fromEntries(entries.map(([label, one]) => [asLabel(label, name), asCount(one, `${name}.${label}`)]));
 };
 

@@ -88,7 +88,7 @@ export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: C
 
 /** At most these, in this order, of what was told. */
 const charted: readonly Figure[] = ['impressions', 'totalInteractions', 'likes', 'videoViews', 'comments', 'clicks'];
-const mostCharts = 4;
+const maxCharts = 4;
 
 export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => {
   const told = toldIn(series);
@@ -100,7 +100,7 @@ export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => 
     figure,
     points: series.map((day) => ({ label: day.day, value: (day as Figures)[figure] ?? null })),
   });
-  for (const one of charted.filter((figure) => told.includes(figure)).slice(0, mostCharts)) barChart(sheet, drawn(one));
+  for (const one of charted.filter((figure) => told.includes(figure)).slice(0, maxCharts)) barChart(sheet, drawn(one));
   for (const one of ['engagementRate', 'followerCount'] as const) if (told.includes(one)) lineChart(sheet, drawn(one));
   sheet.note('A day that shows nothing was not looked at; what was gained on it counts on the next day that was.');
   const ranked = charted.filter((figure) => byPlatform.some((row) => ((row as Figures)[figure] ?? null) !== null));
@@ -160,12 +160,12 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
   for (const [dimension, counts] of Object.entries(demographics)) {
     const largest = Object.entries(counts).sort(([, a], [, b]) => b - a);
     sheet.heading(`Audience by ${dimension}`);
-    const rows = largest.slice(0, mostLabels).map(([label, count]) => [label, written(null, count)]);
+    const rows = largest.slice(0, maxLabels).map(([label, count]) => [label, written(null, count)]);
     drawTable(sheet, { first: inner - 120, head: [dimension, 'People'], rows });
-    if (largest.length > mostLabels) sheet.note(`The largest ${mostLabels} of ${largest.length}.`);
+    if (largest.length > maxLabels) sheet.note(`The largest ${maxLabels} of ${largest.length}.`);
   }
 };
-const mostLabels = 12;
+const maxLabels = 12;
 
 export const pageNumbers = (sheet: Sheet, { name }: Contents): void => {
   const { start, count } = sheet.doc.bufferedPageRange();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { countParked, isWanted, listParked, mostTold, parkedGroups } from '#runtime/consuming/parked-reads.ts';
+import { countParked, isWanted, listParked, maxTold, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import {
   parkAgain,
   parkedFrom,
@@ -125,7 +125,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
       [60, (db) => parkAgain(db, group, stream, 1n, 'slow', 60_000)],
       // Five pages an event: its row, and one of each index.
       [900, (db) => unpark(db, group, stream, hundred)],
-      [(mostTold * 3) / 10, (db) => listParked(db, group)],
+      [(maxTold * 3) / 10, (db) => listParked(db, group)],
     ];
     for (const analyzed of [false, true]) {
       if (analyzed) await pool.query('analyze ops.parked_events');
@@ -190,9 +190,9 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
 
   t('more events of a stream than a person needs to see are not counted on', async () => {
     const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
-    await parked(group, stream, mostTold + 5);
+    await parked(group, stream, maxTold + 5);
     const [row, ...others] = await listParked(pool, group, stream);
-    assert.deepEqual([row?.events, others.length], [mostTold, 0]);
+    assert.deepEqual([row?.events, others.length], [maxTold, 0]);
     const counted = (await countParked(pool, [group])).get(group);
     assert.equal(counted?.streams, 1);
     assert.ok(Math.abs((counted?.oldest ?? 0) - 3_600) < 60, `${counted?.oldest} s`);
