@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { Verdict } from '#runtime/consuming/options.ts';
+import type { FailureAction } from '#runtime/consuming/options.ts';
 import { isBridged, skippedRevisions } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
@@ -55,7 +55,7 @@ export class Projector {
     return this.#projection.models.map((model) => model.kind);
   }
 
-  async apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | null> {
+  async apply(tx: PoolClient, events: readonly DecodedEvent[]): Promise<FailureAction | null> {
     const changes: Changes[] = [];
     for (const model of this.#projection.models) {
       const streams = Map.groupBy(
@@ -112,7 +112,7 @@ export class Projector {
     id: string,
     known: Row<object> | null,
     own: readonly DecodedEvent[],
-  ): Promise<{ readonly row: Row<object> | null } | Verdict> {
+  ): Promise<{ readonly row: Row<object> | null } | FailureAction> {
     const folded = fold(model, id, known, own);
     if (!('gap' in folded)) return folded;
     const stream = `${model.kind}-${id}`;
@@ -177,7 +177,7 @@ export class Projector {
 
 const placeholder = (id: string, workspaceId: string): Written => ({ id, workspace_id: workspaceId, revision: -1 });
 
-const park = (event: DecodedEvent, reason: string): Verdict => ({ action: 'park', eventId: event.id, reason });
+const park = (event: DecodedEvent, reason: string): FailureAction => ({ action: 'park', eventId: event.id, reason });
 
 interface Gap {
   readonly at: number;
@@ -191,7 +191,7 @@ const fold = (
   known: Row<object> | null,
   events: readonly DecodedEvent[],
   skipped: ReadonlySet<number> = new Set(),
-): { readonly row: Row<object> | null } | { readonly gap: Gap } | Verdict => {
+): { readonly row: Row<object> | null } | { readonly gap: Gap } | FailureAction => {
   let row = known;
   for (const event of events) {
     const at = row?.revision ?? -1;

@@ -1,4 +1,4 @@
-import { openParts, warnOfSilent } from '#infra/parts.ts';
+import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -21,14 +21,14 @@ await runProcess({
   name: 'projections',
   summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    warnOfSilent(parts, logger);
-    const { pool, log, store, analytics: client } = parts;
+    const adapters = await openAdapters({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    warnOfSilent(adapters, logger);
+    const { pool, log, store, analytics: client } = adapters;
     await migratePositions(pool);
     await migrateReadModels(pool);
     await migrateAnalytics(pool);
-    const codec = new EventCodec(parts.dataKeys);
+    const codec = new EventCodec(adapters.dataKeys);
     const deps = { log, store, pool, codec, signal, logger };
     const { models, counts } = chosen(config.projections);
     const running = models === null ? null : runProjections({ ...deps, names: models });
@@ -44,6 +44,6 @@ await runProcess({
     if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
     const names = running?.status().map((one) => one.name) ?? [];
     ready({ projections: analytics === null ? names : [...names, 'analytics'] });
-    await Promise.all([running?.done, analytics?.done, parts.keepWorkspaceIndex({ signal, logger })]);
+    await Promise.all([running?.done, analytics?.done, adapters.keepWorkspaceIndex({ signal, logger })]);
   },
 });

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { Verdict } from '#runtime/consuming/options.ts';
+import type { FailureAction } from '#runtime/consuming/options.ts';
 import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/consuming/parking.ts';
 import { applyInPieces, applied as done } from '#runtime/consuming/pieces.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
@@ -80,7 +80,7 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
     if (!isKnown.has(stream)) counted.add(stream);
     if (counted.size > maxParkedStreams) throw new TooManyParked(group);
   };
-  const piece = async (records: readonly RecordedEvent[]): Promise<Verdict | null> =>
+  const piece = async (records: readonly RecordedEvent[]): Promise<FailureAction | null> =>
     inTransaction(pool, async (tx) => {
       const { ids } = await setAside(tx, group, records, judged, { known });
       const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));

@@ -26,7 +26,7 @@ const stuckAfterMs = 60_000;
 const overrunCheckMs = 30_000;
 
 /** Where this member is in a lane it holds. */
-interface Held {
+interface LaneProgress {
   next: bigint;
   position: bigint | null;
 }
@@ -59,7 +59,7 @@ export class KafkaSubscription implements LogSubscription {
   readonly done: Promise<void>;
   readonly #connection: Connection;
   readonly #options: SubscribeOptions;
-  readonly #held = new Map<Lane, Held>();
+  readonly #held = new Map<Lane, LaneProgress>();
   readonly #running = new Set<Promise<void>>();
   /** Counts joins and ended sessions: what an older one still does is late and must not touch the lanes. */
   #generation = 0;
@@ -244,12 +244,12 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  #flow(consumer: Consumer, at: TopicPartition, held: Held): void {
+  #flow(consumer: Consumer, at: TopicPartition, held: LaneProgress): void {
     this.#seek(consumer, at, held);
     this.#resume(consumer, at);
   }
 
-  #seek(consumer: Consumer, { topic, partition }: TopicPartition, held: Held): void {
+  #seek(consumer: Consumer, { topic, partition }: TopicPartition, held: LaneProgress): void {
     this.#held.set(laneOf(topic, partition), held);
     consumer.seek({ topic: this.#connection.topicName(topic), partition, offset: held.next.toString() });
   }

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { counters } from '#schemas/metrics.ts';
-import { asking } from './away.ts';
 import { columnOf, retentionMonths, type TableName, tableOf } from './tables.ts';
+import { asking } from './unavailable.ts';
 
 /** Two versions of the analytics tables side by side, up to a position that both have read. */
 

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
-import type { Applied, ConsumeMetrics, Verdict } from '#runtime/consuming/options.ts';
+import type { Applied, ConsumeMetrics, FailureAction } from '#runtime/consuming/options.ts';
 import type { Move } from '#runtime/consuming/positions.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -43,7 +43,7 @@ const gathered = (observations: readonly Observation[]) => {
   const accounts: Buffer[] = [];
   for (const { id, days, post, line } of observations) {
     if (line === null) {
-      const verdict: Verdict = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
+      const verdict: FailureAction = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
       return { verdict };
     }
     (post ? posts : accounts).push(line);
@@ -70,7 +70,7 @@ export class Ingester {
    * If we die after the insert the position has not moved: the same rows, keyed by their events, are inserted again and
    * are the same rows; the days are marked with the position, so none of them is left uncounted.
    */
-  async apply(tx: PoolClient, observations: readonly Observation[]): Promise<Verdict | null> {
+  async apply(tx: PoolClient, observations: readonly Observation[]): Promise<FailureAction | null> {
     const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return verdict;
     await this.#inserts.add(batch);
@@ -110,7 +110,7 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
     maxBatch: batchEvents,
     spacingMs,
     shape: observationOf,
-    atOnce: async (seen, move) => ((await ingester.applyAtOnce(seen, move)) ? told(seen) : null),
+    applyInOneStatement: async (seen, move) => ((await ingester.applyAtOnce(seen, move)) ? told(seen) : null),
     apply: async (tx, seen) => (await ingester.apply(tx, seen)) ?? told(seen),
     ...(metrics === undefined ? {} : { metrics }),
   });

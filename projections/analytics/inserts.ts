@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { asking } from './away.ts';
 import { accountObservationColumns, observationColumns } from './encode.ts';
 import { ensureTables } from './live.ts';
 import { type TableName, tableOf } from './tables.ts';
+import { asking } from './unavailable.ts';
 
 /**
  * Rows of several lanes share inserts: each insert makes a part, and a server with many small parts is busy with merging

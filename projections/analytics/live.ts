@@ -3,10 +3,10 @@ import type { Pool, PoolClient } from 'pg';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { asking } from './away.ts';
 import { isLost } from './lost.ts';
 import type { AnalyticsStore } from './store.ts';
 import { createStatements, tableNames, tableOf } from './tables.ts';
+import { asking } from './unavailable.ts';
 
 /** Which version of the analytics tables is live, and what Postgres keeps about them. */
 

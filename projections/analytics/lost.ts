@@ -1,7 +1,7 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
-import { asking } from './away.ts';
 import { retentionMonths, tableOf } from './tables.ts';
+import { asking } from './unavailable.ts';
 
 /** Whether ClickHouse holds what Postgres says that it was given. */
 
@@ -23,7 +23,7 @@ const numberOf = async (
 };
 
 /** Rows of one table that Postgres knows to be in it. */
-interface Held {
+interface KnownRows {
   readonly post: boolean;
   readonly workspaces: readonly string[];
   readonly days: readonly string[];
@@ -34,8 +34,8 @@ interface Held {
 const heldOf = async (
   pool: Pool,
   version: number,
-): Promise<{ readonly had: boolean; readonly held: readonly Held[] }> => {
-  const { rows } = await pool.query<{ had: boolean; held: readonly Held[] | null }>({
+): Promise<{ readonly had: boolean; readonly held: readonly KnownRows[] }> => {
+  const { rows } = await pool.query<{ had: boolean; held: readonly KnownRows[] | null }>({
     name: 'analytics-held',
     text: `select exists (select from ops.analytics_days
              where version = $1 and day > current_date - make_interval(months => $2)) as had,
@@ -50,7 +50,7 @@ const heldOf = async (
 };
 
 /** The workspaces and days are what the primary key is searched by; a position is of one row. */
-const lacks = async (client: ClickHouseClient, version: number, { post, ...rows }: Held): Promise<boolean> => {
+const lacks = async (client: ClickHouseClient, version: number, { post, ...rows }: KnownRows): Promise<boolean> => {
   const query = `select uniqExact(position) from ${tableOf(post ? 'observations' : 'account_observations', version)}
     where workspace_id in {workspaces:Array(UUID)} and day in {days:Array(Date)} and position in {positions:Array(UInt64)}`;
   try {

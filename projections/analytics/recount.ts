@@ -1,5 +1,4 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { asking } from './away.ts';
 import { changedBy, type DaySpan, lookTimesOf, type Zones } from './calendar.ts';
 import type { Mark } from './dirty.ts';
 import { extentStatement, type GainDays, gainsStatement } from './gains.sql.ts';
@@ -10,6 +9,7 @@ import {
   lifetimesExtentStatement,
   lifetimesStatement,
 } from './recount.sql.ts';
+import { asking } from './unavailable.ts';
 
 /**
  * Counts the grains of days anew, from raw observations, under a new version. Nothing goes through this process: ClickHouse

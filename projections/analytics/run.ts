@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/process/faults.ts';
-import { Bell } from '#runtime/work/bell.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Inflow } from './inflow.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
@@ -63,7 +63,7 @@ class RecountLoop {
   readonly done: Promise<void>;
   readonly #recounter: Recounter;
   #reason: string | null = null;
-  readonly #bell = new Bell();
+  readonly #bell = new WakeSignal();
   readonly #inflow = new Inflow();
 
   constructor(version: number, { client, pool, store, codec, logger, signal }: IngestOptions) {

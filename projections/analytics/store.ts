@@ -1,7 +1,7 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { asking } from './away.ts';
 import { type TableName, tableOf } from './tables.ts';
+import { asking } from './unavailable.ts';
 
 /** What the analytics are read from: a ClickHouse, and the version of the tables that is live. */
 export interface AnalyticsStore {

@@ -3,7 +3,7 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Lane, Log } from '#contracts/ports/log.ts';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
-import type { Applied, ConsumeMetrics, Verdict } from '#runtime/consuming/options.ts';
+import type { Applied, ConsumeMetrics, FailureAction } from '#runtime/consuming/options.ts';
 import type { Move } from '#runtime/consuming/positions.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -113,7 +113,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     });
   };
 
-  const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<Verdict | Applied | null> => {
+  const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<FailureAction | Applied | null> => {
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
     let tests: readonly AskedTest[] = [];
     let hears = hearing;
@@ -162,7 +162,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       await marks.save();
     },
     apply,
-    atOnce,
+    applyInOneStatement: atOnce,
     replay: 'never',
     spacingMs: () => (performance.now() - heardAt < heardMs ? 0 : unheardSpacingMs),
     signal: stop,

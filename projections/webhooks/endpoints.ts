@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 import { type LiveWebhook, type WebhookState, webhook } from '#domain/webhook.ts';
-import type { Verdict } from '#runtime/consuming/options.ts';
+import type { FailureAction } from '#runtime/consuming/options.ts';
 import { isBridged, skippedRevisions } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
@@ -42,7 +42,7 @@ interface Start {
 const catchUpMs = 72 * 3_600_000;
 
 export interface EndpointChanges {
-  readonly verdict: Verdict | null;
+  readonly verdict: FailureAction | null;
   readonly tests: readonly AskedTest[];
 }
 
@@ -104,7 +104,7 @@ class Change {
     }
   }
 
-  async apply(event: DecodedEvent): Promise<Verdict | null> {
+  async apply(event: DecodedEvent): Promise<FailureAction | null> {
     const id = idOf(event.stream);
     const known = this.#known.get(id) ?? { state: webhook.initial, revision: -1, disabledPosition: null };
     if (event.revision <= known.revision) return null;

@@ -6,7 +6,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { type Job, JobSteps, type Step, type StepDeps } from './job-steps.ts';
-import { endTurn, nextTurnMs, takeTurn } from './turns.ts';
+import { claimTurn, endTurn, nextTurnMs } from './turns.ts';
 
 /**
  * Stretches of the store that are read once more for one endpoint: the catch-up behind every interval, replays, and the
@@ -87,7 +87,7 @@ export class Jobs {
     // Asked without end: one statement. Rests until the next turn that is known.
     const ms = (await nextTurnMs(pool)) ?? maxRestMs;
     this.#restMs = Math.min(Math.max(ms, minRestMs), maxRestMs);
-    const turn = ms > 0 ? null : await takeTurn(pool);
+    const turn = ms > 0 ? null : await claimTurn(pool);
     if (turn === null) return false;
     let found = true;
     try {

@@ -39,7 +39,7 @@ export const migrateTurns = async (tx: PoolClient): Promise<void> => {
   if (rowCount === 0) await tx.query(turnsSql);
 };
 
-export interface Turn {
+export interface WorkspaceTurn {
   readonly workspaceId: string;
   readonly version: string;
 }
@@ -76,15 +76,15 @@ export const nextTurnMs = async (pool: Pick<Pool, 'query'>): Promise<number | nu
 };
 
 /** Null when none is due, or others have them. */
-export const takeTurn = async (pool: Pick<Pool, 'query'>): Promise<Turn | null> => {
-  const { rows } = await pool.query<Turn>(takeSql, [lentMs]);
+export const claimTurn = async (pool: Pick<Pool, 'query'>): Promise<WorkspaceTurn | null> => {
+  const { rows } = await pool.query<WorkspaceTurn>(takeSql, [lentMs]);
   return rows[0] ?? null;
 };
 
 /** Behind the others, or away where nothing is left to do. @param restMs at least so long it is nobody's turn */
 export const endTurn = async (
   pool: Pick<Pool, 'query'>,
-  { workspaceId, version }: Turn,
+  { workspaceId, version }: WorkspaceTurn,
   restMs: number,
 ): Promise<void> => {
   await pool.query(endSql, [workspaceId, version, restMs]);

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
-import { openParts } from '#infra/parts.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -48,23 +48,23 @@ const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Prom
     config.clickhouseUrl === null && (embedded !== null || existsSync(engine)) ? await joinAnalytics(engine) : null;
   if (joined !== null) closers.push(joined.stop);
   const clickhouseUrl = config.clickhouseUrl ?? joined?.url ?? null;
-  const parts = await openParts({
+  const adapters = await openAdapters({
     ...{ name: 'admin', secrets, decidesKeys: false },
     config: { ...config, databaseUrl, clickhouseUrl },
   });
-  closers.push(parts.close);
-  await migratePositions(parts.pool);
-  await migrateReadModels(parts.pool);
-  const codec = new EventCodec(parts.dataKeys);
-  const store = new DomainStore(parts.store, codec, config.partitions);
+  closers.push(adapters.close);
+  await migratePositions(adapters.pool);
+  await migrateReadModels(adapters.pool);
+  const codec = new EventCodec(adapters.dataKeys);
+  const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
-  const { pool, log, dataKeys, analytics } = parts;
+  const { pool, log, dataKeys, analytics } = adapters;
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
       operator: { store, actor, clock: Date.now, positions: new Map() },
-      ...{ store, pool, log, codec, secrets, dataKeys, analytics, eventStore: parts.store },
+      ...{ store, pool, log, codec, secrets, dataKeys, analytics, eventStore: adapters.store },
       mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),
       signal: stopping.signal,

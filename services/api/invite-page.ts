@@ -19,7 +19,7 @@ import { pageHeaders } from './html.ts';
 import { type ConnectedAccount, invitePage, messagePage, missingPage } from './invite-html.ts';
 import { claimedInviteId, isGenuine } from './invite-token.ts';
 import { readBody } from './json.ts';
-import { told } from './middleware/problems.ts';
+import { toProblem } from './middleware/problems.ts';
 import type { Allowances } from './middleware/rate-limit.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
@@ -172,7 +172,7 @@ const forPeople =
       await allowances.spend(ctx, 1);
       await next();
     } catch (error) {
-      const { code, headers } = told(error);
+      const { code, headers } = toProblem(error);
       if (code === 'not_found') return show404(ctx);
       if (code === 'internal') deps.logger.error({ correlationId: stateOf(ctx).correlationId, err: error }, 'failed');
       ctx.set(headers);
@@ -201,7 +201,7 @@ export const invitePages = (deps: Deps, allowances: Allowances, { appendMs, call
       const connecting = connect(deps, ctx, open, wanted, performance.now() + appendMs);
       await within(callMs, connecting, tooLate);
     } catch (error) {
-      const { code } = told(error);
+      const { code } = toProblem(error);
       if (!(error instanceof Rejection) || (code !== 'validation_failed' && code !== 'invite_full')) throw error;
       return showInvite(deps, ctx, open, { code, words: error.message });
     }

@@ -21,9 +21,9 @@ import { Lists } from './lists.ts';
 import { openReadPool, silenceMs } from './read-pool.ts';
 import type { Door } from './server.ts';
 
-/** The api over parts that somebody has opened: its own process, or standalone. */
+/** The api over adapters that somebody has opened: its own process, or standalone. */
 
-export interface ApiParts {
+export interface ApiAdapters {
   readonly databaseUrl: string;
   readonly pool: Pool;
   /** Another one, whose statements are waited for so many milliseconds. */
@@ -36,7 +36,7 @@ export interface ApiParts {
 }
 
 export interface ApiOptions {
-  readonly parts: ApiParts;
+  readonly adapters: ApiAdapters;
   /** Where it serves. */
   readonly door: Door;
   readonly config: Config;
@@ -63,8 +63,8 @@ export interface Api {
 export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { parts, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
-  const { databaseUrl, pool: patient, log } = parts;
+  const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
+  const { databaseUrl, pool: patient, log } = adapters;
   // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   const now = new Date(time.now()).toISOString();
@@ -72,13 +72,13 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   secrets.demand((await webhookKeyVersions(patient, now)).keys());
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
   // What callers wait for: a connection that fell silent is replaced long before they give up.
-  const pool = parts.openPool(silenceMs);
+  const pool = adapters.openPool(silenceMs);
   const knex = openReadPool(reading);
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const names = projections.map((one) => one.name);
   const deps: Deps = {
-    store: new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions),
+    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
     pool,
     knex,
     lists,
@@ -95,15 +95,15 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       privateTargets: config.privateTargets,
       ownHosts: () => [deps.baseUrl(), deps.consoleUrl()].map((url) => new URL(url).host),
     }),
-    blobs: parts.blobs,
+    blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
-    analytics: parts.analytics,
+    analytics: adapters.analytics,
     sandboxProfile,
     webhooksPerWorkspace: config.webhooksPerWorkspace,
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
-  readiness.add('store', async () => parts.store.ping().then(() => null));
+  readiness.add('store', async () => adapters.store.ping().then(() => null));
   readiness.add('database', async () => pool.query('select 1').then(() => null));
   const server = door.open(deps);
   return {

@@ -9,7 +9,7 @@ import { type Decider, type Fact, Rejection } from './decider.ts';
 
 export type TargetOutcome = 'published' | 'failed' | 'canceled';
 
-interface Standing {
+interface TargetProgress {
   /** Highest revision of the target that was heard of; older news is ignored. */
   readonly revision: number;
   readonly outcome: TargetOutcome | null;
@@ -46,7 +46,7 @@ export type PostState =
       readonly plannedBy: string;
       readonly plans: number;
       readonly intents: readonly Intent[];
-      readonly targets: Readonly<Record<string, Standing>>;
+      readonly targets: Readonly<Record<string, TargetProgress>>;
       readonly saidPartial: boolean;
       readonly saidCanceled: boolean;
     });
@@ -77,7 +77,7 @@ export type PostCommand =
     }
   | { readonly type: 'ReopenTarget'; readonly targetId: string; readonly targetRevision: number };
 
-const standings = (state: LivePost): readonly Standing[] => Object.values(state.targets);
+const standings = (state: LivePost): readonly TargetProgress[] => Object.values(state.targets);
 
 /** What the targets make of the post. Settled = published, failed or canceled; canceled ones do not count further. */
 export const statusOf = (state: PostState): PostStatus | null => {
@@ -206,7 +206,7 @@ const evolve = (state: PostState, event: PostEvent, fact: Fact): PostState => {
     case 'PostScheduled': {
       const { clientId, createdBy, body, plan } = event.data;
       const targets = Object.fromEntries(
-        plan.targets.map((one): [string, Standing] => [
+        plan.targets.map((one): [string, TargetProgress] => [
           one.targetId,
           { revision: -1, outcome: null, publishedAt: null },
         ]),

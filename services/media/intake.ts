@@ -8,7 +8,7 @@ import { type Asked, enqueue } from './jobs.ts';
 
 export const mediaGroup = 'media';
 
-export const heardTypes: readonly MediaEvent['type'][] = [
+export const subscribedTypes: readonly MediaEvent['type'][] = [
   'MediaUploadOffered',
   'MediaRegistered',
   'MediaImportRequested',
@@ -16,7 +16,7 @@ export const heardTypes: readonly MediaEvent['type'][] = [
   'MediaDeleted',
 ];
 
-export const hear = async (
+export const onEvents = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
   ring: () => void,

@@ -153,7 +153,7 @@ export class Jobs {
     return (await this.#pool.query<DueJob>({ name: `media-due-${lane}`, text, values: [ofEach, leaseKind] })).rows;
   }
 
-  async suspect(leaseKind: string): Promise<Suspect | null> {
+  async poisonCandidate(leaseKind: string): Promise<Suspect | null> {
     const { rows } = await this.#pool.query<Suspect>({ name: 'media-suspect', text: suspectSql, values: [leaseKind] });
     return rows[0] ?? null;
   }
@@ -212,7 +212,7 @@ export class Jobs {
     return rows[0]?.ms ?? 0;
   }
 
-  async putOff(assetId: string, how: PutOff): Promise<void> {
+  async reschedule(assetId: string, how: PutOff): Promise<void> {
     await this.#pool.query(putOffSql, [
       assetId,
       how.waitMs,

@@ -1,7 +1,7 @@
 import path from 'node:path';
+import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
-import { openParts, warnOfSilent } from '#infra/parts.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -24,12 +24,12 @@ await runProcess({
     // A program that the operator named must be there. A machine without any ffmpeg starts, and /readyz says so.
     if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
     const secrets = new Secrets(config.secretKey ?? '');
-    const parts = await openParts({ name: 'media', config, secrets });
-    onClose(parts.close);
-    warnOfSilent(parts, logger);
-    const { pool, log, blobs } = parts;
-    const codec = new EventCodec(parts.dataKeys);
-    const store = new DomainStore(parts.store, codec, config.partitions);
+    const adapters = await openAdapters({ name: 'media', config, secrets });
+    onClose(adapters.close);
+    warnOfSilent(adapters, logger);
+    const { pool, log, blobs } = adapters;
+    const codec = new EventCodec(adapters.dataKeys);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
     await migrateReadModels(pool);
     await migrateMedia(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
@@ -58,7 +58,7 @@ await runProcess({
     };
     const deps = {
       log,
-      eventStore: parts.store,
+      eventStore: adapters.store,
       store,
       codec,
       pool,
@@ -70,7 +70,7 @@ await runProcess({
       ...time,
     };
     const media = startMedia(deps, signal);
-    watch({ registry, readiness, pool }, parts, transcoder, media);
+    watch({ registry, readiness, pool }, adapters, transcoder, media);
     ready({ transcoder: await transcoder.describe().catch(() => null) });
     await media.done;
   },

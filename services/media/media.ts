@@ -1,9 +1,9 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
-import { Bell } from '#runtime/work/bell.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { MediaDeps } from './deps.ts';
 import { fill, fillGroup, plannedTypes } from './fill.ts';
-import { hear, heardTypes, mediaGroup } from './intake.ts';
+import { mediaGroup, onEvents, subscribedTypes } from './intake.ts';
 import { runOffers } from './offers.ts';
 import { runRecount } from './recount.ts';
 import { Worker } from './worker.ts';
@@ -20,15 +20,15 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
   const { log, eventStore, store, codec, pool, logger, now = Date.now } = deps;
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
-  const bell = new Bell();
+  const bell = new WakeSignal();
   const shared = { log, store: eventStore, pool, codec, signal: stop, logger, replay: 'never' as const };
   const intake = consume({
     ...shared,
     group: mediaGroup,
     topics: ['media'],
     kinds: ['media'],
-    types: heardTypes,
-    apply: (tx, events) => hear(tx, events, () => bell.ring()),
+    types: subscribedTypes,
+    apply: (tx, events) => onEvents(tx, events, () => bell.ring()),
   });
   const filling = consume({
     ...shared,

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Tools } from './deps.ts';
-import type { Held } from './held.ts';
 import { enqueue } from './jobs.ts';
+import type { LeasedAsset } from './leased-asset.ts';
 import { Postponed } from './postponed.ts';
 
 /**
@@ -22,7 +22,7 @@ const unheardMinutes = 10;
 
 const notYet = (waitMs: number): Postponed => new Postponed('the files of a deleted asset may still be needed', waitMs);
 
-export const removeStep = async (held: Held, { uses, jobs }: Tools): Promise<void> => {
+export const removeStep = async (held: LeasedAsset, { uses, jobs }: Tools): Promise<void> => {
   if (held.asset.status === 'transcoded') {
     if (!(await uses.isHidden(held.id))) throw notYet(behindMs);
     const leftMs = uses.graceMs - (await jobs.hiddenMs(held.id));

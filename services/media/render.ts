@@ -7,18 +7,18 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { MediaProbe } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
-import type { Held } from './held.ts';
+import type { LeasedAsset } from './leased-asset.ts';
 
 /** What is made of a file that was stored: found out what it is, planned, made, and shown by a still. */
 
-export const probeStep = async (held: Held, { transcoder }: Tools): Promise<void> => {
+export const probeStep = async (held: LeasedAsset, { transcoder }: Tools): Promise<void> => {
   const { kind, contentType, key } = storedOf(held.asset);
   const file = await held.local(key);
   const probe = await transcoder.probe(file, { kind, contentType }, { signal: held.signal });
   await held.record({ type: 'RecordProbed', probe });
 };
 
-export const planStep = async (held: Held): Promise<void> => {
+export const planStep = async (held: LeasedAsset): Promise<void> => {
   const { planned, needs, platforms } = held.asset;
   const probe = probeOf(held.asset);
   const wanted = [...needs.values()].filter(({ status }) => status === 'wanted');
@@ -27,7 +27,7 @@ export const planStep = async (held: Held): Promise<void> => {
   await held.record({ type: 'Plan', initial: !planned, needs: planRenditions(probe, all) });
 };
 
-export const renderStep = async (held: Held, tools: Tools): Promise<void> => {
+export const renderStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
   const asset = held.asset;
   const files = new Map<string, MadeFile>();
   const missing = new Set<string>();
@@ -55,7 +55,7 @@ export const renderStep = async (held: Held, tools: Tools): Promise<void> => {
   }
 };
 
-export const finishStep = async (held: Held, tools: Tools): Promise<void> => {
+export const finishStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
   const spec = posterSpec(probeOf(held.asset));
   const [made] = spec === null ? [] : await rendering(held, tools, [{ id: 'poster', spec }]);
   let poster = null;
@@ -68,7 +68,7 @@ export const finishStep = async (held: Held, tools: Tools): Promise<void> => {
   await held.record({ type: 'RecordTranscoded', poster });
 };
 
-const rendered = async (held: Held, tools: Tools, ids: readonly string[]): Promise<readonly MadeRendition[]> => {
+const rendered = async (held: LeasedAsset, tools: Tools, ids: readonly string[]): Promise<readonly MadeRendition[]> => {
   const { specs } = held.asset;
   const wanted = ids.flatMap((id) => {
     const spec = specs.get(id);
@@ -86,7 +86,7 @@ const maxThreads = 8;
 type Wanted = readonly Omit<WantedRendition, 'to'>[];
 
 /** A still takes one thread for a moment: it does not wait for the cores, which a video may keep for hours. */
-const rendering = async (held: Held, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
+const rendering = async (held: LeasedAsset, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
   const { cores, videos } = tools;
   if (!wanted.some(({ spec }) => spec.kind === 'video')) return making(held, tools, wanted, 1, held.signal);
   videos.enter();
@@ -105,7 +105,7 @@ const rendering = async (held: Held, tools: Tools, wanted: Wanted): Promise<read
 };
 
 const making = async (
-  held: Held,
+  held: LeasedAsset,
   { transcoder, progress }: Tools,
   wanted: Wanted,
   threads: number,

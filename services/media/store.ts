@@ -9,7 +9,7 @@ import { kindOfType, largestOf } from '#domain/media-types.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
-import { type Held, sha256Of } from './held.ts';
+import { type LeasedAsset, sha256Of } from './leased-asset.ts';
 import { blobKey } from './names.ts';
 
 /**
@@ -20,7 +20,7 @@ import { blobKey } from './names.ts';
 const refused = (kind: 'unsupported' | 'hostile', code: Parameters<typeof mediaFailure>[0]): TranscodeError =>
   new TranscodeError(kind, mediaFailure(code));
 
-export const storeStep = async (held: Held, tools: Tools): Promise<void> => {
+export const storeStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
   const { origin } = held.asset;
   const file = origin.kind === 'upload' ? await stored(held, tools, origin.offer) : await imported(held, tools, origin);
   await held.record({ type: 'RecordStored', ...file });
@@ -29,7 +29,7 @@ export const storeStep = async (held: Held, tools: Tools): Promise<void> => {
 type Stored = MediaFile & { readonly kind: MediaKind };
 
 /** The upload may be written again as long as its URL is valid, so it is copied as it is now, and only the copy is read. */
-const stored = async (held: Held, tools: Tools, offer: Offer): Promise<Stored> => {
+const stored = async (held: LeasedAsset, tools: Tools, offer: Offer): Promise<Stored> => {
   const copy = await copied(held, offer);
   faultPoint('media:after-store-blob');
   const file = await held.local(copy.key);
@@ -43,7 +43,7 @@ const stored = async (held: Held, tools: Tools, offer: Offer): Promise<Stored> =
   return { ...(await held.put('original', { path: file, contentType, bytes: copy.bytes, sha256 })), kind };
 };
 
-const copied = async (held: Held, offer: Offer): Promise<BlobInfo> => {
+const copied = async (held: LeasedAsset, offer: Offer): Promise<BlobInfo> => {
   const found = await held.blobs.head(offer.key);
   if (found === null || found.bytes !== offer.bytes || found.contentType !== offer.contentType)
     throw refused('unsupported', 'media_changed');
@@ -62,7 +62,7 @@ const copied = async (held: Held, offer: Offer): Promise<BlobInfo> => {
 
 type Import = Extract<Origin, { kind: 'import' }>;
 
-const imported = async (held: Held, tools: Tools, { url: kept, source }: Import): Promise<Stored> => {
+const imported = async (held: LeasedAsset, tools: Tools, { url: kept, source }: Import): Promise<Stored> => {
   const url = source === null ? kept : await tools.importUrls.find(source);
   if (url === null) throw refused('unsupported', 'import_expired');
   const to = path.join(held.folder, 'import');

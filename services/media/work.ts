@@ -8,8 +8,8 @@ import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { MediaFailure } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
-import type { Held } from './held.ts';
 import type { Begun, JobLane } from './jobs.ts';
+import type { LeasedAsset } from './leased-asset.ts';
 import { Postponed } from './postponed.ts';
 import { removeStep } from './remove.ts';
 import { finishStep, planStep, probeStep, renderStep } from './render.ts';
@@ -25,7 +25,7 @@ const maxDeaths = 5;
 /** Downloads that may fail before an import is given up. */
 const maxFetches = 6;
 
-const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<void>>> = {
+const steps: Readonly<Record<MediaStep, (held: LeasedAsset, tools: Tools) => Promise<void>>> = {
   store: storeStep,
   probe: probeStep,
   plan: planStep,
@@ -35,7 +35,7 @@ const steps: Readonly<Record<MediaStep, (held: Held, tools: Tools) => Promise<vo
 };
 
 /** @throws what stopped it, when there is something left to do */
-export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<void> => {
+export const processAsset = async (held: LeasedAsset, begun: Begun, tools: Tools): Promise<void> => {
   const { jobs } = tools;
   if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
   if (begun.attempts > maxDeaths) await giveUp(held);
@@ -55,7 +55,7 @@ export const bring = async (held: Held, begun: Begun, tools: Tools): Promise<voi
  * The store was put back to an earlier day: what was written is named by nobody, and a registration to come is heard of.
  * The row goes last, so a death in between repeats it.
  */
-const forget = async (held: Held, { jobs, importUrls, logger }: Tools): Promise<void> => {
+const forget = async (held: LeasedAsset, { jobs, importUrls, logger }: Tools): Promise<void> => {
   logger.warn({ assetId: held.id }, 'a media job was dropped: there is no such asset');
   for (const key of held.written) await held.blobs.delete(key);
   await importUrls.destroy(held.id);
@@ -75,7 +75,7 @@ export class OtherLane extends Postponed {
  * A download is for a slot of downloads alone, and nothing else is. The address goes before the job leaves the lane: if we
  * die in between, the next worker destroys it again and leaves.
  */
-const requireLane = async ({ asset, id }: Held, step: MediaStep, { lane, importUrls }: Tools): Promise<void> => {
+const requireLane = async ({ asset, id }: LeasedAsset, step: MediaStep, { lane, importUrls }: Tools): Promise<void> => {
   const isDownload = step === 'store' && asset.origin.kind === 'import';
   if (!isDownload && lane === 'downloads') {
     await importUrls.destroy(id);
@@ -92,7 +92,7 @@ const reached = (step: MediaStep): void => {
   if (step === 'finish') faultPoint('media:after-finish');
 };
 
-const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Promise<void> => {
+const take = async (held: LeasedAsset, step: MediaStep, begun: Begun, tools: Tools): Promise<void> => {
   const began = performance.now();
   const ended = (outcome: 'done' | 'refused' | 'stopped' | 'failed'): void =>
     tools.metrics?.step(step, outcome, (performance.now() - began) / 1_000);
@@ -101,7 +101,7 @@ const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Pr
     ended('done');
   } catch (error) {
     const stopped = held.signal.aborted || error instanceof Postponed;
-    const verdict = stopped ? null : verdictOf(error, begun);
+    const verdict = stopped ? null : rejectionOf(error, begun);
     ended(stopped ? 'stopped' : verdict === null ? 'failed' : 'refused');
     if (verdict === null) throw error;
     tools.logger.info({ assetId: held.id, step, code: verdict.failure.code }, 'a media file was refused');
@@ -109,13 +109,13 @@ const take = async (held: Held, step: MediaStep, begun: Begun, tools: Tools): Pr
   }
 };
 
-interface Verdict {
+interface AssetRejection {
   readonly hostile: boolean;
   readonly failure: MediaFailure;
 }
 
 /** What the file itself is to blame for; null: nothing, and again may help. */
-const verdictOf = (error: unknown, { fetches }: Begun): Verdict | null => {
+const rejectionOf = (error: unknown, { fetches }: Begun): AssetRejection | null => {
   if (error instanceof TranscodeError)
     return error.failure === null ? null : { hostile: error.kind === 'hostile', failure: error.failure };
   if (error instanceof DownloadError) {
@@ -126,7 +126,7 @@ const verdictOf = (error: unknown, { fetches }: Begun): Verdict | null => {
 };
 
 /** A file that can be published already stays so: only what was still wanted of it has failed. */
-const refuse = async (held: Held, { hostile, failure }: Verdict): Promise<void> => {
+const refuse = async (held: LeasedAsset, { hostile, failure }: AssetRejection): Promise<void> => {
   if (held.asset.status === 'transcoding') {
     await held.record({ type: hostile ? 'RecordQuarantined' : 'RecordFailed', failure });
     return;
@@ -140,7 +140,7 @@ const refuse = async (held: Held, { hostile, failure }: Verdict): Promise<void> 
   for (const rendition of planned) await held.record({ type: 'RecordRenditionFailed', rendition, failure });
 };
 
-const giveUp = async (held: Held): Promise<void> => {
+const giveUp = async (held: LeasedAsset): Promise<void> => {
   if (nextStep(held.state) !== null) await refuse(held, { hostile: false, failure: mediaFailure('processing_failed') });
 };
 
@@ -149,7 +149,7 @@ const giveUp = async (held: Held): Promise<void> => {
  * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. Then what
  * is left counts. The row goes last, so a death in between repeats it. Of a deleted asset all goes, and counts until it is gone.
  */
-const tidy = async (held: Held, { importUrls, usage }: Tools): Promise<void> => {
+const tidy = async (held: LeasedAsset, { importUrls, usage }: Tools): Promise<void> => {
   const { state } = held;
   if (state.status === 'none' || state.status === 'offered') return;
   if (state.status === 'deleted') {

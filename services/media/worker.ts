@@ -1,18 +1,18 @@
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
-import { type Bell, Rest } from '#runtime/work/bell.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
+import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
 import type { MediaDeps, Tools } from './deps.ts';
-import { Held } from './held.ts';
 import { type DueJob, type JobLane, Jobs } from './jobs.ts';
+import { LeasedAsset } from './leased-asset.ts';
 import { mediaMetrics } from './metrics.ts';
 import { Postponed } from './postponed.ts';
 import { Slots } from './slots.ts';
 import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
-import { bring, isInnocent, OtherLane } from './work.ts';
+import { isInnocent, OtherLane, processAsset } from './work.ts';
 
 /**
  * Finds assets that something is to be done for, leases them, and works on some at once, each workspace in its turn.
@@ -29,7 +29,7 @@ const maxBackOffMs = 600_000;
 export class Worker {
   readonly #deps: MediaDeps;
   readonly #signal: AbortSignal;
-  readonly #bell: Bell;
+  readonly #bell: WakeSignal;
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #cores: Cores;
@@ -47,7 +47,7 @@ export class Worker {
   /** When it looked for work, or was full. */
   #lookedAt = performance.now();
 
-  constructor(deps: MediaDeps, bell: Bell, signal: AbortSignal) {
+  constructor(deps: MediaDeps, bell: WakeSignal, signal: AbortSignal) {
     const { pool, store, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
     const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
     this.#deps = deps;
@@ -140,12 +140,12 @@ export class Worker {
 
   async #filesToBegin(): Promise<{ readonly chosen: readonly Job[]; readonly alone: boolean }> {
     if (this.#files.free <= 0 || this.#alone) return { chosen: [], alone: this.#alone };
-    const suspect = await this.#jobs.suspect(leaseKind);
-    if (suspect !== null && this.#files.running === 0) {
-      const customer = await this.#customers.of(suspect.workspaceId);
-      return { chosen: [{ ...suspect, lane: 'files', customer }], alone: true };
+    const poisonCandidate = await this.#jobs.poisonCandidate(leaseKind);
+    if (poisonCandidate !== null && this.#files.running === 0) {
+      const customer = await this.#customers.of(poisonCandidate.workspaceId);
+      return { chosen: [{ ...poisonCandidate, lane: 'files', customer }], alone: true };
     }
-    const heldBack = suspect !== null && suspect.waitedMs > patienceMs;
+    const heldBack = poisonCandidate !== null && poisonCandidate.waitedMs > patienceMs;
     if (heldBack) return { chosen: [], alone: false };
     const videos = await this.#due('videos', this.#videos);
     const files = await this.#due('files', this.#files);
@@ -198,8 +198,8 @@ export class Worker {
       Object.assign(began, { revision: loaded.revision, failures: begun.failures });
       const folder = await tools.folder.of(folderName);
       const { jobs } = tools;
-      const held = new Held(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
-      await bring(held, begun, tools);
+      const held = new LeasedAsset(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
+      await processAsset(held, begun, tools);
     } catch (error) {
       await this.#putOff(assetId, lease, error, began);
     } finally {
@@ -223,17 +223,19 @@ export class Worker {
     }
     const lane = laneAfter(error, began.lane);
     const failed = !this.#signal.aborted && !(error instanceof Postponed);
-    const innocent = !failed || isInnocent(error);
+    const infrastructureFault = !failed || isInnocent(error);
     const waits = error instanceof Postponed ? error.waitMs : 0;
     const waitMs = failed ? Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
     if (failed) {
-      const words = innocent ? 'a media file waits for what it needs' : 'a media file could not be worked on';
-      logger[innocent ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
+      const words = infrastructureFault
+        ? 'a media file waits for what it needs'
+        : 'a media file could not be worked on';
+      logger[infrastructureFault ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
     }
     const fetch = failed && error instanceof DownloadError;
     // What was not begun was not counted.
-    const isTakenBack = innocent && began.revision !== null && began.counted;
-    await this.#jobs.putOff(assetId, { waitMs, innocent: isTakenBack, failed, fetch, lane }).catch(tell);
+    const isTakenBack = infrastructureFault && began.revision !== null && began.counted;
+    await this.#jobs.reschedule(assetId, { waitMs, innocent: isTakenBack, failed, fetch, lane }).catch(tell);
   }
 }
 

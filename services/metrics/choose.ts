@@ -9,7 +9,7 @@ import type { DueAccount } from './due.ts';
 export type Holder = Pick<DueAccount, 'workspaceId' | 'platform'>;
 
 /** Places under way, by workspace and by network. */
-class Held {
+class RunningCounts {
   readonly #counts = new Map<string, number>();
   total = 0;
 
@@ -31,12 +31,12 @@ class Held {
 const reserveOf = (places: number): number => (places < 2 ? 0 : Math.max(1, Math.floor(places / 8)));
 
 /** A network has at most half of what the others leave it: so however many of them hang, a further one finds a place. */
-const networkMay = (platform: Platform, held: Held, places: number): boolean =>
+const networkMay = (platform: Platform, held: RunningCounts, places: number): boolean =>
   held.of(platform) < Math.ceil((places - held.total + held.of(platform)) / 2);
 
 /** Networks of which one more account could be asked now. */
 export const openTo = (all: readonly Platform[], underWay: Iterable<Holder>, places: number): readonly Platform[] => {
-  const held = new Held(underWay);
+  const held = new RunningCounts(underWay);
   if (held.total >= places) return [];
   return held.total < places - reserveOf(places) ? all : all.filter((one) => networkMay(one, held, places));
 };
@@ -50,7 +50,7 @@ export const choose = (
   underWay: Iterable<Holder>,
   places: number,
 ): readonly DueAccount[] => {
-  const held = new Held(underWay);
+  const held = new RunningCounts(underWay);
   const waiting = new Set(due);
   const chosen: DueAccount[] = [];
   const most = places - reserveOf(places);

@@ -20,14 +20,19 @@ import { settle } from './waiting.ts';
  */
 
 export const metricsGroup = 'metrics';
-export const heardKinds = ['target', 'account', 'client', 'workspace', 'refresh'] as const;
-export const heardTypes: readonly (TargetEvent | AccountEvent | ClientEvent | WorkspaceEvent | RefreshEvent)['type'][] =
-  [
-    ...(['TargetPublished', 'TargetOutcomeSettled', 'TargetRemovedOnPlatform'] as const),
-    ...(['AccountConnected', 'AccountReauthorized', 'AccountReauthRequired', 'AccountDisconnected'] as const),
-    ...(['ClientCreated', 'ClientUpdated', 'ClientArchived', 'ClientErased'] as const),
-    ...(['WorkspaceCreated', 'WorkspaceProfileChanged', 'AnalyticsRefreshRequested'] as const),
-  ];
+export const subscribedKinds = ['target', 'account', 'client', 'workspace', 'refresh'] as const;
+export const subscribedTypes: readonly (
+  | TargetEvent
+  | AccountEvent
+  | ClientEvent
+  | WorkspaceEvent
+  | RefreshEvent
+)['type'][] = [
+  ...(['TargetPublished', 'TargetOutcomeSettled', 'TargetRemovedOnPlatform'] as const),
+  ...(['AccountConnected', 'AccountReauthorized', 'AccountReauthRequired', 'AccountDisconnected'] as const),
+  ...(['ClientCreated', 'ClientUpdated', 'ClientArchived', 'ClientErased'] as const),
+  ...(['WorkspaceCreated', 'WorkspaceProfileChanged', 'AnalyticsRefreshRequested'] as const),
+];
 
 export interface IntakeDeps {
   readonly store: DomainStore;
@@ -35,7 +40,7 @@ export interface IntakeDeps {
   readonly cadence: Cadence;
 }
 
-export const hear = async (tx: PoolClient, events: readonly DecodedEvent[], deps: IntakeDeps): Promise<null> => {
+export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], deps: IntakeDeps): Promise<null> => {
   const out = await publishedIn(events, deps.store);
   await lockAll(tx, events, out);
   for (const event of events) {

@@ -31,7 +31,7 @@ export interface Job {
 }
 
 /** An account whose turn it is, and some of what is due of it. */
-export interface Turn {
+export interface PollCycle {
   readonly accountId: string;
   readonly workspaceId: string;
   readonly clientId: string;
@@ -114,9 +114,9 @@ export class Jobs {
   }
 
   /** Null: it is not connected any more, or its network's rest began since it was found. */
-  async turn(accountId: string): Promise<Turn | null> {
+  async turn(accountId: string): Promise<PollCycle | null> {
     const [{ rows }, jobs] = await Promise.all([
-      this.#pool.query<Omit<Turn, 'jobs'>>({ name: 'metrics-turn', text: turnSql, values: [accountId] }),
+      this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: turnSql, values: [accountId] }),
       this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, maxPosts] }),
     ]);
     return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };
@@ -132,7 +132,7 @@ export class Jobs {
    * rests, whoever waits for its other posts waits no longer.
    */
   async tried(
-    { accountId, workspaceId, platform }: Turn,
+    { accountId, workspaceId, platform }: PollCycle,
     tried: readonly Tried[],
     parked: readonly Parked[],
     rest: Rest | null,

@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -14,21 +14,21 @@ await runProcess({
   name: 'metrics',
   summary: 'asks the networks how posts and accounts do, and writes down what they tell',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'metrics', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    const { pool, log } = parts;
-    const sandbox = new SandboxNetwork({ database: { url: parts.databaseUrl, connections: 4 } });
+    const adapters = await openAdapters({ name: 'metrics', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    const { pool, log } = adapters;
+    const sandbox = new SandboxNetwork({ database: { url: adapters.databaseUrl, connections: 4 } });
     onClose(() => sandbox.close());
     await sandbox.migrate();
     await migrateMetrics(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
-    const codec = new EventCodec(parts.dataKeys);
-    const store = new DomainStore(parts.store, codec, config.partitions);
+    const codec = new EventCodec(adapters.dataKeys);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
     const sourceOf: SourceOf = (network) => (network === 'sandbox' ? sandbox : null);
-    const reading = { log, eventStore: parts.store, store, codec, pool };
+    const reading = { log, eventStore: adapters.store, store, codec, pool };
     const deps = { ...reading, sourceOf, config, clock, logger, registry, readiness };
-    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     const { done, consumers } = startMetrics(deps, signal);
     watchConsumers({ registry, readiness, pool }, 'metrics consumer', () => consumers);

@@ -22,7 +22,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
-import type { Job, Turn } from './jobs.ts';
+import type { Job, PollCycle } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
 /**
@@ -42,7 +42,7 @@ export type Seen =
 
 export interface Observing {
   readonly store: DomainStore;
-  readonly turn: Turn;
+  readonly turn: PollCycle;
   readonly lease: Lease;
   /** Of the workspace. */
   readonly timezone: string;
@@ -56,7 +56,7 @@ export interface Observing {
 /** Of what a network told, bytes as JSON: an event must stay storable. */
 const maxRaw = 128 * 1024;
 
-export const contextOf = ({ workspaceId, now }: Turn, job: Job): CommandContext => {
+export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandContext => {
   const cause = causeOf(job);
   return {
     workspaceId,

@@ -1,7 +1,7 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { MetricsDeps } from './deps.ts';
-import { hear, heardKinds, heardTypes, metricsGroup } from './intake.ts';
+import { metricsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
 import { type Cadence, cadence as usual } from './schedule.ts';
 import { Worker } from './worker.ts';
 
@@ -25,10 +25,10 @@ export const startMetrics = (deps: MetricsDeps, signal: AbortSignal): MetricsPro
     codec,
     group: metricsGroup,
     topics: ['posts', 'workspace'],
-    kinds: heardKinds,
-    types: heardTypes,
+    kinds: subscribedKinds,
+    types: subscribedTypes,
     replay: 'never',
-    apply: (tx, events) => hear(tx, events, { store, sourceOf, cadence }),
+    apply: (tx, events) => onEvents(tx, events, { store, sourceOf, cadence }),
     signal: stop,
     logger,
   });

@@ -15,7 +15,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
-import type { Job, Jobs, Parked, Rest, Tried, Turn } from './jobs.ts';
+import type { Job, Jobs, Parked, PollCycle, Rest, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
 import { contextOf, type Observing, observe, type Telling } from './observe.ts';
 import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
@@ -54,8 +54,8 @@ const deadRestMs = 60_000;
 const maxParked = 16 * 1024;
 
 /** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
-export const takeTurn = async (
-  turn: Turn,
+export const pollAccount = async (
+  turn: PollCycle,
   source: MetricsSource | null,
   lease: Lease,
   stop: AbortSignal,
@@ -104,7 +104,7 @@ const silent = { kind: 'unavailable', reason: 'it gave no answer' } as const;
 const refused = { kind: 'unavailable', reason: 'the token does not do for it' } as const;
 
 /** By its stream: nobody's row of it need have been heard of. */
-const isClosed = async ({ clientId }: Turn, { store }: TurnTools): Promise<boolean> => {
+const isClosed = async ({ clientId }: PollCycle, { store }: TurnTools): Promise<boolean> => {
   const { state } = await store.load(client, clientId);
   return state.status === 'archived' || (state.status === 'live' && state.erased);
 };
@@ -140,7 +140,7 @@ const subjectOf = (job: Job): MetricsSubject => ({
 
 /** One answer for each job, in their order. After a limit, or with a dead token, nothing more is asked. */
 const ask = async (
-  { platform }: Turn,
+  { platform }: PollCycle,
   asked: PublishRequest['account'],
   jobs: readonly Job[],
   source: MetricsSource,
@@ -196,11 +196,11 @@ class Ended {
   rest: Rest | null = null;
   /** Why the token is dead; null: it is not. */
   dead: string | null = null;
-  readonly #turn: Turn;
+  readonly #turn: PollCycle;
   readonly #workspaceTimezone: string;
   readonly #tools: TurnTools;
 
-  constructor(turn: Turn, workspaceTimezone: string, tools: TurnTools) {
+  constructor(turn: PollCycle, workspaceTimezone: string, tools: TurnTools) {
     this.#turn = turn;
     this.#workspaceTimezone = workspaceTimezone;
     this.#tools = tools;
@@ -315,7 +315,7 @@ class Renewed extends Error {}
 
 /** Not of a token that was renewed since we read the account: the one that died is not in use any more. */
 const requireReauth = async (
-  turn: Turn,
+  turn: PollCycle,
   asked: Loaded<AccountState>,
   reason: string,
   { store }: TurnTools,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { Rest } from '#runtime/work/bell.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/work/leases.ts';
+import { Rest } from '#runtime/work/wake-signal.ts';
 import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
 import type { MetricsDeps } from './deps.ts';
@@ -11,7 +11,7 @@ import { Jobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
 import { completeRefreshes } from './refreshes.ts';
 import type { Cadence } from './schedule.ts';
-import { type TurnTools, takeTurn } from './turn.ts';
+import { pollAccount, type TurnTools } from './turn.ts';
 
 /**
  * Finds accounts of which something is due, leases them, and asks for some at once, each workspace and network within its
@@ -134,7 +134,7 @@ export class Worker {
       if (turn !== null && turn.jobs.length > 0) {
         const source = this.#deps.sourceOf(turn.network, turn.platform);
         faultPoint('metrics:leased');
-        rest = await takeTurn(turn, source, lease, stop, tools);
+        rest = await pollAccount(turn, source, lease, stop, tools);
       }
       this.#away.delete(accountId);
     } catch (error) {

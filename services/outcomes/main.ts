@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -14,20 +14,29 @@ await runProcess({
   name: 'outcomes',
   summary: 'tells posts what became of their targets, and resumes work interrupted by a crash',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    const codec = new EventCodec(parts.dataKeys);
-    const store = new DomainStore(parts.store, codec, config.partitions);
-    readiness.add('store', async () => parts.store.ping().then(() => null));
-    readiness.add('log', async () => parts.log.ping().then(() => null));
-    await migratePositions(parts.pool);
-    await migrateLeases(parts.pool);
-    const clock = await DatabaseClock.open({ pool: parts.pool, logger, registry, readiness });
+    const adapters = await openAdapters({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    const codec = new EventCodec(adapters.dataKeys);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
+    readiness.add('store', async () => adapters.store.ping().then(() => null));
+    readiness.add('log', async () => adapters.log.ping().then(() => null));
+    await migratePositions(adapters.pool);
+    await migrateLeases(adapters.pool);
+    const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const time = { clock, now: clock.now };
-    const deps = { log: parts.log, eventStore: parts.store, store, codec, pool: parts.pool, config, logger, ...time };
-    const outcomes = startOutcomes({ ...deps, onFailure: sweepMetrics(registry, parts.pool) }, signal);
-    watchConsumers({ registry, readiness, pool: parts.pool }, 'outcomes', () => outcomes.consumers);
+    const deps = {
+      log: adapters.log,
+      eventStore: adapters.store,
+      store,
+      codec,
+      pool: adapters.pool,
+      config,
+      logger,
+      ...time,
+    };
+    const outcomes = startOutcomes({ ...deps, onFailure: sweepMetrics(registry, adapters.pool) }, signal);
+    watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);
     ready();
     await outcomes.done;
   },

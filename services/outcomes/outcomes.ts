@@ -10,7 +10,7 @@ import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { cleanUpArchived } from './archived.ts';
-import { newsTypes, tellPosts } from './news.ts';
+import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
@@ -67,9 +67,9 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     group: outcomesGroup,
     topics: ['posts'],
     kinds: ['target'],
-    types: newsTypes,
+    types: outcomeTypes,
     apply: async (_tx, events) => {
-      await tellPosts(store, events, now);
+      await recordOutcomes(store, events, now);
       return null;
     },
   });

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { openParts, warnOfSilent } from '#infra/parts.ts';
+import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -15,13 +15,13 @@ await runProcess({
   name: 'publisher',
   summary: 'publishes each target at its time, at most once, and finds out what became of it',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    warnOfSilent(parts, logger);
+    const adapters = await openAdapters({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    warnOfSilent(adapters, logger);
     // Its own pool and its own transactions: what the network has seen outlives any publisher.
     const sandbox = new SandboxNetwork({
       // Each line is held across the append of its boundary, so a burst needs many.
-      database: { url: parts.databaseUrl, connections: 48 },
+      database: { url: adapters.databaseUrl, connections: 48 },
       faultPoint,
       ffmpegPath: config.ffmpegPath,
       ...(config.boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs: config.boundaryDeadlineMs }),
@@ -29,19 +29,19 @@ await runProcess({
     });
     onClose(() => sandbox.close());
     await sandbox.migrate();
-    await migrateLeases(parts.pool);
+    await migrateLeases(adapters.pool);
     // Its searches walk indexes that the tables of an older release lack.
-    await migrateReadModels(parts.pool);
-    const clock = await DatabaseClock.open({ pool: parts.pool, logger, registry, readiness });
+    await migrateReadModels(adapters.pool);
+    const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
-    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);
+    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const adapterOf = (network: 'live' | 'sandbox') => (network === 'sandbox' ? sandbox : null);
-    readiness.add('store', async () => parts.store.ping().then(() => null));
-    readiness.add('database', async () => parts.pool.query('select 1').then(() => null));
+    readiness.add('store', async () => adapters.store.ping().then(() => null));
+    readiness.add('database', async () => adapters.pool.query('select 1').then(() => null));
     ready();
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
-    const { pool, blobs } = parts;
+    const { pool, blobs } = adapters;
     const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness };
-    await runPublisher(parts.changes === null ? given : { ...given, changes: parts.changes }, signal);
+    await runPublisher(adapters.changes === null ? given : { ...given, changes: adapters.changes }, signal);
   },
 });

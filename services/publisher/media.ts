@@ -34,7 +34,7 @@ export interface PartFiles {
 /** By the parts of the target's content. */
 export type TargetFiles = readonly PartFiles[];
 
-export type Standing =
+export type MediaReadiness =
   | { readonly kind: 'ready'; readonly files: TargetFiles }
   | {
       readonly kind: 'waiting';
@@ -59,7 +59,7 @@ export interface AwaitedFile {
 }
 
 export const noPartFiles: PartFiles = { gate: [], media: [], cover: null };
-export const noFiles = { kind: 'ready', files: [] } as const satisfies Standing;
+export const noFiles = { kind: 'ready', files: [] } as const satisfies MediaReadiness;
 
 type Found =
   | { readonly kind: 'there'; readonly file: Outgoing }
@@ -70,13 +70,13 @@ const refused: readonly MediaState['status'][] = ['none', 'offered', 'deleted', 
 const isUsable = (state: MediaState): state is Asset => !refused.includes(state.status);
 
 /** @param from the parts before it are out, and nothing is asked of their files */
-export const standingOf = (
+export const readinessOf = (
   content: Content & { readonly body: PostBody },
   from: number,
   platform: Platform,
   workspaceId: string,
   assets: Assets,
-): Standing => {
+): MediaReadiness => {
   const usable = (id: string): Asset | null => {
     const loaded = assets.get(id);
     // A file of somebody else is none.

@@ -47,13 +47,17 @@ export const nextQuestionMs = (
   return Math.max(1, sooner - now);
 };
 
-export interface Verdict {
+export interface ReconcileResult {
   readonly said: ReconcileOutcome;
   /** The network says "absent", and says it late enough that the attempt can never appear. */
   readonly provenAbsent: boolean;
 }
 
-export const verdictOf = (said: ReconcileOutcome, askedAt: number, provable: number | null): Verdict => ({
+export const reconcileResultOf = (
+  said: ReconcileOutcome,
+  askedAt: number,
+  provable: number | null,
+): ReconcileResult => ({
   said,
   provenAbsent: said.kind === 'absent' && provable !== null && askedAt >= provable,
 });

@@ -21,8 +21,8 @@ import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import type { Tools } from './deps.ts';
 import type { Lent } from './files.ts';
-import { noFiles, type PartFiles, type Standing, standingOf } from './media.ts';
-import { nextQuestionMs, provableAt, reconcileLimitMs, restMs, timesOf, verdictOf } from './reconcile.ts';
+import { type MediaReadiness, noFiles, type PartFiles, readinessOf } from './media.ts';
+import { nextQuestionMs, provableAt, reconcileLimitMs, reconcileResultOf, restMs, timesOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
 import {
   accountFault,
@@ -68,7 +68,7 @@ export class Work {
   /** True once this worker has claimed or taken over the attempt that is under way. */
   #mine = false;
   /** Of the attempt that is under way: what was made of a file is not taken back. */
-  #ready: Extract<Standing, { kind: 'ready' }> | null = null;
+  #ready: Extract<MediaReadiness, { kind: 'ready' }> | null = null;
 
   constructor(tools: Tools, subjects: Subjects, claim: Claim, conditions: Conditions | null, draining: AbortSignal) {
     this.#tools = tools;
@@ -154,14 +154,14 @@ export class Work {
   }
 
   /** How its files stand, those of segments that are out left out; of a post without any nothing is read. */
-  async #standing(target: LiveTarget): Promise<Standing> {
+  async #standing(target: LiveTarget): Promise<MediaReadiness> {
     if (target.status === 'publishing' && this.#ready !== null) return this.#ready;
     const content = await this.#subjects.content(target);
     if (content.body === null) return noFiles;
     const from = target.segments.length;
     const assets = await this.#subjects.media(content, from);
     const { workspaceId } = this.#claim.context();
-    const standing = standingOf({ ...content, body: content.body }, from, target.platform, workspaceId, assets);
+    const standing = readinessOf({ ...content, body: content.body }, from, target.platform, workspaceId, assets);
     this.#ready = standing.kind === 'ready' ? standing : null;
     return standing;
   }
@@ -171,7 +171,7 @@ export class Work {
    * die between two of them, the next worker asks for the rest. What is late because nobody was there to ask, or because
    * we were not, still has all of its time.
    */
-  async #mediaFault(target: In<'pending'>, standing: Standing): Promise<Fault | null> {
+  async #mediaFault(target: In<'pending'>, standing: MediaReadiness): Promise<Fault | null> {
     if (standing.kind !== 'waiting') return standing.kind === 'failed' ? standing : null;
     const { now, mediaLimitMs, startedAt, store } = this.#tools;
     for (const { loaded, mediaId, needs } of standing.missing) {
@@ -403,7 +403,7 @@ export class Work {
     const adapter = this.#adapterOf(target, conditions);
     const { boundary } = target;
     if (adapter === null || boundary === null) {
-      return { ...verdictOf({ kind: 'undecided' }, 0, null), provable: null };
+      return { ...reconcileResultOf({ kind: 'undecided' }, 0, null), provable: null };
     }
     const { settleWindowMs } = timesOf(adapter, target.platform, this.#tools.config);
     const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
@@ -427,7 +427,7 @@ export class Work {
               .finally(lent.close),
             undecided,
           );
-    return { ...verdictOf(said, askedAt, provable), provable };
+    return { ...reconcileResultOf(said, askedAt, provable), provable };
   }
 
   #adapterOf(target: LiveTarget, { account: itsAccount }: Conditions): PlatformAdapter | null {

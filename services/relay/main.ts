@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
@@ -11,14 +11,14 @@ await runProcess({
   summary: 'copies the event store to Kafka, in order; one instance is active, others stand by',
   requires: ['databaseUrl', 'secretKey', 'kafkaBrokers'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    const writer = await parts.openLogWriter();
+    const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    const writer = await adapters.openLogWriter();
     if (writer === null) throw new Error('without Kafka there is nothing to relay to');
     onClose(() => writer.close());
-    const checkpoint = new PostgresRelayCheckpoint({ pool: parts.pool, schema: 'ops' });
+    const checkpoint = new PostgresRelayCheckpoint({ pool: adapters.pool, schema: 'ops' });
     await checkpoint.prepare();
-    const { store } = parts;
+    const { store } = adapters;
     const holder = `relay-${randomUUID()}`;
     const leaseMs = config.leaseTtlMs;
     const relay = startRelay({

@@ -15,7 +15,7 @@ import type { WorkspaceEvent } from '#schemas/workspace.ts';
 export const reportsGroup = 'reports';
 
 type Heard = ReportEvent | WorkspaceEvent | ClientEvent;
-export const heardTypes: readonly Heard['type'][] = [
+export const subscribedTypes: readonly Heard['type'][] = [
   'ReportDefined',
   'ReportRunRequested',
   'ReportRunCompleted',
@@ -54,7 +54,7 @@ select report_id, report_id, workspace_id from ops.report_subjects
 where workspace_id = $1 and client_id = $2 order by report_id
 on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 
-export const hear = async (tx: PoolClient, events: readonly DecodedEvent[], ring: () => void): Promise<Applied> => {
+export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], ring: () => void): Promise<Applied> => {
   for (const event of events) {
     const id = idOf(event.stream);
     const { workspaceId, occurredAt } = event.metadata;

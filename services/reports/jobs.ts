@@ -89,7 +89,7 @@ export class Jobs {
   }
 
   /** @param innocent what went wrong was not of the run's making: this time is not counted against it */
-  async putOff(id: string, waitMs: number, innocent: boolean): Promise<void> {
+  async reschedule(id: string, waitMs: number, innocent: boolean): Promise<void> {
     await this.#pool.query(
       `update ops.report_jobs set due_at = now() + $2 * interval '1 millisecond', attempts = greatest(0, attempts - $3)
        where id = $1`,

@@ -1,4 +1,4 @@
-import { openParts, warnOfSilent } from '#infra/parts.ts';
+import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
@@ -15,21 +15,21 @@ await runProcess({
   summary: 'makes saved reports when they are due or asked for',
   requires: ['databaseUrl', 'secretKey', 'clickhouseUrl'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    warnOfSilent(parts, logger);
-    const { pool, log, blobs, analytics: client } = parts;
+    const adapters = await openAdapters({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    warnOfSilent(adapters, logger);
+    const { pool, log, blobs, analytics: client } = adapters;
     if (client === null) throw new Error('CLICKHOUSE_URL is required');
     await migrateReports(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     await migrateAnalytics(pool);
-    const codec = new EventCodec(parts.dataKeys);
-    const store = new DomainStore(parts.store, codec, config.partitions);
+    const codec = new EventCodec(adapters.dataKeys);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
     const analytics = analyticsReader(analyticsStore(client, pool));
-    const deps = { log, eventStore: parts.store, store, codec, pool, blobs, analytics, config, logger, registry };
+    const deps = { log, eventStore: adapters.store, store, codec, pool, blobs, analytics, config, logger, registry };
     const { done, consumers } = startReports({ ...deps, readiness, clock, now: clock.now }, signal);
-    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     readiness.add('report files', async () => blobs.ping().then(() => null));
     watchConsumers({ registry, readiness, pool }, 'report consumers', () => consumers);

@@ -118,7 +118,7 @@ const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents 
   }
   faultPoint('reports:before-rest');
   if (!work.lease.isHeld()) throw new LeaseLost(job.id);
-  await tools.jobs.putOff(job.id, restMs, true);
+  await tools.jobs.reschedule(job.id, restMs, true);
   return null;
 };
 

@@ -1,8 +1,8 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
-import { Bell } from '#runtime/work/bell.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ReportDeps } from './deps.ts';
-import { hear, heardTypes, reportsGroup } from './intake.ts';
+import { onEvents, reportsGroup, subscribedTypes } from './intake.ts';
 import { runSchedules } from './schedule.ts';
 import { Worker } from './worker.ts';
 
@@ -18,7 +18,7 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
   const { log, eventStore, pool, codec, logger } = deps;
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
-  const [work, schedules] = [new Bell(), new Bell()];
+  const [work, schedules] = [new WakeSignal(), new WakeSignal()];
   const ring = (): void => {
     work.ring();
     schedules.ring();
@@ -28,9 +28,9 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
     group: reportsGroup,
     topics: ['reports', 'workspace'],
     kinds: ['report', 'workspace', 'client'],
-    types: heardTypes,
+    types: subscribedTypes,
     replay: 'never',
-    apply: (tx, events) => hear(tx, events, ring),
+    apply: (tx, events) => onEvents(tx, events, ring),
     signal: stop,
   });
   const worker = new Worker(deps, work, stop);

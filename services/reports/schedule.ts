@@ -5,7 +5,7 @@ import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { type Bell, Rest } from '#runtime/work/bell.ts';
+import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { endOf } from './clients.ts';
 import { serviceContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
@@ -102,7 +102,7 @@ const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<strin
 };
 
 /** Until the signal aborts. */
-export const runSchedules = async (deps: ReportDeps, bell: Bell, signal: AbortSignal): Promise<void> => {
+export const runSchedules = async (deps: ReportDeps, bell: WakeSignal, signal: AbortSignal): Promise<void> => {
   const { logger, pollMs = 1_000 } = deps;
   const isOver = (): boolean => signal.aborted;
   const rest = new Rest(pollMs);

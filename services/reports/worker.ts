@@ -1,8 +1,8 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
-import { type Bell, Rest } from '#runtime/work/bell.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
+import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ReportDeps } from './deps.ts';
 import { type Begun, type Job, Jobs } from './jobs.ts';
 import { make, maxTries } from './make.ts';
@@ -20,14 +20,14 @@ const maxBackOffMs = 600_000;
 export class Worker {
   readonly #deps: ReportDeps;
   readonly #signal: AbortSignal;
-  readonly #bell: Bell;
+  readonly #bell: WakeSignal;
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #metrics: ReportMetrics | null;
   /** When it looked for work, or finished some. */
   #lookedAt = performance.now();
 
-  constructor(deps: ReportDeps, bell: Bell, signal: AbortSignal) {
+  constructor(deps: ReportDeps, bell: WakeSignal, signal: AbortSignal) {
     const { pool, config, clock, logger, readiness, registry, pollMs = 1_000 } = deps;
     this.#deps = deps;
     this.#bell = bell;
@@ -116,15 +116,15 @@ export class Worker {
       return;
     }
     const stopped = this.#signal.aborted;
-    const innocent = stopped || isInnocent(error);
-    const tried = innocent ? 2 : (begun?.attempts ?? 1) - 1;
+    const infrastructureFault = stopped || isInnocent(error);
+    const tried = infrastructureFault ? 2 : (begun?.attempts ?? 1) - 1;
     const waitMs = stopped ? 0 : Math.min(maxBackOffMs, backOffMs * 2 ** tried);
     if (!stopped) {
-      const words = innocent ? 'a report waits for what it needs' : 'a report could not be made';
-      logger[innocent ? 'warn' : 'error']({ err: error, runId: id, waitMs, maxTries }, words);
+      const words = infrastructureFault ? 'a report waits for what it needs' : 'a report could not be made';
+      logger[infrastructureFault ? 'warn' : 'error']({ err: error, runId: id, waitMs, maxTries }, words);
     }
     // What was not begun was not counted.
-    await this.#jobs.putOff(id, waitMs, innocent && begun !== null).catch(tell);
+    await this.#jobs.reschedule(id, waitMs, infrastructureFault && begun !== null).catch(tell);
   }
 }
 

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
-import { openParts } from '#infra/parts.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { isRebuildOpen, migrateAnalytics } from '#projections/analytics/live.ts';
@@ -29,7 +29,7 @@ import { Screen } from './screen.ts';
 import { startThreads } from './threads.ts';
 import { tour } from './tour.ts';
 
-/** Longer than other mains: it alone starts the parts, every process, the first workspace and the tour, in this order. */
+/** Longer than other mains: it alone starts the adapters, every process, the first workspace and the tour, in this order. */
 
 const env = processEnv();
 
@@ -107,27 +107,27 @@ const run: (
     env.SECRET_KEY !== undefined ? 'SECRET_KEY' : secretKeyFile(dataDir),
   );
   const baseUrl = baseUrlOf(config, door);
-  const parts = await openParts({
+  const adapters = await openAdapters({
     name: 'api',
     config: { ...config, databaseUrl, clickhouseUrl },
     secrets,
     baseUrl: () => baseUrl,
   });
-  onClose(parts.close);
-  const silent = await parts.silent({ analytics: config.clickhouseUrl !== null });
+  onClose(adapters.close);
+  const silent = await adapters.silent({ analytics: config.clickhouseUrl !== null });
   for (const line of silent) {
     logger.warn(line);
     screen.warning(line);
   }
-  await migratePositions(parts.pool);
-  await migrateReadModels(parts.pool);
-  await migrateWebhooks(parts.pool);
-  await migrateProgress(parts.pool);
-  await migrateImportUrls(parts.pool);
-  await migrateMediaUsage(parts.pool);
-  await migrateAnalytics(parts.pool);
+  await migratePositions(adapters.pool);
+  await migrateReadModels(adapters.pool);
+  await migrateWebhooks(adapters.pool);
+  await migrateProgress(adapters.pool);
+  await migrateImportUrls(adapters.pool);
+  await migrateMediaUsage(adapters.pool);
+  await migrateAnalytics(adapters.pool);
   // Not at every start: to ask the engine is to start it.
-  const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(parts.pool)));
+  const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads(
     {
@@ -141,7 +141,7 @@ const run: (
   shown = threads.report;
   await threads.ready;
   const api = await startApi({
-    parts,
+    adapters,
     door,
     config,
     secrets,
@@ -154,8 +154,8 @@ const run: (
   ready({ port: api.port, baseUrl: api.baseUrl });
   const first = await firstStart({
     store: api.store,
-    pool: parts.pool,
-    log: parts.log,
+    pool: adapters.pool,
+    log: adapters.log,
     secrets,
     readiness: threads.report,
   });
@@ -171,7 +171,7 @@ const run: (
       key: await first.tourKey(),
       session: await first.tourSession(),
       timezone: first.timezone,
-      sandbox: new SandboxNetwork({ database: parts }),
+      sandbox: new SandboxNetwork({ database: adapters }),
       screen,
       receiver,
       signal,

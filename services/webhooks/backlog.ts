@@ -1,13 +1,13 @@
-import type { Room } from './places.ts';
-import { askedLane, type Claimed, type Due, type Wish } from './statements.ts';
+import type { Room } from './concurrency-limiter.ts';
+import { askedLane, type Claimed, type ClaimRequest, type Due } from './statements.ts';
 
 /**
  * Which endpoints have something due, as far as the last look and the claims since tell, and what to claim of it: of
  * each as many as it has room for, in turn.
  */
 
-export interface Wishes {
-  readonly wishes: readonly Wish[];
+export interface ClaimRequests {
+  readonly claimRequests: readonly ClaimRequest[];
   /** Endpoints of which one delivery may pass a half-open breaker. */
   readonly probes: readonly string[];
 }
@@ -46,8 +46,8 @@ export class Backlog {
     return this.#due.get(endpointId)?.first === true;
   }
 
-  wishes(roomOf: (endpointId: string) => Claimable | null): Wishes {
-    const wishes: Wish[] = [];
+  claimRequests(roomOf: (endpointId: string) => Claimable | null): ClaimRequests {
+    const claimRequests: ClaimRequest[] = [];
     const probes: string[] = [];
     let left = maxClaimed;
     // One share each, so that no endpoint takes all of a statement while others wait.
@@ -58,30 +58,30 @@ export class Backlog {
       if (room === null) continue;
       if (due.probe) {
         if (room.all === 0) continue;
-        wishes.push({ endpointId, lane: due.first ? 0 : due.later ? 1 : 2, most: 1 });
+        claimRequests.push({ endpointId, lane: due.first ? 0 : due.later ? 1 : 2, most: 1 });
         probes.push(endpointId);
         room.take(1);
         left -= 1;
         continue;
       }
-      for (const wish of wishesOf(due, room, Math.min(room.all, share, left))) {
-        wishes.push(wish);
+      for (const wish of claimRequestsOf(due, room, Math.min(room.all, share, left))) {
+        claimRequests.push(wish);
         room.take(wish.most);
         left -= wish.most;
       }
     }
-    return { wishes, probes };
+    return { claimRequests, probes };
   }
 
   /** A lane that gave less than was asked for has nothing more that is due. Who had his turn is behind the others. */
-  claimed(wishes: readonly Wish[], claimed: readonly Claimed[]): void {
+  claimed(claimRequests: readonly ClaimRequest[], claimed: readonly Claimed[]): void {
     const counts = new Map<string, number>();
     const count = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
     for (const one of claimed) {
       count(`${one.endpointId} ${one.queueLane}`);
       if (one.forced) count(`${one.endpointId} ${askedLane}`);
     }
-    for (const { endpointId, lane, most } of wishes) {
+    for (const { endpointId, lane, most } of claimRequests) {
       const due = this.#due.get(endpointId);
       if (due === undefined) continue;
       this.#due.delete(endpointId);
@@ -105,7 +105,7 @@ export class Backlog {
  * endpoint that did not take what it was sent last, one that a person asked for comes before all: a test would wait behind
  * everything that it is to show to be mended.
  */
-const wishesOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly Wish[] => {
+const claimRequestsOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly ClaimRequest[] => {
   const { endpointId } = due;
   const rest = Math.min(later, due.first ? Math.max(1, Math.floor(most / 8)) : most);
   const both = due.later && due.replay;

@@ -24,7 +24,7 @@ export const busy = ({ underWay, waiting, reserved }: Count): number => underWay
 export const half = (limit: number): number => Math.max(1, limit >> 1);
 
 /** What is about to be taken in, while it is put together: of each count, how much. */
-export class Held {
+export class PendingCounts {
   readonly #counts = new Map<Count, number>();
 
   of(count: Count): number {

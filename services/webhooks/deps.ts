@@ -5,7 +5,7 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
-import type { Answer } from './verdict.ts';
+import type { Answer } from './delivery-decision.ts';
 
 /** What sends a request and says how it ended: `Exchange` of services/runtime/egress. */
 export interface Poster {

@@ -4,7 +4,7 @@ import { hostKey } from '#runtime/egress/host-key.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { type SigningKey, signingKey } from '#runtime/identity/webhook-signature.ts';
-import type { Verdict } from './verdict.ts';
+import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
  * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each send
@@ -164,7 +164,7 @@ export class Endpoints {
   }
 
   /** An answer, before it is recorded: what would open the breaker holds the next one up at once. */
-  heard(endpointId: string, { endpoint, pauseMs, disable }: Verdict): void {
+  heard(endpointId: string, { endpoint, pauseMs, disable }: DeliveryDecision): void {
     const known = this.#unrecorded.get(endpointId);
     if (disable !== null || pauseMs > 0) this.#unrecorded.set(endpointId, Number.POSITIVE_INFINITY);
     else if (endpoint === 'down') this.#unrecorded.set(endpointId, (known ?? 0) + 1);

@@ -1,4 +1,4 @@
-import type { Verdict } from './verdict.ts';
+import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
  * How an endpoint does, and when its breaker lets nothing through. Pure; instants are milliseconds of the database's
@@ -70,7 +70,7 @@ export const nothingFound = (seenRevision: number): Findings => ({
 });
 
 /** Adds the next answer. */
-export const find = (findings: Findings, verdict: Verdict, probe: boolean): void => {
+export const find = (findings: Findings, verdict: DeliveryDecision, probe: boolean): void => {
   findings.pauseMs = Math.max(findings.pauseMs, verdict.pauseMs);
   findings.disable ??= verdict.disable;
   findings.failed = verdict.endpoint !== 'well';

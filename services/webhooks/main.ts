@@ -1,4 +1,4 @@
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
@@ -21,9 +21,9 @@ await runProcess({
   summary: 'mints a delivery for every event that an endpoint hears, and sends it until it was taken',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
-    const parts = await openParts({ name: 'webhooks', config, secrets });
-    onClose(parts.close);
-    const { pool, log } = parts;
+    const adapters = await openAdapters({ name: 'webhooks', config, secrets });
+    onClose(adapters.close);
+    const { pool, log } = adapters;
     await migratePositions(pool);
     await migrateDeliveries(pool);
     await migrateMint(pool);
@@ -31,8 +31,8 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     secrets.demand(await keyVersionsInUse(pool));
-    const codec = new EventCodec(parts.dataKeys);
-    const store = new DomainStore(parts.store, codec, config.partitions);
+    const codec = new EventCodec(adapters.dataKeys);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
     const ownHosts = [config.baseUrl, config.consoleUrl].flatMap((url) => (url === null ? [] : [new URL(url).host]));
     const guard = new EgressGuard({ privateTargets: config.privateTargets, ownHosts: () => ownHosts });
     const exchange = new Exchange(guard, {
@@ -43,7 +43,7 @@ await runProcess({
     });
     onClose(() => exchange.close());
     const sender = new Sender({
-      databaseUrl: parts.databaseUrl,
+      databaseUrl: adapters.databaseUrl,
       pool,
       store,
       secrets,
@@ -56,10 +56,10 @@ await runProcess({
       readiness,
     });
     const dispatcher = startDispatcher(
-      { log, eventStore: parts.store, store, codec, pool, handover: sender, logger },
+      { log, eventStore: adapters.store, store, codec, pool, handover: sender, logger },
       signal,
     );
-    readiness.add('store', async () => parts.store.ping().then(() => null));
+    readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     watchConsumers({ registry, readiness, pool }, 'dispatcher', () => [dispatcher.consumer]);
     ready();

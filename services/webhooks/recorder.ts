@@ -3,10 +3,10 @@ import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import type { Attempt, DeliveryDecision } from './delivery-decision.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';
 import { type Claimed, type Outcome, record } from './statements.ts';
-import type { Attempt, Verdict } from './verdict.ts';
 
 /**
  * Writes down what attempts came to, many at once. What cannot be written is tried again for as long as it takes: if we
@@ -15,7 +15,7 @@ import type { Attempt, Verdict } from './verdict.ts';
 
 export interface Result {
   readonly delivery: Claimed;
-  readonly verdict: Verdict;
+  readonly verdict: DeliveryDecision;
   readonly attempt: Attempt;
   /** `changedRevision` of the endpoint as it was sent to. */
   readonly seenRevision: number;

@@ -3,18 +3,18 @@ import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/eventing/consistency.ts';
 import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { Backlog, type Wishes } from './backlog.ts';
-import { Bell } from './bell.ts';
-import { Held } from './counts.ts';
+import { Backlog, type ClaimRequests } from './backlog.ts';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { PendingCounts } from './counts.ts';
+import { type Answer, attemptOf, judge } from './delivery-decision.ts';
 import type { SenderDeps } from './deps.ts';
 import { disableDue } from './disabler.ts';
 import { type Endpoint, Endpoints } from './endpoints.ts';
 import { Listener } from './listener.ts';
 import { resultOf, type SenderMetrics, senderMetrics } from './metrics.ts';
-import { Places } from './places.ts';
 import { type HealthRow, Recorder, type Result } from './recorder.ts';
 import { type Claimed, claim, findDue, giveBack } from './statements.ts';
-import { type Answer, attemptOf, judge } from './verdict.ts';
+import { WakeSignal } from './wake-signal.ts';
 
 /**
  * Sends what the dispatcher has minted: claims due rows or is handed them, lets them go as far as their endpoint, their
@@ -45,10 +45,10 @@ export class Sender implements Handover {
   readonly #random: () => number;
   readonly #pollMs: number;
   readonly #endpoints: Endpoints;
-  readonly #places: Places<Claimed>;
+  readonly #places: ConcurrencyLimiter<Claimed>;
   readonly #recorder: Recorder;
   readonly #metrics: SenderMetrics | null;
-  readonly #bell = new Bell();
+  readonly #bell = new WakeSignal();
   readonly #backlog = new Backlog();
   readonly #tokens = new Map<string, string>();
   #returning: Promise<void> = Promise.resolve();
@@ -82,7 +82,7 @@ export class Sender implements Handover {
       total: config.webhookConcurrency,
       failuresPerSecond: config.webhookHostFailures,
     };
-    this.#places = new Places(limits, (endpointId) => this.#endpoints.get(endpointId)?.host ?? '');
+    this.#places = new ConcurrencyLimiter(limits, (endpointId) => this.#endpoints.get(endpointId)?.host ?? '');
     this.#recorder = new Recorder({
       pool,
       rules: { failures: config.webhookBreakerFailures, openMs: config.webhookBreakerMs },
@@ -168,7 +168,7 @@ export class Sender implements Handover {
   }
 
   #isWorkDue(): boolean {
-    return this.#lookAt() <= performance.now() || this.#wishes().wishes.length > 0;
+    return this.#lookAt() <= performance.now() || this.#claimRequests().claimRequests.length > 0;
   }
 
   /** Finds which endpoints have something due. What was found before and is not any more was sent by somebody else. */
@@ -210,10 +210,10 @@ export class Sender implements Handover {
       });
   }
 
-  #wishes(): Wishes {
-    if (this.#mayNotClaim()) return { wishes: [], probes: [] };
-    const held = new Held();
-    return this.#backlog.wishes((endpointId) => {
+  #claimRequests(): ClaimRequests {
+    if (this.#mayNotClaim()) return { claimRequests: [], probes: [] };
+    const held = new PendingCounts();
+    return this.#backlog.claimRequests((endpointId) => {
       const endpoint = this.#endpoints.get(endpointId);
       if (endpoint === undefined) return null;
       const { workspaceId } = endpoint;
@@ -229,12 +229,12 @@ export class Sender implements Handover {
 
   /** Claims once. False when there was nothing to claim or no room for it. */
   async #claim(): Promise<boolean> {
-    const { wishes, probes } = this.#wishes();
-    if (wishes.length === 0) return false;
-    const { claimed, without } = await claim(this.#pool, this.leaseMs, wishes, probes);
+    const { claimRequests, probes } = this.#claimRequests();
+    if (claimRequests.length === 0) return false;
+    const { claimed, without } = await claim(this.#pool, this.leaseMs, claimRequests, probes);
     faultPoint('sender:claimed');
     if (without.length > 0) this.#deps.logger.error({ deliveries: without }, 'queued deliveries have no message');
-    this.#backlog.claimed(wishes, claimed);
+    this.#backlog.claimed(claimRequests, claimed);
     this.#admit(claimed);
     return true;
   }

@@ -39,7 +39,7 @@ export const findDue = async (pool: Pool): Promise<readonly Due[]> => {
 /** Lane of a claim that takes forced deliveries of any lane. */
 export const askedLane = 3;
 
-export interface Wish {
+export interface ClaimRequest {
   readonly endpointId: string;
   /** 0 first tries, 1 retries, 2 replays, 3 forced ones. */
   readonly lane: number;
@@ -80,7 +80,7 @@ interface ClaimRow {
 export const claim = async (
   pool: Pool,
   leaseMs: number,
-  wishes: readonly Wish[],
+  claimRequests: readonly ClaimRequest[],
   probes: readonly string[],
 ): Promise<{ readonly claimed: readonly Claimed[]; readonly without: readonly string[] }> => {
   const leaseEnds = performance.now() + leaseMs;
@@ -89,9 +89,9 @@ export const claim = async (
     text: `select * from ops.webhook_claim_${version}($1, $2, $3, $4, $5)`,
     values: [
       leaseMs,
-      plainArray(wishes.map(({ endpointId }) => endpointId)),
-      plainArray(wishes.map(({ lane }) => lane)),
-      plainArray(wishes.map(({ most }) => most)),
+      plainArray(claimRequests.map(({ endpointId }) => endpointId)),
+      plainArray(claimRequests.map(({ lane }) => lane)),
+      plainArray(claimRequests.map(({ most }) => most)),
       plainArray(probes),
     ],
   });

@@ -63,7 +63,7 @@ const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
   return { workspaceId, actor, correlationId, causationId, commandId, now: metadata.occurredAt };
 };
 
-const unborn: Loaded<TargetState> = { state: target.initial, revision: -1, events: [] };
+const preCreationEvents: Loaded<TargetState> = { state: target.initial, revision: -1, events: [] };
 
 const schedule = (
   store: DomainStore,
@@ -80,7 +80,7 @@ const schedule = (
     planned.targetId,
     { type: 'Schedule', planned, postId, postRevision: live.planRevision },
     context,
-    { partitionKey: postId, ...given, ...(fresh ? { loaded: unborn } : {}) },
+    { partitionKey: postId, ...given, ...(fresh ? { loaded: preCreationEvents } : {}) },
   );
 
 const applyIntent = async (

@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { capabilities } from '#domain/platforms/index.ts';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -101,11 +101,11 @@ const provision = async (
   { eventsBefore = 0, bare = false, keys = defaultKeys, neighbour = false }: Setup,
 ): Promise<{ readonly own: readonly string[]; readonly neighbours: readonly string[] }> => {
   const config = readConfig({ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey });
-  const parts = await openParts({ name: 'bench', config, secrets: new Secrets(secretKey) });
+  const adapters = await openAdapters({ name: 'bench', config, secrets: new Secrets(secretKey) });
   try {
-    await migratePositions(parts.pool);
-    await preload(parts.pool, eventsBefore);
-    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), config.partitions);
+    await migratePositions(adapters.pool);
+    await preload(adapters.pool, eventsBefore);
+    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const actor = { type: 'admin', id: 'bench' } as const;
     const operator: Operator = { store, actor, clock: Date.now, positions: new Map() };
     const keysOf = async (name: string, count: number): Promise<readonly string[]> => {
@@ -121,7 +121,7 @@ const provision = async (
     const own = await keysOf('Bench', bare ? 1 : keys);
     return { own, neighbours: neighbour ? await keysOf('Neighbour', neighbourKeys) : [] };
   } finally {
-    await parts.close();
+    await adapters.close();
   }
 };
 

@@ -35,8 +35,8 @@ export class Handover {
   }
 
   async prepare(): Promise<void> {
-    const { hooks, load, parts } = this.#world;
-    await parts.pool.query(holdJobs);
+    const { hooks, load, adapters } = this.#world;
+    await adapters.pool.query(holdJobs);
     const body = { url: `http://${hooks.host}/replayed`, events: replayed };
     const { status, data } = await load.call('POST', '/webhooks', body, randomUUID());
     assert.equal(status, 200);
@@ -45,8 +45,8 @@ export class Handover {
 
   /** @param reads whether those that run now can read the first page; else it is enough that they wrote the jobs */
   async begin({ reads }: { readonly reads: boolean }): Promise<void> {
-    const { load, parts } = this.#world;
-    await parts.pool.query('insert into public.held_endpoints values ($1)', [this.#endpointId]);
+    const { load, adapters } = this.#world;
+    await adapters.pool.query('insert into public.held_endpoints values ($1)', [this.#endpointId]);
     this.#turn += 1;
     const path = `/webhooks/${this.#endpointId}`;
     const events = this.#turn % 2 === 0 ? replayed : [...replayed, 'client.archived'];
@@ -60,7 +60,7 @@ export class Handover {
     const { rows } = await until(
       'both jobs have begun',
       async () => {
-        const found = await parts.pool.query<{ id: string; kind: string }>(held, [this.#endpointId, reads]);
+        const found = await adapters.pool.query<{ id: string; kind: string }>(held, [this.#endpointId, reads]);
         return new Set(found.rows.map(({ kind }) => kind)).size === 2 ? found : null;
       },
       60_000,
@@ -70,7 +70,7 @@ export class Handover {
 
   /** The others end them; what the replay minted is what the streams have. */
   async end(): Promise<void> {
-    const { pool } = this.#world.parts;
+    const { pool } = this.#world.adapters;
     await pool.query('delete from public.held_endpoints');
     await pool.query('update ops.webhook_jobs set not_before = now() where id = any($1)', [this.#jobs]);
     const ended = async () => {
@@ -88,7 +88,7 @@ export class Handover {
   }
 
   async #createdIn(from: Date, to: Date): Promise<number> {
-    const { store, pool } = this.#world.parts;
+    const { store, pool } = this.#world.adapters;
     const { rows } = await pool.query('select workspace_id::text as id from ops.webhook_endpoints where id = $1', [
       this.#endpointId,
     ]);

@@ -1,6 +1,6 @@
 /** Rebuilds the posts' read models beside everything else that goes on, then ends. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { rebuild } from '#projections/rebuild.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -11,13 +11,13 @@ await runProcess({
   summary: 'rebuilds the read models of posts',
   ops: false,
   async main({ config, logger, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'rebuild', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    const { pool, store, log } = parts;
+    const adapters = await openAdapters({ name: 'rebuild', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    const { pool, store, log } = adapters;
     ready();
     for (;;) {
       try {
-        await rebuild({ pool, store, log, codec: new EventCodec(parts.dataKeys), name: 'posts', logger, signal });
+        await rebuild({ pool, store, log, codec: new EventCodec(adapters.dataKeys), name: 'posts', logger, signal });
         return;
       } catch (error) {
         // The session of one that was killed lives until Postgres notices.

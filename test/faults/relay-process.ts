@@ -1,7 +1,7 @@
 /** The relay, from the Postgres event store into a table that stands for the log: what it acknowledged it keeps. */
 import { randomUUID } from 'node:crypto';
 import type { LogWriter } from '#contracts/ports/log.ts';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
@@ -12,9 +12,9 @@ await runProcess({
   summary: 'copies the event store into a table',
   ops: false,
   async main({ config, logger, signal, ready, onClose }) {
-    const parts = await openParts({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
-    onClose(parts.close);
-    const { pool, store } = parts;
+    const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
+    onClose(adapters.close);
+    const { pool, store } = adapters;
     const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'relayed' });
     await checkpoint.prepare();
     await pool.query(`create table if not exists relayed.records

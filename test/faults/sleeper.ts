@@ -25,7 +25,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   const [sleeper, other] = [world.role('publisher-1'), world.role('publisher-2')];
   if (other.up !== null) await other.end();
   const sleeps = await world.sleepAt(sleeper, at);
-  const { pool, store } = world.parts;
+  const { pool, store } = world.adapters;
   // Long in its preparation, so that the other one is under way and has not written its boundary when the sleeper wakes.
   const id = await world.load.one(platform, '[[sandbox:slow 2500ms]]');
   const events = async () => world.codec.decodeAll(await store.read(`target-${id}`));

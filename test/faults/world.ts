@@ -5,8 +5,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { noteOf } from '#infra/clickhouse/embedded.ts';
-import { openParts, type Parts } from '#infra/parts.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
@@ -250,7 +250,7 @@ export interface WorldOptions {
 
 type Engine = Awaited<ReturnType<typeof embeddedClickHouse>>;
 
-type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
+type Made = Pick<FaultWorld, 'adapters' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
   readonly session: () => Promise<string>;
   readonly report: Desk['make'];
   /** Null: it was given another's store, or each start of the one process has an engine of its own. */
@@ -265,7 +265,7 @@ type Made = Pick<FaultWorld, 'parts' | 'codec' | 'sandbox' | 'hooks' | 'random' 
 };
 
 export class FaultWorld {
-  readonly parts: Parts;
+  readonly adapters: Adapters;
   readonly codec: EventCodec;
   readonly sandbox: SandboxNetwork;
   readonly load: Load;
@@ -306,16 +306,16 @@ export class FaultWorld {
       if (code !== 0) throw new Error(`the tables of ${before.commit} could not be made:\n${output}`);
     }
     const secrets = new Secrets(secretKey);
-    const parts = await openParts({ name: 'faults', config: readConfig(env), secrets });
-    const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
+    const adapters = await openAdapters({ name: 'faults', config: readConfig(env), secrets });
+    const sandbox = new SandboxNetwork({ database: { pool: adapters.pool } });
     await sandbox.migrate();
-    await migratePositions(parts.pool);
-    await migrateReadModels(parts.pool);
-    await migrateLeases(parts.pool);
-    await migrateMedia(parts.pool);
-    const codec = new EventCodec(parts.dataKeys);
+    await migratePositions(adapters.pool);
+    await migrateReadModels(adapters.pool);
+    await migrateLeases(adapters.pool);
+    await migrateMedia(adapters.pool);
+    const codec = new EventCodec(adapters.dataKeys);
     const operator: Operator = {
-      store: new DomainStore(parts.store, codec, parts.log.partitions),
+      store: new DomainStore(adapters.store, codec, adapters.log.partitions),
       actor: { type: 'admin', id: 'faults' },
       clock: Date.now,
       positions: new Map(),
@@ -325,20 +325,20 @@ export class FaultWorld {
     const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
     const { secret } = await createApiKey(operator, key);
     // Of the key's own workspace: what a test key writes lies beside what the others do.
-    const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), parts.blobs);
+    const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), adapters.blobs);
     const console = { store: operator.store, secrets, clock: operator.clock };
     const world = new FaultWorld({
       session: async () => (await mintSession(console, { ...owner, mode: 'test' })).token,
       report: new Desk(operator, testTwinIdOf(owner.workspaceId), random).make,
       engine,
       analyticsUrl,
-      parts,
+      adapters,
       codec,
       sandbox,
       hooks,
       random,
       token: secret,
-      ends: parts.changes === null ? await keepEnds(parts.pool, parts.store) : async () => undefined,
+      ends: adapters.changes === null ? await keepEnds(adapters.pool, adapters.store) : async () => undefined,
       onProgress,
       clipId,
       dir,
@@ -369,7 +369,7 @@ export class FaultWorld {
     this.#ends = made.ends;
     this.#onProgress = made.onProgress;
     this.token = made.token;
-    this.parts = made.parts;
+    this.adapters = made.adapters;
     this.codec = made.codec;
     this.sandbox = made.sandbox;
     this.hooks = made.hooks;
@@ -443,7 +443,7 @@ export class FaultWorld {
   /** What `check` looks at. */
   get checked(): Checked {
     return {
-      ...this.parts,
+      ...this.adapters,
       mixed: this.#isMixed(),
       codec: this.codec,
       sandbox: this.sandbox,
@@ -528,7 +528,7 @@ export class FaultWorld {
   async close(): Promise<void> {
     await Promise.all([...this.roles.values()].map((role) => role.end()));
     await this.hooks.close();
-    await this.parts.close();
+    await this.adapters.close();
     await this.#engine?.remove();
     rmSync(this.#dir, { recursive: true, force: true });
   }

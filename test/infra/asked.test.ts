@@ -1,4 +1,4 @@
-/** Parts that are not there, as an operator meets them: one line with the setting and the address, and no password. */
+/** Adapters that are not there, as an operator meets them: one line with the setting and the address, and no password. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,9 +8,9 @@ import { createServer as createTcp, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { addressOf } from '#infra/asked.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
-import { openParts } from '#infra/parts.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { freePort } from '#test/support/port.ts';
@@ -22,19 +22,19 @@ const SECRET_KEY = `v1:${randomBytes(32).toString('base64')}`;
 const password = 'hunter2-very-secret';
 const s3 = { S3_ACCESS_KEY_ID: 'someone', S3_SECRET_ACCESS_KEY: password };
 
-suite('parts that are not there', { timeoutMs: 120_000, waits: true }, (t) => {
+suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) => {
   let url = '';
   let dead = 0;
   let dir = '';
   t.before(async () => {
     url = (await testDatabase()).url;
     dead = await freePort();
-    dir = mkdtempSync(path.join(tmpdir(), 'postline-parts-'));
+    dir = mkdtempSync(path.join(tmpdir(), 'postline-adapters-'));
   });
   t.after(() => rmSync(dir, { recursive: true, force: true }));
 
   const open = (env: Readonly<Record<string, string>>) =>
-    openParts({
+    openAdapters({
       name: 'test',
       config: readConfig({ DATABASE_URL: url, PORT: '1', ...env }),
       secrets: new Secrets(SECRET_KEY),
@@ -47,11 +47,11 @@ suite('parts that are not there', { timeoutMs: 120_000, waits: true }, (t) => {
       return true;
     });
   const silent = async (env: Readonly<Record<string, string>>): Promise<readonly string[]> => {
-    const parts = await open(env);
+    const adapters = await open(env);
     try {
-      return await parts.silent();
+      return await adapters.silent();
     } finally {
-      await parts.close();
+      await adapters.close();
     }
   };
 

@@ -12,7 +12,7 @@ const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
 /** Makes every table as that build makes it, so that it is never the newer build that was there first. */
 const makeTables = `
-import { openParts } from '#infra/parts.ts';
+import { openParts } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
@@ -29,12 +29,12 @@ import { migrateReports } from '#services/reports/tables.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
 
 const config = readConfig(processEnv());
-const parts = await openParts({ name: 'before', config, secrets: new Secrets(config.secretKey) });
-const sandbox = new SandboxNetwork({ database: { pool: parts.pool } });
+const adapters = await openParts({ name: 'before', config, secrets: new Secrets(config.secretKey) });
+const sandbox = new SandboxNetwork({ database: { pool: adapters.pool } });
 await sandbox.migrate();
 for (const migrate of [migratePositions, migrateReadModels, migrateWebhooks, migrateMint, migrateSender, migrateLeases,
-  migrateProgress, migrateMedia, migrateMetrics, migrateReports, migrateAnalytics]) await migrate(parts.pool);
-await parts.close();
+  migrateProgress, migrateMedia, migrateMetrics, migrateReports, migrateAnalytics]) await migrate(adapters.pool);
+await adapters.close();
 `;
 
 export interface Before {

@@ -2,7 +2,7 @@ import { BlobError } from '#contracts/ports/blob-store.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
 /** Asks the blob store; that it is away is told as any other store's absence. */
-export const away = async <T>(ask: () => Promise<T>): Promise<T> => {
+export const unavailable = async <T>(ask: () => Promise<T>): Promise<T> => {
   try {
     return await ask();
   } catch (error) {

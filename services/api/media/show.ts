@@ -3,7 +3,7 @@ import type { MediaRow, NeedRow } from '#projections/media.ts';
 import { progressOf } from '#runtime/work/progress.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
-import { away } from './blobs.ts';
+import { unavailable } from './blobs.ts';
 
 /** An asset as its owner sees it. Addresses are presigned when it is shown, one for each file. */
 
@@ -21,7 +21,7 @@ const addresses = (blobs: BlobStore, row: MediaRow, now: string) => {
   const options = { expiresAt: new Date(Date.parse(now) + readableMs), fileName: row.name };
   const made = new Map<string, Promise<string>>();
   return ({ key, contentType }: File): Promise<string> => {
-    const known = made.get(key) ?? away(() => blobs.presignGet(key, { ...options, contentType }));
+    const known = made.get(key) ?? unavailable(() => blobs.presignGet(key, { ...options, contentType }));
     made.set(key, known);
     return known;
   };

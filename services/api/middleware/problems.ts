@@ -53,7 +53,7 @@ interface Told {
 }
 
 /** What any error is told as. */
-export const told = (error: unknown): Told => {
+export const toProblem = (error: unknown): Told => {
   if (error instanceof Rejection && isErrorCode(error.code)) {
     const headers = error instanceof Refusal ? error.headers : {};
     return { code: error.code, detail: error.message, errors: error.errors, extra: error.extra, headers };
@@ -107,7 +107,7 @@ export const problems =
     try {
       await next();
     } catch (error) {
-      const answer = told(error);
+      const answer = toProblem(error);
       const { correlationId, operation } = stateOf(ctx);
       if (answer.code === 'internal')
         deps.logger.error({ correlationId, operation: operation?.id, err: error }, 'failed');

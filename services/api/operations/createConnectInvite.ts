@@ -2,7 +2,7 @@ import { client } from '#domain/client.ts';
 import { type InviteCommand, invite } from '#domain/invite.ts';
 import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Invite, InviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
@@ -47,7 +47,7 @@ export const createConnectInvite = operation({
       };
     };
     const operationId = 'createConnectInvite';
-    const born = await birth({
+    const born = await createIdempotently({
       store: deps.store,
       decider: invite,
       operation: operationId,

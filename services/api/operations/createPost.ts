@@ -1,5 +1,5 @@
 import { type PostCommand, post } from '#domain/post.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { operation } from '../operation.ts';
@@ -44,7 +44,7 @@ export const createPost = operation({
     const { clientId, saveDraft, ...input } = call.body;
     const body = bodyOf(input);
     const createdBy = call.principal.actor;
-    const born = await birth({
+    const born = await createIdempotently({
       store: deps.store,
       decider: post,
       operation: 'createPost',

@@ -1,6 +1,6 @@
 import { ExportParams, ExportQuery, ReportExport } from '#schemas/http/report.ts';
 import { exportDays } from '#schemas/report.ts';
-import { away } from '../media/blobs.ts';
+import { unavailable } from '../media/blobs.ts';
 import { operation } from '../operation.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import { exampleExport } from '../reports/examples.ts';
@@ -40,7 +40,7 @@ export const getReportExport = operation({
     if (file === undefined) throw notFound('export of this run');
     const { format, key, contentType, bytes, sha256 } = file;
     const expiresAt = new Date(Date.parse(now) + readableMs);
-    const url = await away(() =>
+    const url = await unavailable(() =>
       deps.blobs.presignGet(key, { contentType, expiresAt, fileName: fileNameOf(run, format) }),
     );
     return {

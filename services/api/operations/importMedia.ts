@@ -1,6 +1,6 @@
 import { type MediaCommand, media, withoutQuery } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { acceptedMedia } from '../media/answers.ts';
@@ -33,7 +33,7 @@ export const importMedia = operation({
     const { deps, body, context, positions } = call;
     const url = withoutQuery(body.url);
     const source = url === body.url ? null : uuidv7();
-    const born = await birth({
+    const born = await createIdempotently({
       store: deps.store,
       decider: media,
       operation: 'importMedia',

@@ -1,9 +1,9 @@
 import { type MediaCommand, media } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
-import { away } from '../media/blobs.ts';
+import { unavailable } from '../media/blobs.ts';
 import { fileNameOf, requireLiveClient, requireRoom, requireTakenType } from '../media/checks.ts';
 import { presignExample } from '../media/examples.ts';
 import { operation } from '../operation.ts';
@@ -33,7 +33,7 @@ export const presignMedia = operation({
   handle: async (call) => {
     const { deps, body, context, positions, workspaceId, now } = call;
     const expiresAt = new Date(Date.parse(now) + uploadMs);
-    const born = await birth({
+    const born = await createIdempotently({
       store: deps.store,
       decider: media,
       operation: 'presignMedia',
@@ -67,7 +67,7 @@ export const presignMedia = operation({
     if (registered) return { data: { ...upload, url: null, headers: {}, expiresAt: null }, replayed };
     // What was kept for it may have been given back when the former address expired.
     if (replayed) await requireRoom(call, id, bytes, expiresAt);
-    const { url, headers } = await away(() => deps.blobs.presignPut(key, { contentType, bytes, expiresAt }));
+    const { url, headers } = await unavailable(() => deps.blobs.presignPut(key, { contentType, bytes, expiresAt }));
     return { data: { ...upload, url, headers, expiresAt: expiresAt.toISOString() }, replayed };
   },
 });

@@ -2,7 +2,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post.ts';
 import { foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';
@@ -61,7 +61,7 @@ export const publishPost = operation({
     const { id } = call.params;
     const { deps, positions } = call;
     const held: { accepted?: LoadedPost; written?: Loaded<PostState> } = {};
-    const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+    const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
       store: deps.store,
       operation: 'publishPost',
       key: call.key,

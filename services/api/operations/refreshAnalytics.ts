@@ -2,7 +2,7 @@ import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
 import { asFacts, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { AnalyticsRefresh, AnalyticsRefreshing, maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';
@@ -30,7 +30,7 @@ export const refreshAnalytics = operation({
   example: { body: {}, data: { requested: 8, refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e' } },
   handle: async (call) => {
     const { deps, context, positions } = call;
-    const { id, events, replayed } = await birth({
+    const { id, events, replayed } = await createIdempotently({
       store: deps.store,
       decider: refresh,
       operation: 'refreshAnalytics',

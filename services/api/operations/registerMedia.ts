@@ -1,11 +1,11 @@
 import { isDeleted, type MediaState, media, type Offer } from '#domain/media.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { MediaAccepted, MediaRegister } from '#schemas/http/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { acceptedMedia } from '../media/answers.ts';
-import { away } from '../media/blobs.ts';
+import { unavailable } from '../media/blobs.ts';
 import { nameOf, platformsOf, requireLiveClient, requireRoom } from '../media/checks.ts';
 import { registerExample } from '../media/examples.ts';
 import { type Call, operation } from '../operation.ts';
@@ -41,7 +41,7 @@ export const registerMedia = operation({
     const { deps, body, positions } = call;
     const { assetId } = body;
     const held: { loaded?: Loaded<MediaState> } = {};
-    const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+    const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
       store: deps.store,
       operation: 'registerMedia',
       key: call.key,
@@ -89,7 +89,7 @@ export const registerMedia = operation({
 
 /** The store took nothing but this type and length; it is looked at all the same. @throws Refusal 422 */
 const requireUploaded = async ({ deps }: Pick<Call, 'deps'>, offer: Offer): Promise<void> => {
-  const found = await away(() => deps.blobs.head(offer.key));
+  const found = await unavailable(() => deps.blobs.head(offer.key));
   if (found === null) throw new Refusal('media_not_uploaded', 'Nothing was uploaded for this asset.');
   if (found.bytes !== offer.bytes || found.contentType.toLowerCase() !== offer.contentType) {
     throw new Refusal('media_not_uploaded', 'What was uploaded is not of the type and length that were announced.');

@@ -1,5 +1,5 @@
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
-import { birth } from '#runtime/eventing/idempotency.ts';
+import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
@@ -29,7 +29,7 @@ export const registerWebhook = operation({
   handle: async (call) => {
     const { deps, context, positions } = call;
     const { url, events, description } = call.body;
-    const born = await birth({
+    const born = await createIdempotently({
       store: deps.store,
       decider: webhook,
       operation: 'registerWebhook',

@@ -3,14 +3,14 @@ import type { PostState } from '#domain/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { eventsUpTo, type LoadedTarget, loadTarget } from './load.ts';
 
 /** What the call has read or written so far, so that it is not read again. */
-interface Held<Decided> {
+interface ActionProgress<Decided> {
   accepted?: { readonly decided: Decided; readonly loaded: LoadedTarget };
   written?: { readonly target: Loaded<TargetState>; readonly post: Loaded<PostState> };
 }
@@ -28,8 +28,8 @@ export const actOnTarget = async <Decided>(
   { optional }: { readonly optional: boolean },
 ): Promise<One<unknown>> => {
   const { deps, params, positions } = call;
-  const held: Held<Decided> = {};
-  const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+  const held: ActionProgress<Decided> = {};
+  const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
     store: deps.store,
     operation,
     key: call.key,

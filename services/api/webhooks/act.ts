@@ -3,7 +3,7 @@ import { type WebhookCommand, type WebhookState, webhook } from '#domain/webhook
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
-import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Call } from '../operation.ts';
@@ -41,7 +41,7 @@ export const actOnWebhook = async <Decided>(
 ): Promise<Acted> => {
   const { deps, params, positions } = call;
   const { store } = deps;
-  const { result, replayed } = await viaRequest<Decided, { readonly revision: number }>({
+  const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
     store,
     operation: steps.operation,
     key: call.key,

@@ -6,7 +6,7 @@ import type { Decoding } from './decoding.ts';
 import type { Effects, Judgement } from './effects.ts';
 import { isStopped, type LaneState, newest } from './lane.ts';
 import { backoffMs, type Lanes } from './lanes.ts';
-import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
+import type { ConsumeOptions, FailureAction, Shaped } from './options.ts';
 import { maxParkedStreams, reasonOf, TooManyParked } from './parking.ts';
 import { applied, applyInPieces, over, type PieceOutcome } from './pieces.ts';
 import { Fenced, fenceTries, type Reached } from './positions.ts';
@@ -15,7 +15,7 @@ import { Fenced, fenceTries, type Reached } from './positions.ts';
 const maxTimeouts = 2;
 
 /** Streams that are to be parked. */
-const parkedAmong = (records: readonly StoredBytes[], left: ReadonlyMap<string, Verdict>): number =>
+const parkedAmong = (records: readonly StoredBytes[], left: ReadonlyMap<string, FailureAction>): number =>
   new Set(records.filter(({ id }) => left.get(id)?.action === 'park').map(({ stream }) => stream)).size;
 
 /** Tries records until they are applied, or the event to blame is found and judged, or the lane is stopped. */
@@ -158,7 +158,7 @@ export class Attempts<E extends Shaped> {
   async #judge(
     lane: Lane,
     held: LaneState<E>,
-    verdict: Verdict,
+    verdict: FailureAction,
     records: readonly StoredBytes[],
     left: Map<string, Judgement>,
     tries: number,

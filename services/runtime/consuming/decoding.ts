@@ -3,7 +3,7 @@ import type { LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
 import { kindOf } from '#schemas/topics.ts';
-import type { ConsumeOptions, Shaped, Verdict } from './options.ts';
+import type { ConsumeOptions, FailureAction, Shaped } from './options.ts';
 
 /** Events decoded ahead in one go: some tenths of a millisecond. */
 const decodedAtOnce = 16;
@@ -43,7 +43,7 @@ export class Decoding<E extends Shaped> {
     return shape === undefined ? (event as Shaped as E) : shape(event);
   }
 
-  async decode(records: readonly StoredBytes[], ready: ReadonlyMap<string, E>): Promise<E[] | Verdict> {
+  async decode(records: readonly StoredBytes[], ready: ReadonlyMap<string, E>): Promise<E[] | FailureAction> {
     const { invalid } = this.#options;
     const decoded: E[] = [];
     for (const one of records) {

@@ -5,7 +5,7 @@ import { byKey, inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type LaneState, newest } from './lane.ts';
 import type { Lanes } from './lanes.ts';
-import { type Applied, asApplied, type ConsumeOptions, type Shaped, type Verdict } from './options.ts';
+import { type Applied, asApplied, type ConsumeOptions, type FailureAction, type Shaped } from './options.ts';
 import type { ParkedAgain } from './parked-again.ts';
 import { type Judged, parkedStreams, type SetAside, setAside } from './parking.ts';
 import { movePosition, NotMoved, type Reached, requireOwn } from './positions.ts';
@@ -15,7 +15,7 @@ import { eventAt } from './same-history.ts';
 const passedOverMs = 1_000;
 
 /** `doubtful`: it was only slow, alone. */
-export type Judgement = Verdict & { readonly doubtful?: boolean };
+export type Judgement = FailureAction & { readonly doubtful?: boolean };
 
 const nothingAside: SetAside = { ids: new Set(), streams: new Set() };
 
@@ -39,15 +39,15 @@ export class Effects<E extends Shaped> {
     decoded: readonly E[],
     left: ReadonlyMap<string, Judgement>,
     { nextOffset, position }: Reached,
-  ): Promise<Verdict | null> {
-    const { atOnce, doubtMs } = this.#options;
+  ): Promise<FailureAction | null> {
+    const { applyInOneStatement: atOnce, doubtMs } = this.#options;
     const judged: Judged = new Map(
       records.flatMap(({ id }) => (left.has(id) ? [[id, left.get(id) as Judgement]] : [])),
     );
     const parks = judged.size > 0 || records.some(({ stream }) => this.#parked.has(stream));
     if (atOnce !== undefined && records.length > 0 && !parks) {
       faultPoint('consume:before-effect');
-      const done = await this.#atOnce(atOnce, lane, held, decoded, nextOffset, position);
+      const done = await this.#applyInOneStatement(atOnce, lane, held, decoded, nextOffset, position);
       if (done) return null;
     }
     const begin = this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey;
@@ -94,8 +94,8 @@ export class Effects<E extends Shaped> {
   }
 
   /** False when it takes a transaction. If we die before the statement nothing is there, after it effect and position are. */
-  async #atOnce(
-    atOnce: NonNullable<ConsumeOptions<E>['atOnce']>,
+  async #applyInOneStatement(
+    atOnce: NonNullable<ConsumeOptions<E>['applyInOneStatement']>,
     lane: Lane,
     held: LaneState<E>,
     events: readonly E[],

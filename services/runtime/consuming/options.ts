@@ -11,7 +11,7 @@ import type { Move } from './positions.ts';
  * What to do about an event that cannot be applied. `stop`: the lane rests, then tries again. `park`: it is set
  * aside with all later events of its stream, whose order would be broken. `skip`: it is left out. `retry`: again soon.
  */
-export interface Verdict {
+export interface FailureAction {
   readonly action: 'retry' | 'park' | 'skip' | 'stop';
   readonly eventId: string;
   readonly reason: string;
@@ -34,7 +34,7 @@ export interface Shaped {
 
 export interface ConsumeMetrics {
   applied(group: string, lane: Lane, events: number, milliseconds: number): void;
-  bad(group: string, lane: Lane, action: Verdict['action']): void;
+  bad(group: string, lane: Lane, action: FailureAction['action']): void;
 }
 
 /** @typeParam E what `shape` makes of an event */
@@ -60,15 +60,15 @@ export interface ConsumeOptions<E extends Shaped = DecodedEvent> {
    */
   readonly shape?: (event: DecodedEvent) => E;
   /** Effects of these events, on `tx` alone. A verdict rolls them back. Throws: see `stopsLane`. */
-  apply(tx: PoolClient, events: readonly E[]): Promise<Verdict | Applied | null>;
+  apply(tx: PoolClient, events: readonly E[]): Promise<FailureAction | Applied | null>;
   /**
    * The same where one statement can do it, position included (`ops.consume_move`): it saves the round trips of a
    * transaction. `nothing`: there is no effect, and the position may be stored later. Null: these need a transaction, and
    * go to `apply`. Throws `NotMoved` when the position was not where it should be.
    */
-  readonly atOnce?: (events: readonly E[], move: Move) => Promise<Applied | 'nothing' | null>;
+  readonly applyInOneStatement?: (events: readonly E[], move: Move) => Promise<Applied | 'nothing' | null>;
   /** For an event that does not decode. Default: park. Not asked for one of a later version, or with a missing key. */
-  readonly invalid?: (record: StoredBytes, error: Error) => Exclude<Verdict['action'], 'retry'>;
+  readonly invalid?: (record: StoredBytes, error: Error) => Exclude<FailureAction['action'], 'retry'>;
   /**
    * The commit does not wait for the disk: a Postgres that crashes may lose the newest effects, and their position with
    * them, so they are applied again. For effects that are made from the log alone and leave the database nowhere.

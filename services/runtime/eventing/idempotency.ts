@@ -74,7 +74,9 @@ export interface BirthOptions<State, Command> {
  * Birth form. The stream's id follows from (workspace, operation, key), so of many callers one append wins; the others
  * read what it wrote. If we die before the append the key is free; after it, a repeat finds the stream.
  */
-export const birth = async <State, Command>(options: BirthOptions<State, Command>): Promise<Born<State>> => {
+export const createIdempotently = async <State, Command>(
+  options: BirthOptions<State, Command>,
+): Promise<Born<State>> => {
   const { store, decider, context, positions } = options;
   const id = keyedIdOf(context.workspaceId, options.operation, options.key);
   const stream = `${decider.kind}-${id}`;
@@ -139,7 +141,7 @@ export interface Requested<Result> {
  * that were accepted; effects that were made are recognised by their commandId and yield nothing. Two callers at once
  * carry out the same effects; each is made once.
  */
-export const viaRequest = async <Decided, Result>(
+export const withIdempotencyRecord = async <Decided, Result>(
   options: RequestOptions<Decided, Result>,
 ): Promise<Requested<Result>> => {
   const { store, key, context, operation, fingerprint } = options;
@@ -151,7 +153,7 @@ export const viaRequest = async <Decided, Result>(
   const before = await store.load(request, id);
   const accepted = before.state.status === 'free' ? await accept(options, id) : before.state;
   // Another caller accepted and was refused in between: the key is free again.
-  if (accepted.status === 'free') return viaRequest(options);
+  if (accepted.status === 'free') return withIdempotencyRecord(options);
   if (accepted.fingerprint !== fingerprint) throw reused();
   if (accepted.status === 'done') return { result: accepted.result as Result, replayed: true };
   const replayed = before.state.status !== 'free';

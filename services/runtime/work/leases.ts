@@ -92,7 +92,7 @@ export interface Lease {
   release(options?: { readonly notBeforeMs?: number }): void;
 }
 
-interface Held {
+interface LeaseRecord {
   readonly id: string;
   readonly epoch: bigint;
   readonly lost: AbortController;
@@ -123,8 +123,8 @@ export class LeaseLost extends Error {
 export class Leases {
   readonly holder = `${hostname()}:${process.pid}:${randomUUID()}`;
   readonly #options: LeasesOptions;
-  readonly #held = new Map<bigint, Held>();
-  #leaving: { readonly held: Held; readonly waitMs: number | null }[] = [];
+  readonly #held = new Map<bigint, LeaseRecord>();
+  #leaving: { readonly held: LeaseRecord; readonly waitMs: number | null }[] = [];
   #flushing: Promise<void> = Promise.resolve();
   #gathering: NodeJS.Timeout | null = null;
   #renewing: NodeJS.Timeout | null = null;
@@ -155,7 +155,7 @@ export class Leases {
     ]);
     this.#watch();
     return rows.map(({ id, epoch }) => {
-      const held: Held = { id, epoch: BigInt(epoch), lost: new AbortController(), deadline };
+      const held: LeaseRecord = { id, epoch: BigInt(epoch), lost: new AbortController(), deadline };
       this.#held.set(held.epoch, held);
       return this.#leaseOf(held);
     });
@@ -185,7 +185,7 @@ export class Leases {
     await this.#flushing;
   }
 
-  #leaseOf(held: Held): Lease {
+  #leaseOf(held: LeaseRecord): Lease {
     return {
       id: held.id,
       epoch: held.epoch,
@@ -195,13 +195,13 @@ export class Leases {
     };
   }
 
-  #leave(held: Held, waitMs: number | null): void {
+  #leave(held: LeaseRecord, waitMs: number | null): void {
     if (!this.#held.delete(held.epoch)) return;
     this.#leaving.push({ held, waitMs });
     this.#gathering ??= setTimeout(() => void this.flush(), gatherMs);
   }
 
-  async #write(leaving: readonly { readonly held: Held; readonly waitMs: number | null }[]): Promise<void> {
+  async #write(leaving: readonly { readonly held: LeaseRecord; readonly waitMs: number | null }[]): Promise<void> {
     try {
       await this.#query(releaseSql, [
         this.#options.kind,
@@ -226,7 +226,7 @@ export class Leases {
     for (const held of this.#held.values()) if (now >= held.deadline) this.#lose(held);
   }
 
-  #lose(held: Held): void {
+  #lose(held: LeaseRecord): void {
     if (this.#held.delete(held.epoch)) held.lost.abort(new LeaseLost(held.id));
   }
 

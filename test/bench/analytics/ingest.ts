@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Kafka, logLevel } from 'kafkajs';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { silenceNegativeTimeouts } from '#infra/kafka/client.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
-import { openParts } from '#infra/parts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { observationColumns, observationOf } from '#projections/analytics/encode.ts';
 import { dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
@@ -142,7 +142,7 @@ const ours = async ({ pool, client, env, key }: World, version: number, events: 
   await ensureTables(client, version);
   const count = async (): Promise<number> => {
     const answer = await client.query({
-      query: `select sum(rows) as n from system.parts
+      query: `select sum(rows) as n from system.adapters
         where active and database = currentDatabase() and table = '${tableOf('observations', version)}'`,
       format: 'JSONEachRow',
     });
@@ -185,10 +185,10 @@ const ours = async ({ pool, client, env, key }: World, version: number, events: 
 const provision = async (databaseUrl: string, clickhouseUrl: string) => {
   const secretKey = `v1:${randomBytes(32).toString('base64')}`;
   const env = { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, PORT: '0', RATE_LIMIT_PER_MINUTE: '1000000' };
-  const parts = await openParts({ name: 'bench', config: readConfig(env), secrets: new Secrets(secretKey) });
-  await migrateConsumers(parts.pool);
-  await migrateAnalytics(parts.pool);
-  const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), parts.log.partitions);
+  const adapters = await openAdapters({ name: 'bench', config: readConfig(env), secrets: new Secrets(secretKey) });
+  await migrateConsumers(adapters.pool);
+  await migrateAnalytics(adapters.pool);
+  const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), adapters.log.partitions);
   const actor = { type: 'admin', id: 'bench' } as const;
   const operator: Operator = { store, actor, clock: Date.now, positions: new Map() };
   const owner = await createWorkspace(operator, { name: 'Bench', timezone: 'Europe/Berlin', ownerName: 'Owner' });
@@ -203,7 +203,7 @@ const provision = async (databaseUrl: string, clickhouseUrl: string) => {
   await until('the key works', async () => (await fetch(api.url('/v1/agency'), { headers })).status === 200);
   await projections.stop();
   await api.stop();
-  return { parts, key, env: { ...env, CLICKHOUSE_URL: clickhouseUrl } };
+  return { adapters, key, env: { ...env, CLICKHOUSE_URL: clickhouseUrl } };
 };
 
 /** Into the log of the event store, night after night, and their rows as the bare clients insert them. */
@@ -238,8 +238,8 @@ export const ingestion = async (quick: boolean): Promise<readonly BenchRow[]> =>
   const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
   const { embedded, remove } = await embeddedClickHouse(4 * 1024 ** 3);
   const client = openAnalytics({ url: embedded.url });
-  const { parts, env, key } = await provision(url, embedded.url);
-  const { pool, store } = parts;
+  const { adapters, env, key } = await provision(url, embedded.url);
+  const { pool, store } = adapters;
   try {
     for (const line of await environment(url)) console.log(line);
     const world: World = { pool, client, env, key, rounds: quick ? 3 : 5 };
@@ -250,7 +250,7 @@ export const ingestion = async (quick: boolean): Promise<readonly BenchRow[]> =>
   } finally {
     await client.close();
     await remove();
-    await parts.close();
+    await adapters.close();
     await admin.query(`drop database if exists ${name} with (force)`);
     await admin.end();
     await server.stop();

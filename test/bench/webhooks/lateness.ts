@@ -77,10 +77,10 @@ export const paced = async (quick: boolean): Promise<BenchRow[]> => {
   );
   const client = await http.post<{ id: string }>('/clients', { name: 'Bench', type: 'brand', defaultPostMode: 'now' });
   const endpoint = await http.post<{ id: string }>('/webhooks', { url, events: ['post.*'] });
-  const { parts, codec, store } = await openAppending(stack, standalone.databaseUrl, standalone.secretKey);
-  await settled(parts.pool, 1);
+  const { adapters, codec, store } = await openAppending(stack, standalone.databaseUrl, standalone.secretKey);
+  await settled(adapters.pool, 1);
   const [born] = await store.readStream(`webhook-${endpoint.id}`);
-  const feed = await Feed.open(parts.store, codec, {
+  const feed = await Feed.open(adapters.store, codec, {
     workspaceId: born?.metadata.workspaceId ?? '',
     clientId: client.id,
   });

@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
-import { openParts, type Parts } from '#infra/parts.ts';
+import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -56,7 +56,7 @@ export const benchDatabase = async (
 };
 
 export interface Appending {
-  readonly parts: Parts;
+  readonly adapters: Adapters;
   readonly codec: EventCodec;
   readonly store: DomainStore;
 }
@@ -68,11 +68,11 @@ export const openAppending = async (
   secretKey: string,
 ): Promise<Appending> => {
   const config = readConfig({ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATABASE_POOL: '2' });
-  const parts = await openParts({ name: 'bench', config, secrets: new Secrets(secretKey) });
-  stack.defer(parts.close);
-  parts.pool.on('error', () => undefined);
-  const codec = new EventCodec(parts.dataKeys);
-  return { parts, codec, store: new DomainStore(parts.store, codec, config.partitions) };
+  const adapters = await openAdapters({ name: 'bench', config, secrets: new Secrets(secretKey) });
+  stack.defer(adapters.close);
+  adapters.pool.on('error', () => undefined);
+  const codec = new EventCodec(adapters.dataKeys);
+  return { adapters, codec, store: new DomainStore(adapters.store, codec, config.partitions) };
 };
 
 /** Of one process: milliseconds of processor for each delivery. */
@@ -112,7 +112,7 @@ export class BenchWorld {
       processes.push(one);
     }
     const webhooks = processes.at(-1) as Process;
-    const { rows } = await appending.parts.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const { rows } = await appending.adapters.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
     return new BenchWorld(database.url, appending, webhooks, parentOf(rows[0]?.pid ?? Number.NaN));
   }
 
@@ -124,11 +124,11 @@ export class BenchWorld {
   }
 
   get pool(): pg.Pool {
-    return this.#appending.parts.pool;
+    return this.#appending.adapters.pool;
   }
 
   feed(workspaceId: string): Promise<Feed> {
-    return Feed.open(this.#appending.parts.store, this.#appending.codec, { workspaceId });
+    return Feed.open(this.#appending.adapters.store, this.#appending.codec, { workspaceId });
   }
 
   /** An endpoint for everything about posts. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
 import { checkKeys } from '#infra/postgres/key-checks.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -107,8 +107,8 @@ suite('check values of the secret keys', { timeoutMs: 120_000 }, (t) => {
 
   t('processes: with another key they end with code 2 and say so; with the right one they start', async () => {
     const env = { DATABASE_URL: url, PORT: '0' };
-    const parts = await openParts({ name: 'test', config: readConfig(env), secrets: new Secrets(v1) });
-    await parts.close();
+    const adapters = await openAdapters({ name: 'test', config: readConfig(env), secrets: new Secrets(v1) });
+    await adapters.close();
     const wrong = { ...env, SECRET_KEY: keyOf('v1') };
     for (const main of ['services/publisher/main.ts', 'services/admin/main.ts']) {
       const { code, output } = await run(main, { env: wrong, args: main.includes('admin') ? ['secrets'] : [] });

@@ -1,7 +1,7 @@
 /** Servers that cannot carry us are found at the start, with the way out in the error. */
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { openParts } from '#infra/parts.ts';
+import { openAdapters } from '#infra/adapters.ts';
 import { checkServer, requireVersion } from '#infra/postgres/server-check.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
@@ -74,10 +74,10 @@ suite('check of the Postgres server', (t) => {
       named.password = 'of-the-canary';
       const env = { DATABASE_URL: named.href, SECRET_KEY: `v1:${'k'.repeat(43)}`, BASE_URL: 'http://127.0.0.1:1/v1' };
       const config = readConfig(env);
-      const opening = openParts({ name: 'start', config, secrets: new Secrets(config.secretKey ?? '') });
+      const opening = openAdapters({ name: 'start', config, secrets: new Secrets(config.secretKey ?? '') });
       const said = await opening.then(
-        async (parts) => {
-          await parts.close();
+        async (adapters) => {
+          await adapters.close();
           return 'started';
         },
         (error: Error) => `${error.stack}`,

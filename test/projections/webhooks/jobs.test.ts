@@ -12,7 +12,7 @@ import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
 import { migrate } from '#projections/webhooks/tables.ts';
-import { endTurn, nextTurnMs, takeTurn } from '#projections/webhooks/turns.ts';
+import { claimTurn, endTurn, nextTurnMs } from '#projections/webhooks/turns.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { until } from '#test/support/projection-world.ts';
@@ -466,15 +466,15 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     await pool.query("delete from ops.webhook_jobs where status = 'running'");
     await pool.query('delete from ops.webhook_turns');
     await make('0');
-    const turn = await takeTurn(pool);
+    const turn = await claimTurn(pool);
     assert.equal(turn?.workspaceId, workspaceId);
-    assert.equal(await takeTurn(pool), null);
+    assert.equal(await claimTurn(pool), null);
     await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [workspaceId]);
     await make('0');
     await endTurn(pool, turn, 60_000);
     assert.deepEqual(await turnOf(), { due: true, late: false });
     // With nothing that came meanwhile it ends when the next job is due, and goes with the last one.
-    const again = await takeTurn(pool);
+    const again = await claimTurn(pool);
     assert.ok(again !== null);
     await pool.query("update ops.webhook_jobs set not_before = now() + interval '1 hour' where workspace_id = $1", [
       workspaceId,
@@ -483,14 +483,14 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await turnOf(), { due: false, late: true });
     await pool.query('update ops.webhook_jobs set not_before = now() where workspace_id = $1', [workspaceId]);
     assert.deepEqual(await turnOf(), { due: true, late: false });
-    const last = await takeTurn(pool);
+    const last = await claimTurn(pool);
     assert.ok(last !== null);
     await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
     await endTurn(pool, last, 0);
     assert.equal(await turnOf(), null);
     // One that is being written while the turn ends, and is not seen yet.
     await make('0');
-    const ending = await takeTurn(pool);
+    const ending = await claimTurn(pool);
     assert.ok(ending !== null);
     await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
     const writer = await pool.connect();
@@ -555,7 +555,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
         await session.query('begin; set local enable_seqscan = off');
         for (const [what, pages] of Object.entries({
           look: await pagesRead(nextTurnMs),
-          take: await pagesRead(takeTurn),
+          take: await pagesRead(claimTurn),
           next: await pagesRead((db) => nextJob(db, busy)),
           end: await pagesRead((db) => endTurn(db, turn, 0)),
         })) {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/target.ts';
-import { openParts, type Parts } from '#infra/parts.ts';
+import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -35,7 +35,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
   let workspaceId = '';
   let owner = '';
 
-  let parts: Parts;
+  let adapters: Adapters;
 
   /** As an operator types it. */
   const typed = (args: string, more: Record<string, string> = {}) =>
@@ -43,7 +43,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
 
   /** The same without a process for each: what it answers and notes, or the error it ends with. */
   const admin = async (args: string): Promise<{ code: number; output: string; answer: unknown }> => {
-    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), 12);
+    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
     const notes: string[] = [];
     try {
       const asked = readCommand(args.split(' '));
@@ -53,14 +53,14 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         {
           operator: { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() },
           store,
-          pool: parts.pool,
-          log: parts.log,
-          codec: new EventCodec(parts.dataKeys),
+          pool: adapters.pool,
+          log: adapters.log,
+          codec: new EventCodec(adapters.dataKeys),
           secrets: new Secrets(v1),
-          dataKeys: parts.dataKeys,
-          analytics: parts.analytics,
+          dataKeys: adapters.dataKeys,
+          analytics: adapters.analytics,
           mediaQuota: 1_000,
-          eventStore: parts.store,
+          eventStore: adapters.store,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
           note: (text) => void notes.push(text),
@@ -96,11 +96,11 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       start('services/api/main.ts', { env }),
     ]);
     const config = { ...readConfig(env), poolSize: 4 };
-    parts = await openParts({ name: 'admin', config, secrets: new Secrets(v1) });
+    adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(v1) });
   });
   t.after(async () => {
     await Promise.all([api?.stop(), projections?.stop()]);
-    await parts?.close();
+    await adapters?.close();
     await pool?.end();
   });
 
@@ -303,7 +303,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       const http = caller(token);
       const { data: client } = await http.post('/clients', { name: 'Poisoned', type: 'brand' });
       const stream = `client-${client.id}`;
-      const codec = new EventCodec(parts.dataKeys);
+      const codec = new EventCodec(adapters.dataKeys);
       const append = async (revision: bigint, data: object, name?: string): Promise<string> => {
         const id = randomUUID();
         const metadata = {
@@ -313,7 +313,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
         const bytes = await codec.encode(stream, { type: 'ClientUpdated', data }, metadata);
         const poison = name === undefined ? {} : { data: Buffer.from(JSON.stringify({ name: 7 })) };
         const event = { id, type: 'ClientUpdated', ...bytes, ...poison, partitionKey: stream };
-        await parts.store.append(stream, revision, [event]);
+        await adapters.store.append(stream, revision, [event]);
         return id;
       };
       const read = async () => (await http.get(`/clients/${client.id}`)).body as unknown as Shown;
@@ -450,7 +450,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('settles a target whose outcome is unknown, and no other', async () => {
-    const store = new DomainStore(parts.store, new EventCodec(parts.dataKeys), 12);
+    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
     const operator = { store, actor: { type: 'admin', id: 'test' }, clock: Date.now, positions: new Map() } as const;
     const context = contextOf(operator, testTwinIdOf(workspaceId));
     const [postId, clientId, accountId] = [randomUUID(), randomUUID(), randomUUID()];

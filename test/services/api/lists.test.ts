@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { Lists } from '#services/api/lists.ts';
-import { told } from '#services/api/middleware/problems.ts';
+import { toProblem } from '#services/api/middleware/problems.ts';
 import { openReadPool } from '#services/api/read-pool.ts';
 import { Turns } from '#services/api/turns.ts';
 import { refused } from '#test/support/composing.ts';
@@ -171,7 +171,7 @@ suite('reads of a server that falls silent', (t) => {
       proxy.silence(afterBytes('client', 0));
       const began = performance.now();
       const asked = lists.run('a', {}, async (knex) => (await knex.raw('select 1 as one')).rows);
-      await assert.rejects(asked, (error) => told(error).code === 'unavailable');
+      await assert.rejects(asked, (error) => toProblem(error).code === 'unavailable');
       // Sooner than anybody would who has no deadline of ours.
       assert.ok(performance.now() - began < 10_000);
     } finally {
@@ -223,7 +223,7 @@ suite('reads of a server that falls silent', (t) => {
     try {
       assert.deepEqual(await one(), [{ one: 1 }]);
       proxy.silence(atRequest('select 1'));
-      for (let n = 0; n < 3; n += 1) await assert.rejects(one(), (error) => told(error).code === 'unavailable');
+      for (let n = 0; n < 3; n += 1) await assert.rejects(one(), (error) => toProblem(error).code === 'unavailable');
       proxy.speak();
       assert.deepEqual(await one(), [{ one: 1 }]);
     } finally {

@@ -48,7 +48,7 @@ suite('callers before silent stores', (t) => {
     const door = await openDoor({ host: '127.0.0.1', port: 0, setting: 'PORT' });
     const asked: number[] = [];
     const started = await startApi({
-      parts: {
+      adapters: {
         databaseUrl: url,
         pool,
         openPool: (answerMs) => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { webhook } from '#domain/webhook.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { fingerprintOf, viaRequest } from '#runtime/eventing/idempotency.ts';
+import { fingerprintOf, withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { requireRoom } from '#services/api/webhooks/room.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -482,7 +482,7 @@ suite('rotation of webhook secrets', (t) => {
     const operation = 'rotateWebhookSecret';
     const context = contextOf(world.operator, workspaceId);
     const fingerprint = fingerprintOf(secrets, workspaceId, { operation, params: { id }, query: {}, body: {} });
-    const died = viaRequest({
+    const died = withIdempotencyRecord({
       store,
       operation,
       key,

@@ -9,7 +9,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger, createRegistry } from '#runtime/process/telemetry.ts';
 import type { Failure } from '#schemas/target.ts';
 import { sweepMetrics } from '#services/outcomes/metrics.ts';
-import { tellPosts } from '#services/outcomes/news.ts';
+import { recordOutcomes } from '#services/outcomes/record-outcomes.ts';
 import { Resting } from '#services/outcomes/resting.ts';
 import { type SweptKind, sweep } from '#services/outcomes/sweeper.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -95,14 +95,14 @@ suite('outcomes', (t) => {
       const events = await targetEvents(targetIds);
       const before = (await world.story(`post-${postId}`)).length;
       await Promise.all([
-        tellPosts(world.store, events),
-        tellPosts(world.store, events.slice(0, 20)),
-        tellPosts(world.store, events),
+        recordOutcomes(world.store, events),
+        recordOutcomes(world.store, events.slice(0, 20)),
+        recordOutcomes(world.store, events),
       ]);
       const told = await world.store.readStream(`post-${postId}`);
       assert.equal(told.length - before, 11);
-      await tellPosts(world.store, events);
-      await tellPosts(world.store, events.slice(5, 9));
+      await recordOutcomes(world.store, events);
+      await recordOutcomes(world.store, events.slice(5, 9));
       assert.equal((await world.store.readStream(`post-${postId}`)).length, told.length);
       assert.ok(new Set(told.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
     },
@@ -112,8 +112,8 @@ suite('outcomes', (t) => {
     const { postId, targetIds } = await world.schedule(accounts.slice(0, 3), { dueAt: later() });
     for (const id of targetIds) await act(postId, id, { type: 'Cancel', reason: 'requested', postRevision: null });
     const events = await targetEvents(targetIds);
-    await tellPosts(world.store, events.slice(0, 2));
-    await tellPosts(world.store, events);
+    await recordOutcomes(world.store, events.slice(0, 2));
+    await recordOutcomes(world.store, events);
     const told = await world.store.readStream(`post-${postId}`);
     assert.deepEqual(
       told.map(({ type }) => type),

@@ -5,7 +5,7 @@ import type { MediaState } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
-import { standingOf } from '#services/publisher/media.ts';
+import { readinessOf } from '#services/publisher/media.ts';
 import { type AssetOptions, assetEvents } from '#test/support/assets.ts';
 import { commandContext, openDomain } from '#test/support/domain.ts';
 import { postBody } from '#test/support/samples.ts';
@@ -48,7 +48,7 @@ suite('the still that goes out with a video', (t) => {
           : [{ platform, contentOverride: null, mediaIdsOverride: null, overrides: { contentType } }],
     });
     const content = { ...contentFor(body, platform), aiDisclosure: false, body };
-    const standing = standingOf(content, 0, platform, workspaceId, new Map([...videos, own]));
+    const standing = readinessOf(content, 0, platform, workspaceId, new Map([...videos, own]));
     if (standing.kind !== 'ready') throw new Error(JSON.stringify(standing));
     const cover = standing.files[0]?.cover ?? null;
     return cover === null ? null : cover.mediaId === own[0] ? 'own' : 'poster';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Backlog, type Claimable } from '#services/webhooks/backlog.ts';
-import type { Claimed, Due, Wish } from '#services/webhooks/statements.ts';
+import type { Claimed, ClaimRequest, Due } from '#services/webhooks/statements.ts';
 import { suite } from '#test/support/suite.ts';
 
 const due = (endpointId: string, over: Partial<Due> = {}): Due => ({
@@ -20,74 +20,75 @@ const room = (all: number, later = all >> 1, open = true): Claimable => ({
   proven: true,
   take: () => undefined,
 });
-const claimedOf = ({ endpointId, lane }: Wish, count: number): readonly Claimed[] =>
+const claimedOf = ({ endpointId, lane }: ClaimRequest, count: number): readonly Claimed[] =>
   Array.from({ length: count }, () => ({ endpointId, queueLane: lane, forced: false }) as Claimed);
-const lanesOf = ({ wishes }: { readonly wishes: readonly Wish[] }) => wishes.map(({ lane, most }) => [lane, most]);
+const lanesOf = ({ claimRequests }: { readonly claimRequests: readonly ClaimRequest[] }) =>
+  claimRequests.map(({ lane, most }) => [lane, most]);
 
 suite('backlog', (t) => {
   t('claims no more than there is room for, first tries before the others, and of those always some', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true, replay: true })]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(64))), [
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(64))), [
       [0, 56],
       [1, 4],
       [2, 4],
     ]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(0))), []);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(10, 0))), [[0, 10]]);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(0))), []);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(10, 0))), [[0, 10]]);
     backlog.found([due('a', { first: false, later: true })]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(64))), [[1, 32]]);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(64))), [[1, 32]]);
   });
 
   t('an endpoint has a share, and then its turn is over', () => {
     const backlog = new Backlog();
     const names = Array.from({ length: 600 }, (_, at) => `e${at}`);
     backlog.found(names.map((name) => due(name)));
-    const { wishes } = backlog.wishes(() => room(64));
-    assert.deepEqual([wishes.length, new Set(wishes.map(({ most }) => most))], [500, new Set([1])]);
+    const { claimRequests } = backlog.claimRequests(() => room(64));
+    assert.deepEqual([claimRequests.length, new Set(claimRequests.map(({ most }) => most))], [500, new Set([1])]);
     backlog.claimed(
-      wishes,
-      wishes.flatMap((wish) => claimedOf(wish, 1)),
+      claimRequests,
+      claimRequests.flatMap((wish) => claimedOf(wish, 1)),
     );
-    const next = backlog.wishes(() => room(64)).wishes.map(({ endpointId }) => endpointId);
+    const next = backlog.claimRequests(() => room(64)).claimRequests.map(({ endpointId }) => endpointId);
     assert.deepEqual(next.slice(0, 101), [...names.slice(500), 'e0']);
   });
 
   t('a lane that gave less than was asked for is empty', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true })]);
-    const { wishes } = backlog.wishes(() => room(8));
-    const [first] = wishes;
+    const { claimRequests } = backlog.claimRequests(() => room(8));
+    const [first] = claimRequests;
     assert.ok(first && backlog.hasFirst('a'));
-    backlog.claimed(wishes, claimedOf(first, first.most - 1));
+    backlog.claimed(claimRequests, claimedOf(first, first.most - 1));
     assert.deepEqual([backlog.hasFirst('a'), backlog.size], [false, 0]);
   });
 
   t('a half-open endpoint gives one, and nothing more before the next look', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { first: false, replay: true, probe: true })]);
-    const asked = backlog.wishes(() => room(8, 4, false));
+    const asked = backlog.claimRequests(() => room(8, 4, false));
     assert.deepEqual([lanesOf(asked), asked.probes], [[[2, 1]], ['a']]);
-    backlog.claimed(asked.wishes, []);
+    backlog.claimed(asked.claimRequests, []);
     assert.equal(backlog.size, 0);
   });
 
   t('of one that is closed only what a person asked for is claimed', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { asked: true, later: true })]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(8, 4, false))), [[3, 4]]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => null)), []);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(8, 4, false))), [[3, 4]]);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => null)), []);
   });
 
   t('of an endpoint that took nothing what a person asked for comes first, one at a time', () => {
     const backlog = new Backlog();
     backlog.found([due('a', { later: true })]);
-    const asked = backlog.wishes(() => ({ ...room(8), proven: false }));
+    const asked = backlog.claimRequests(() => ({ ...room(8), proven: false }));
     assert.deepEqual(lanesOf(asked)[0], [3, 1]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => room(8)))[0], [0, 7]);
-    assert.deepEqual(lanesOf(backlog.wishes(() => ({ ...room(0), proven: false }))), []);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => room(8)))[0], [0, 7]);
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => ({ ...room(0), proven: false }))), []);
     // Whatever little there is room for, what comes by itself is not kept for ever.
-    assert.deepEqual(lanesOf(backlog.wishes(() => ({ ...room(1), proven: false }))), [
+    assert.deepEqual(lanesOf(backlog.claimRequests(() => ({ ...room(1), proven: false }))), [
       [3, 1],
       [0, 1],
     ]);
@@ -102,17 +103,17 @@ suite('backlog', (t) => {
       left -= count;
     };
     const shared = (): Claimable => ({ ...room(left), take });
-    const { wishes } = backlog.wishes(shared);
+    const { claimRequests } = backlog.claimRequests(shared);
     assert.deepEqual(
-      wishes.map(({ endpointId, most }) => [endpointId, most]),
+      claimRequests.map(({ endpointId, most }) => [endpointId, most]),
       [['a', 4]],
     );
     backlog.claimed(
-      wishes,
-      wishes.flatMap((wish) => claimedOf(wish, wish.most)),
+      claimRequests,
+      claimRequests.flatMap((wish) => claimedOf(wish, wish.most)),
     );
     backlog.found(all);
     left = 4;
-    assert.equal(backlog.wishes(shared).wishes[0]?.endpointId, 'b');
+    assert.equal(backlog.claimRequests(shared).claimRequests[0]?.endpointId, 'b');
   });
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readConfig } from '#runtime/process/config.ts';
+import { type Answer, bodyText, type DeliveryDecision, judge } from '#services/webhooks/delivery-decision.ts';
 import { after, find, type Health, isAllWell, nothingFound, well } from '#services/webhooks/health.ts';
 import { retryAfterMs, retryDelayMs } from '#services/webhooks/schedule.ts';
-import { type Answer, bodyText, judge, type Verdict } from '#services/webhooks/verdict.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hour = 3_600_000;
@@ -51,7 +51,7 @@ const answer = (status: number | null, headers: Record<string, string> = {}): An
   bodyStart: Buffer.alloc(0),
   durationMs: 1,
 });
-const judged = (one: Answer, tries = 0, trigger: 'scheduled' | 'test' = 'scheduled'): Verdict =>
+const judged = (one: Answer, tries = 0, trigger: 'scheduled' | 'test' = 'scheduled'): DeliveryDecision =>
   judge(one, { tries, trigger }, { delays, now, random: 0 });
 
 suite('verdict', (t) => {
@@ -130,7 +130,7 @@ const success = judged(answer(200));
 const paused = judged(answer(429, { 'retry-after': '30' }));
 
 /** One batch after another. */
-const afterAll = (start: Health, at: number, ...batches: readonly (readonly Verdict[])[]): Health => {
+const afterAll = (start: Health, at: number, ...batches: readonly (readonly DeliveryDecision[])[]): Health => {
   let health = start;
   for (const batch of batches) {
     const found = nothingFound(start.seenRevision);

@@ -215,11 +215,11 @@ suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
         new Set(found.map(({ endpointId, first, asked: forced }) => `${endpointId} ${first} ${forced}`)),
         new Set([`${open} true false`, `${off} false true`]),
       );
-      const wishes = [
+      const claimRequests = [
         { endpointId: open, lane: 0, most: 10 },
         { endpointId: off, lane: 3, most: 10 },
       ];
-      const { claimed } = await claim(world.pool, 60_000, wishes, []);
+      const { claimed } = await claim(world.pool, 60_000, claimRequests, []);
       assert.deepEqual(new Set(claimed.map(({ deliveryId }) => deliveryId)), new Set([due, asked]));
       for (let round = 0; round < 8; round += 1) {
         await pagesOf('select * from ops.webhook_claim_1(1000, $1, $2, $3, $4)', [[open], [0], [10], []]);

@@ -1,8 +1,8 @@
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { Overrides } from '../overrides.ts';
-import { jpegFits } from './misfits.ts';
 import { mediaRules, useRules } from './table.ts';
+import { jpegFits } from './violations.ts';
 
 /** What a network shows the files of one target as. */
 export const useOf = (platform: Platform, overrides: Overrides, kinds: readonly MediaKind[]): MediaUse => {

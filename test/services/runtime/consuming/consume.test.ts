@@ -10,7 +10,7 @@ import type { Lane, LaneBatch, LogRecord } from '#contracts/ports/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { stoppedLanes, watchConsumers } from '#runtime/consuming/lane-health.ts';
-import type { ConsumeOptions, Verdict } from '#runtime/consuming/options.ts';
+import type { ConsumeOptions, FailureAction } from '#runtime/consuming/options.ts';
 import { countParked, listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { Fenced, NotMoved } from '#runtime/consuming/positions.ts';
@@ -412,7 +412,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   });
 
   /** Refuses the client's second event in the given way, `times` times. */
-  const refusing = (action: Verdict['action'], group: string, times = Infinity): ConsumeOptions['apply'] => {
+  const refusing = (action: FailureAction['action'], group: string, times = Infinity): ConsumeOptions['apply'] => {
     let left = times;
     return async (tx, events) => {
       const bad = events.find((one) => one.revision === 1);
@@ -718,7 +718,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     const one = start({
       group,
       apply: choking(group, bad).apply,
-      atOnce: async (events, move) => {
+      applyInOneStatement: async (events, move) => {
         if (events.some(({ id }) => bad.has(id))) throw new TypeError('choked');
         return short(events, move);
       },
@@ -1204,7 +1204,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
 
   /** Moves the position by a statement of its own; says what it was given. */
   const atOnce =
-    (told: string[]): NonNullable<ConsumeOptions['atOnce']> =>
+    (told: string[]): NonNullable<ConsumeOptions['applyInOneStatement']> =>
     async (events, { group, lane, epoch, nextOffset, position }) => {
       if (events.some(({ revision }) => revision === 9)) return null;
       if (events.every(({ revision }) => revision > 1)) return 'nothing';
@@ -1219,7 +1219,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t('at once: effect and position in one statement, or in a transaction where that cannot be', async () => {
     const list = await records(client(9));
     const told: string[] = [];
-    const one = start({ atOnce: atOnce(told) });
+    const one = start({ applyInOneStatement: atOnce(told) });
     await one.assigned();
     await one.give(list.slice(0, 2));
     assert.deepEqual(told, ['committed 2']);
@@ -1236,12 +1236,12 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t('at once: a lost answer is not applied twice, and a former owner is fenced', async () => {
     const list = await records(client(1));
     const told: string[] = [];
-    const old = start({ atOnce: atOnce(told) });
+    const old = start({ applyInOneStatement: atOnce(told) });
     await old.assigned();
     await old.give(list);
     await old.give(list, { nextOffset: 2n });
     assert.deepEqual(told, ['committed 2']);
-    const now = start({ group: old.group, atOnce: atOnce(told) });
+    const now = start({ group: old.group, applyInOneStatement: atOnce(told) });
     await now.assigned();
     await assert.rejects(old.give(list, { nextOffset: 4n }), Fenced);
     assert.deepEqual(told, ['committed 2']);

@@ -5,7 +5,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { viaRequest } from '#runtime/eventing/idempotency.ts';
+import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
@@ -28,7 +28,7 @@ try {
     const { targets } = await fanOut(store, postId, commandContext());
     process.stdout.write(JSON.stringify(targets.size));
   } else {
-    const answer = await viaRequest({
+    const answer = await withIdempotencyRecord({
       store,
       operation: 'reschedulePostTarget',
       key,

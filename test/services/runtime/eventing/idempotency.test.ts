@@ -6,7 +6,13 @@ import { keyedIdOf } from '#domain/ids.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { birth, fingerprintOf, keyHmacOf, type RequestOptions, viaRequest } from '#runtime/eventing/idempotency.ts';
+import {
+  createIdempotently,
+  fingerprintOf,
+  keyHmacOf,
+  type RequestOptions,
+  withIdempotencyRecord,
+} from '#runtime/eventing/idempotency.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { commandContext, openDomain, secretKey } from '#test/support/domain.ts';
 import { clientFields, planned } from '#test/support/samples.ts';
@@ -63,7 +69,7 @@ suite('birth form', (t) => {
     const call = (key: string, name: string, command?: () => Promise<ClientCommand>) => {
       const { workspaceId } = commandContext();
       const asked = { operation: 'createClient', params: {}, query: {}, body: { name } };
-      return birth({
+      return createIdempotently({
         store,
         decider: client,
         operation: 'createClient',
@@ -138,7 +144,7 @@ suite('birth form', (t) => {
     const { call, store, secrets } = world();
     const { id } = await call('k', 'Acme');
     const workspaceId = randomUUID();
-    const elsewhere = await birth({
+    const elsewhere = await createIdempotently({
       store,
       decider: client,
       operation: 'createClient',
@@ -187,7 +193,7 @@ suite('request form', (t) => {
       body: string,
       over: Partial<RequestOptions<{ readonly dueAt: string }, TargetState['status']>> = {},
     ) =>
-      viaRequest({
+      withIdempotencyRecord({
         store,
         operation: 'reschedulePostTarget',
         key: 'k',

@@ -33,7 +33,7 @@ interface HeldOptions {
 }
 
 /** An asset whose lease this worker has: the one hand that writes its stream's outcomes and its blobs. */
-export class Held {
+export class LeasedAsset {
   readonly id: string;
   readonly workspaceId: string;
   readonly folder: string;

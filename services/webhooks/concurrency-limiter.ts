@@ -1,4 +1,4 @@
-import { busy, type Count, Credit, Held, half, type Limits, nobody } from './counts.ts';
+import { busy, type Count, Credit, half, type Limits, nobody, PendingCounts } from './counts.ts';
 
 /**
  * How many requests may be under way, and whose turn it is. A first try that may not begin yet waits in a line of its
@@ -39,7 +39,7 @@ export interface Room {
 
 const none: Room = { all: 0, later: 0, proven: false };
 
-interface Seat<Item> extends Count {
+interface Slot<Item> extends Count {
   readonly first: Item[];
   readonly second: Item[];
   host: Host<Item>;
@@ -56,17 +56,17 @@ interface Host<Item> extends Count {
   owed: number;
   seats: number;
   /** Seats at which something waits, in the order of their turns. */
-  readonly turns: Map<string, Seat<Item>>;
+  readonly turns: Map<string, Slot<Item>>;
 }
 
 interface Tenant<Item> extends Count {
-  readonly seats: Map<string, Seat<Item>>;
+  readonly seats: Map<string, Slot<Item>>;
   readonly hosts: Map<string, Host<Item>>;
   /** Hosts for which something waits, in the order of their turns. */
   readonly turns: Map<string, Host<Item>>;
 }
 
-export class Places<Item extends Waiting> {
+export class ConcurrencyLimiter<Item extends Waiting> {
   readonly #limits: Limits;
   readonly #hostOf: (endpointId: string) => string;
   readonly #tenants = new Map<string, Tenant<Item>>();
@@ -93,7 +93,7 @@ export class Places<Item extends Waiting> {
    * How many more may be taken in for this endpoint now: at all, and of retries and replays.
    * @param held what is about to be taken in for others
    */
-  room(endpointId: string, workspaceId: string, held = new Held()): Room {
+  room(endpointId: string, workspaceId: string, held = new PendingCounts()): Room {
     if (this.#bytes > maxBytes) return none;
     const tenant = this.#tenantOf(workspaceId);
     const seat = this.#seatOf(tenant, endpointId);
@@ -120,7 +120,7 @@ export class Places<Item extends Waiting> {
     return { all: allRoom, later: Math.min(allRoom, Math.max(0, later + (ahead >> 1))), proven: seat.proven };
   }
 
-  hold(held: Held, endpointId: string, workspaceId: string, count: number): void {
+  hold(held: PendingCounts, endpointId: string, workspaceId: string, count: number): void {
     const tenant = this.#tenantOf(workspaceId);
     for (const one of [this.#seatOf(tenant, endpointId).host, tenant, this.#all]) held.add(one, count);
   }
@@ -292,17 +292,17 @@ export class Places<Item extends Waiting> {
   }
 
   /** As it is counted now, also while what it has under way goes to where it was before. */
-  #known(tenant: Tenant<Item>, endpointId: string): Seat<Item> {
+  #known(tenant: Tenant<Item>, endpointId: string): Slot<Item> {
     return tenant.seats.get(endpointId) ?? this.#seatOf(tenant, endpointId);
   }
 
-  #seatOf(tenant: Tenant<Item>, endpointId: string): Seat<Item> {
+  #seatOf(tenant: Tenant<Item>, endpointId: string): Slot<Item> {
     const known = tenant.seats.get(endpointId);
     const name = this.#hostOf(endpointId);
     if (known?.host.name === name) return known;
     const host = this.#hostNamed(tenant, name);
     if (known === undefined) {
-      const seat: Seat<Item> = { ...nobody(), first: [], second: [], host, proven: false, paceMs: null };
+      const seat: Slot<Item> = { ...nobody(), first: [], second: [], host, proven: false, paceMs: null };
       host.seats += 1;
       tenant.seats.set(endpointId, seat);
       return seat;
@@ -312,7 +312,7 @@ export class Places<Item extends Waiting> {
   }
 
   /** It is elsewhere now, where it has proven nothing: all that it has, also under way, counts there. */
-  #move(tenant: Tenant<Item>, endpointId: string, seat: Seat<Item>, to: Host<Item>): void {
+  #move(tenant: Tenant<Item>, endpointId: string, seat: Slot<Item>, to: Host<Item>): void {
     const from = seat.host;
     for (const name of ['underWay', 'later', 'waiting', 'waitingLater', 'reserved'] as const) {
       from[name] -= seat[name];

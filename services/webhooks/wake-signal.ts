@@ -1,5 +1,5 @@
 /** Wakes one who waits. */
-export class Bell {
+export class WakeSignal {
   #wake: () => void = () => undefined;
 
   ring(): void {

@@ -152,7 +152,7 @@ const documentMisfits = (rules: DocumentRules, probe: MediaProbe): readonly Misf
 export const isStill = ({ kind, frames }: MediaProbe): boolean => kind === 'image' || (kind === 'gif' && frames === 1);
 
 /** Everything that keeps the file, as it is, from a use; empty when it fits. */
-export const misfits = (rules: UseRules, probe: MediaProbe): readonly Misfit[] => {
+export const violations = (rules: UseRules, probe: MediaProbe): readonly Misfit[] => {
   if (isStill(probe)) return rules.image === null ? ['kind'] : imageMisfits(rules.image, probe);
   switch (probe.kind) {
     case 'video':

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import knexFor, { type Knex } from 'knex';
-import { told } from '#services/api/middleware/problems.ts';
+import { toProblem } from '#services/api/middleware/problems.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
@@ -41,15 +41,15 @@ suite('a database that goes away', (t) => {
     });
     proxy.cut();
     await asking;
-    assert.equal(told(error).code, 'unavailable', String(error));
+    assert.equal(toProblem(error).code, 'unavailable', String(error));
     const again = await failure(knex.raw('select 1').then());
-    assert.equal(told(again).code, 'unavailable', String(again));
+    assert.equal(toProblem(again).code, 'unavailable', String(again));
     proxy.heal();
     assert.equal((await knex.raw('select 1 as one')).rows[0].one, 1);
   });
 
   t('… and a query that is wrong stays our fault', async () => {
     const wrong = await failure(knex.raw(`select 'Connection terminated' from nothing_there`).then());
-    assert.equal(told(wrong).code, 'internal', String(wrong));
+    assert.equal(toProblem(wrong).code, 'internal', String(wrong));
   });
 });

@@ -19,7 +19,7 @@ import { openPostgresLog } from './postgres/log.ts';
 import { openPool } from './postgres/pool.ts';
 import { checkServer } from './postgres/server-check.ts';
 
-export interface PartsOptions {
+export interface AdaptersOptions {
   /** Of the process, as it shows in Postgres and Kafka. */
   readonly name: string;
   readonly config: BlobConfig & {
@@ -50,7 +50,7 @@ export interface PartsOptions {
   readonly baseUrl?: () => string;
 }
 
-export interface Parts {
+export interface Adapters {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
   /** Another one, whose statements are waited for so many milliseconds. Its opener ends it. */
@@ -78,14 +78,14 @@ export interface Parts {
   close(): Promise<void>;
 }
 
-/** @throws when the parts named do not go together, or one refuses to start. */
-export const openParts = async ({
+/** @throws when the adapters named do not go together, or one refuses to start. */
+export const openAdapters = async ({
   name,
   config,
   secrets,
   baseUrl,
   decidesKeys = true,
-}: PartsOptions): Promise<Parts> => {
+}: AdaptersOptions): Promise<Adapters> => {
   const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
   if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
   const hasKafka = kafkaBrokers.length > 0;
@@ -126,7 +126,7 @@ export const openParts = async ({
         : (await import('./clickhouse/client.ts')).openAnalytics({ url: config.clickhouseUrl });
     closers.push(async () => analytics?.close());
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
-    const silent: Parts['silent'] = (ask = { analytics: true }) =>
+    const silent: Adapters['silent'] = (ask = { analytics: true }) =>
       silentParts(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
     return {
@@ -153,10 +153,10 @@ const openKafka = (options: KafkaOptions): Promise<Log> => {
   });
 };
 
-/** Logs which optional parts do not answer at the start; the process starts all the same. In a thread the parent does it. */
-export const warnOfSilent = (parts: Parts, logger: { warn(line: string): void }): void => {
+/** Logs which optional adapters do not answer at the start; the process starts all the same. In a thread the parent does it. */
+export const warnOfSilent = (adapters: Adapters, logger: { warn(line: string): void }): void => {
   if (!isMainThread) return;
-  void parts.silent().then((lines) => {
+  void adapters.silent().then((lines) => {
     for (const line of lines) logger.warn(line);
   });
 };
@@ -165,7 +165,7 @@ export const warnOfSilent = (parts: Parts, logger: { warn(line: string): void })
 const silentMs = 5_000;
 
 const silentParts = async (
-  { s3Endpoint, clickhouseUrl }: PartsOptions['config'],
+  { s3Endpoint, clickhouseUrl }: AdaptersOptions['config'],
   blobs: BlobStore,
   analytics: ClickHouseClient | null,
 ): Promise<readonly string[]> => {
@@ -191,7 +191,7 @@ const silentParts = async (
 };
 
 /** Where the api is, as far as a process knows that is another one. */
-const configuredUrl = ({ baseUrl, host, port }: PartsOptions['config']): string => {
+const configuredUrl = ({ baseUrl, host, port }: AdaptersOptions['config']): string => {
   if (baseUrl !== null) return baseUrl;
   if (port === 0)
     throw new Error('URLs of media files need BASE_URL, or PORT: the api chose a port that nobody was told');
@@ -228,7 +228,7 @@ const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
 };
 
 /** An event store, who gives it back, and who fills its index of workspaces. */
-type OpenStore = Pick<Parts, 'store' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
+type OpenStore = Pick<Adapters, 'store' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
 
 interface SharedStore {
   readonly opening: Promise<PostgresEventStore>;

@@ -13,7 +13,7 @@ export interface Answer {
   readonly durationMs: number;
 }
 
-export interface Verdict {
+export interface DeliveryDecision {
   /** `again`: it stays pending, and is due after `waitMs`. */
   readonly outcome: 'delivered' | 'again' | 'failed';
   readonly waitMs: number;
@@ -34,7 +34,7 @@ export const judge = (
   { status, headers }: Answer,
   { tries, trigger }: Pick<Leased, 'tries' | 'trigger'>,
   { delays, now, random }: { readonly delays: readonly number[]; readonly now: number; readonly random: number },
-): Verdict => {
+): DeliveryDecision => {
   const asked = headers['webhook-delivery']?.trim().toLowerCase();
   const disable = status === 410 ? 'gone' : status !== null && asked === 'disable' ? 'receiver' : null;
   if (isSuccess(status)) return { outcome: 'delivered', waitMs: 0, endpoint: 'well', pauseMs: 0, disable };

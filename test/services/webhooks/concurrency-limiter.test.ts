@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { hostKey } from '#runtime/egress/host-key.ts';
-import { Held } from '#services/webhooks/counts.ts';
-import { Places, type Waiting } from '#services/webhooks/places.ts';
+import { ConcurrencyLimiter, type Waiting } from '#services/webhooks/concurrency-limiter.ts';
+import { PendingCounts } from '#services/webhooks/counts.ts';
 import { suite } from '#test/support/suite.ts';
 
 interface Item extends Waiting {
@@ -18,7 +18,7 @@ const limits = { endpoint: 4, host: 100, tenant: 6, total: 10, failuresPerSecond
 
 /** Each endpoint has a host of its own, unless it is named `…@host`. */
 const placesOf = (over: Partial<typeof limits> = {}, hosts: Readonly<Record<string, string>> = {}) =>
-  new Places<Item>({ ...limits, ...over }, (id) => hosts[id] ?? id.split('@')[1] ?? id);
+  new ConcurrencyLimiter<Item>({ ...limits, ...over }, (id) => hosts[id] ?? id.split('@')[1] ?? id);
 
 /** How many of which endpoint. */
 const count = (items: readonly Item[]): Readonly<Record<string, number>> => {
@@ -28,12 +28,12 @@ const count = (items: readonly Item[]): Readonly<Record<string, number>> => {
 };
 
 /** Lets go what may, and says what went. */
-const started = (places: Places<Item>): readonly Item[] => {
+const started = (places: ConcurrencyLimiter<Item>): readonly Item[] => {
   const went: Item[] = [];
   places.start((one) => went.push(one) > 0);
   return went;
 };
-const add = (places: Places<Item>, count: number, ...of: Parameters<typeof item>): void => {
+const add = (places: ConcurrencyLimiter<Item>, count: number, ...of: Parameters<typeof item>): void => {
   for (let at = 0; at < count; at += 1) places.add(item(...of));
 };
 
@@ -212,7 +212,7 @@ suite('places', (t) => {
 
   t('what is about to be claimed for one is no room for another of the same host', () => {
     const places = placesOf({ host: 6, tenant: 100, total: 100 });
-    const held = new Held();
+    const held = new PendingCounts();
     assert.equal(places.room('1@host', 'a', held).all, 4);
     places.hold(held, '1@host', 'a', 4);
     assert.deepEqual([places.room('2@host', 'a', held).all, places.room('1@other', 'a', held).all], [2, 4]);

@@ -1,5 +1,5 @@
 /** Wakes one who waits. A ring while nobody waits ends the next wait at once. */
-export class Bell {
+export class WakeSignal {
   #rung = false;
   #wake: () => void = () => undefined;
 

@@ -20,7 +20,7 @@ interface News {
 }
 
 /** Types of target events that can be news to a post. */
-export const newsTypes: readonly TargetEvent['type'][] = [
+export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetPublished',
   'TargetFailed',
   'TargetCanceled',
@@ -28,7 +28,7 @@ export const newsTypes: readonly TargetEvent['type'][] = [
   'TargetRequeued',
 ];
 
-const newsOf = (event: DecodedEvent): News | null => {
+const outcomeOf = (event: DecodedEvent): News | null => {
   const { type, data } = { type: event.type, data: event.data } as unknown as TargetEvent;
   const about = { targetId: event.stream.slice('target-'.length), targetRevision: event.revision };
   const settled = (outcome: 'published' | 'failed' | 'canceled', publishedAt: string | null): News => ({
@@ -113,18 +113,18 @@ const tell = async (store: DomainStore, postId: string, all: readonly News[], no
 const width = 32;
 
 /** Tells every post of these events what became of its targets; several of one post become one append. */
-export const tellPosts = async (
+export const recordOutcomes = async (
   store: DomainStore,
   events: readonly DecodedEvent[],
   now: () => number = Date.now,
 ): Promise<void> => {
   const byPost = new Map<string, News[]>();
   for (const event of events) {
-    const news = event.stream.startsWith('target-') ? newsOf(event) : null;
-    if (news === null) continue;
+    const outcomes = event.stream.startsWith('target-') ? outcomeOf(event) : null;
+    if (outcomes === null) continue;
     // A target's key of order is its post.
     const postId = event.metadata.partitionKey;
-    byPost.set(postId, [...(byPost.get(postId) ?? []), news]);
+    byPost.set(postId, [...(byPost.get(postId) ?? []), outcomes]);
   }
   const posts = [...byPost];
   for (let at = 0; at < posts.length; at += width) {
