@@ -4,17 +4,19 @@ set -eu
 cd "$(dirname "$0")/.."
 
 role=${1:-}
+# The role's name in releases before 1.0.
+[ "$role" = metrics ] && role=insights
 [ $# -gt 0 ] && shift
 case "$role" in
-  api | relay | outcomes | publisher | webhooks | media | metrics | reports | standalone | admin) main=services/$role/main.ts ;;
+  api | relay | outcomes | publisher | webhooks | media | insights | reports | standalone | admin) main=services/$role/main.ts ;;
   projections) main=projections/main.ts ;;
   secret-key)
     # Makes the installation's key under the folder given, once; run again it changes nothing.
     KEYS=${1:-/keys} exec node --input-type=module -e \
-      "const { secretKeyOf } = await import('#runtime/secret-key.ts'); secretKeyOf(process.env.KEYS);"
+      "const { secretKeyOf } = await import('#runtime/identity/secret-key.ts'); secretKeyOf(process.env.KEYS);"
     ;;
   *)
-    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|metrics|reports|standalone|admin [arguments], or secret-key [folder]" >&2
+    echo "usage: start.sh api|relay|projections|outcomes|publisher|webhooks|media|insights|reports|standalone|admin [arguments], or secret-key [folder]" >&2
     exit 64
     ;;
 esac

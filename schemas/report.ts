@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
-import { LocalDate } from './metrics.ts';
+import { LocalDate } from './insights.ts';
 
 /** A saved report: what it is about, when it runs by itself, and its runs. A completed run never changes. */
 

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { columnOf, retentionMonths, type TableName, tableOf } from './tables.ts';
 import { asking } from './unavailable.ts';
 

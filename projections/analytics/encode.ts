@@ -1,5 +1,5 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { type AccountMetricsEvent, counters, type TargetMetricsEvent } from '#schemas/metrics.ts';
+import { type AccountMetricsEvent, counters, type TargetMetricsEvent } from '#schemas/insights.ts';
 import { columnOf } from './tables.ts';
 
 /** Events as rows of the raw tables. */

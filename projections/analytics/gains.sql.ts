@@ -1,5 +1,5 @@
 import { interactionParts } from '#domain/engagement.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { type DaySpan, longestGapMs } from './calendar.ts';
 import { list, quoted } from './sql.ts';
 import { columnOf, tableOf } from './tables.ts';
@@ -147,7 +147,7 @@ const ratedPieces = (): string => {
 };
 
 const hourMs = 3_600_000;
-/** How long after its publication a post is looked at, milliseconds: services/metrics has the same. */
+/** How long after its publication a post is looked at, milliseconds: services/insights has the same. */
 const lifeMs = 90 * 24 * hourMs;
 /**
  * Until when another look may change the day of the newest one. A post that has lived is not looked at again. Nor is a

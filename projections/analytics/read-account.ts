@@ -1,4 +1,4 @@
-import { type AccountFigures, type Demographics, dailyPeople } from '#schemas/metrics.ts';
+import { type AccountFigures, type Demographics, dailyPeople } from '#schemas/insights.ts';
 import { inWindow, paramsOf, readRollup, spanOf } from './read-grains.ts';
 import type { AccountRollup, Beside, Compared, Rollup, Window } from './rollup.ts';
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';

@@ -1,6 +1,6 @@
 import { interactionParts, interactionsOf } from '#domain/engagement.ts';
 import type { Platform } from '#schemas/common.ts';
-import { counters, type PostFigures } from '#schemas/metrics.ts';
+import { counters, type PostFigures } from '#schemas/insights.ts';
 import type { Filters, PostFiguresRow, WentOut } from './rollup.ts';
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import { columnOf, type TableName } from './tables.ts';

@@ -1,6 +1,6 @@
 import { interactionParts } from '#domain/engagement.ts';
 import type { Platform } from '#schemas/common.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { instantsOf } from './instants.ts';
 import { paramsOf, whereOf } from './read-grains.ts';
 import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric, TopPost, Window } from './rollup.ts';

@@ -1,4 +1,4 @@
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { list, quoted } from './sql.ts';
 import { columnOf, type TableName, tableOf } from './tables.ts';
 

@@ -1,5 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
-import type { AccountFigures, Counter, Demographics, PostFigures } from '#schemas/metrics.ts';
+import type { AccountFigures, Counter, Demographics, PostFigures } from '#schemas/insights.ts';
 
 /** What is read of the analytics store. */
 

@@ -1,4 +1,4 @@
-import { type Counter, counters } from '#schemas/metrics.ts';
+import { type Counter, counters } from '#schemas/insights.ts';
 
 /**
  * The tables of the analytics store. Raw observations are complete and keyed by their event, so a repeat is the same row.

@@ -1,4 +1,4 @@
-import { type Counter, counters, peopleCounters } from '#schemas/metrics.ts';
+import { type Counter, counters, peopleCounters } from '#schemas/insights.ts';
 import type { AccountRollup, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
 import { columnOf } from './tables.ts';

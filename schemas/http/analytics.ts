@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { AccountFigures, type Counter, counters, Demographics, LocalDate, PostFigures } from '#schemas/metrics.ts';
+import { AccountFigures, type Counter, counters, Demographics, LocalDate, PostFigures } from '#schemas/insights.ts';
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**

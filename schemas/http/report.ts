@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { LocalDate } from '#schemas/metrics.ts';
+import { LocalDate } from '#schemas/insights.ts';
 import { exportDays, reportFormats } from '#schemas/report.ts';
 import { Maybe, paging, stamps } from './common.ts';
 

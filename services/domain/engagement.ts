@@ -1,4 +1,4 @@
-import type { PostFigures } from '#schemas/metrics.ts';
+import type { PostFigures } from '#schemas/insights.ts';
 
 /** What engagement is made of. */
 export const interactionParts = [

@@ -1,7 +1,7 @@
 import type { ReportRun } from '#domain/report.ts';
 import type { Followers, OfDay, OfPlatform, TopPost, Totals } from '#projections/analytics/rollup.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { AccountFigures, Demographics } from '#schemas/metrics.ts';
+import type { AccountFigures, Demographics } from '#schemas/insights.ts';
 import type { Completeness, ReportDefinition } from '#schemas/report.ts';
 
 /** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */

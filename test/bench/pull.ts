@@ -8,15 +8,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { cadence } from '#services/metrics/schedule.ts';
-import { migrateMetrics } from '#services/metrics/tables.ts';
-import { Worker } from '#services/metrics/worker.ts';
+import { cadence } from '#services/insights/schedule.ts';
+import { migrateMetrics } from '#services/insights/tables.ts';
+import { Worker } from '#services/insights/worker.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';
 import { type BenchRow, printRows, spread } from './row.ts';
@@ -118,7 +118,7 @@ const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, m
     },
   };
   const stop = new AbortController();
-  const config = { ...readConfig(processEnv()), metricsConcurrency: places };
+  const config = { ...readConfig(processEnv()), insightsConcurrency: places };
   const worker = new Worker(
     // It reads no log: what is due stands in its tables.
     {

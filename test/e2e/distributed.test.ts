@@ -26,7 +26,7 @@ const mains = {
   publisher: 'services/publisher/main.ts',
   webhooks: 'services/webhooks/main.ts',
   media: 'services/media/main.ts',
-  metrics: 'services/metrics/main.ts',
+  insights: 'services/insights/main.ts',
   reports: 'services/reports/main.ts',
   api: 'services/api/main.ts',
 } as const;
@@ -42,8 +42,8 @@ const roles: readonly Role[] = [
   'webhooks',
   'webhooks',
   'media',
-  'metrics',
-  'metrics',
+  'insights',
+  'insights',
   'reports',
   'api',
   'api',
@@ -291,9 +291,9 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     for (const name of same) assert.ok(Number(seen.totals[name]) > 0, name);
     assert.deepEqual((await figuresOf(there)).all, seen.found);
     const fetched = await Promise.all(
-      of('metrics').map(async (one) => {
+      of('insights').map(async (one) => {
         const text = await (await fetch(one.opsUrl('/metrics'))).text();
-        return [...text.matchAll(/^metrics_fetched_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
+        return [...text.matchAll(/^insights_fetched_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
       }),
     );
     process.stdout.write(`  answers of networks, by process: ${fetched.join(' and ')}\n`);

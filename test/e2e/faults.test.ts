@@ -9,7 +9,7 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Through whose hands figures go: each of them is killed in any case. */
-const counting = ['projections', 'metrics', 'reports'] as const;
+const counting = ['projections', 'insights', 'reports'] as const;
 
 suite('faults', { timeoutMs: 300_000 }, (t) => {
   let world: FaultWorld;

@@ -116,7 +116,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   t('position before the observations: those of a death in between are in no table', async () => {
     const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
     // Whoever reads them may find first that they are gone.
-    const told = await died('position before the observations', ['metrics'], at).catch(String);
+    const told = await died('position before the observations', ['insights'], at).catch(String);
     assert.match(told, /is not in (account_)?observations|ClickHouse lost observations/);
   });
 

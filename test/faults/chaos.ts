@@ -11,7 +11,7 @@ import { FaultWorld } from './world.ts';
 
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
-Starts api, projections, outcomes, two publishers, two that send webhooks, media, metrics, reports, a relay and rebuilds, each a process
+Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
 of its own, over one Postgres and one analytics store, under load. In rounds: kills them with -9 once at every named gap, then at random,
 the analytics engine too, and puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what
 was acknowledged, the network's ledger, the read models, the analytics, the reports, the streams.
@@ -75,13 +75,13 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<V
   await world.role('webhooks-2').begin();
   const steady = roleNames.filter((name) => name !== 'rebuild');
   const senders = steady.filter((name) => name.startsWith('webhooks'));
-  const counters = [...steady.filter((name) => /^(projections|metrics|reports)/.test(name)), engine];
+  const counters = [...steady.filter((name) => /^(projections|insights|reports)/.test(name)), engine];
   const others = steady.filter((name) => !senders.includes(name) && !counters.includes(name));
   // Each kind in its turn: of what senders do in memory, and of figures that are being counted, the others show nothing.
   const turns = [senders, counters, others];
   for (let turn = 0; turn < atRandom; turn += 1) {
     const name = random.pick(turns[turn % turns.length] ?? []);
-    const leases = /^(publisher|webhooks|metrics|reports)/.test(name);
+    const leases = /^(publisher|webhooks|insights|reports)/.test(name);
     const sleeps = leases && random.int(0, 3) === 0;
     if (name === engine) await world.killEngine();
     else if (sleeps) await world.freeze(world.role(name), sleepMs);

@@ -6,7 +6,7 @@ import { analyticsStore, groupOf, liveVersion } from '#projections/analytics/liv
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { tableOf } from '#projections/analytics/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { expectedAccount, expectedBoard, expectedPosts, type SeenAccount } from '#test/support/expected-analytics.ts';
 import type { Seen } from '#test/support/observations.ts';

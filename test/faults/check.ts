@@ -19,8 +19,8 @@ import { patience } from '#test/support/patience.ts';
 import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
+import { checkInsights, insightsAtRest } from './check-insights.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
-import { checkMetrics, metricsAtRest } from './check-metrics.ts';
 import { checkReports, reportsAtRest } from './check-reports.ts';
 import type { Hooks } from './hooks.ts';
 
@@ -145,7 +145,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['media files are worked on'];
       continue;
     }
-    if (!(await metricsAtRest(checked.pool))) {
+    if (!(await insightsAtRest(checked.pool))) {
       left = ['figures are asked for'];
       continue;
     }
@@ -231,7 +231,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   violations.push(...names(ofKind('client')));
   violations.push(...(await relayed(checked.pool)));
   violations.push(...(await checkMedia(streams, checked.blobRoot)));
-  violations.push(...checkMetrics(streams));
+  violations.push(...checkInsights(streams));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
     url: checked.analyticsUrl,

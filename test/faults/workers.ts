@@ -5,6 +5,6 @@ await Promise.all([
   import('#services/publisher/main.ts'),
   import('#services/webhooks/main.ts'),
   import('#services/media/main.ts'),
-  import('#services/metrics/main.ts'),
+  import('#services/insights/main.ts'),
   import('#services/reports/main.ts'),
 ]);

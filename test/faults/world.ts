@@ -47,7 +47,7 @@ const times = {
   RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
-  METRICS_YOUNG_DELAYS_MS: '400,1500',
+  INSIGHTS_YOUNG_DELAYS_MS: '400,1500',
   // Reports here ask for days that are not over: each waits this long, and is made.
   REPORT_WAIT_MS: '2500',
   WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
@@ -222,7 +222,7 @@ const mains: Readonly<Record<RoleName, string>> = {
   'webhooks-1': 'services/webhooks/main.ts',
   'webhooks-2': 'services/webhooks/main.ts',
   media: 'services/media/main.ts',
-  metrics: 'services/metrics/main.ts',
+  insights: 'services/insights/main.ts',
   reports: 'services/reports/main.ts',
   relay: 'test/faults/relay-process.ts',
   rebuild: 'test/faults/rebuild-process.ts',

@@ -133,8 +133,8 @@ suite('compose file', (t) => {
     for (const name of ['eventstore', 'kafka', 'postgres', 'clickhouse', 's3']) ok(names.includes(name), name);
     deepEqual(ours.map(([, { command }]) => command?.[0]).sort(), [
       'api',
+      'insights',
       'media',
-      'metrics',
       'outcomes',
       'projections',
       'publisher',
@@ -305,8 +305,8 @@ suite('image', (t) => {
       'outcomes',
       'publisher',
       'webhooks',
+      'insights',
       'media',
-      'metrics',
       'reports',
       'standalone',
     ]) {

@@ -24,7 +24,7 @@ import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { migrateMedia } from '#services/media/tables.ts';
-import { migrateMetrics } from '#services/metrics/tables.ts';
+import { migrateMetrics } from '#services/insights/tables.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
 

@@ -11,7 +11,7 @@ import type {
 } from '#projections/analytics/rollup.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type AccountFigures, counters, type Demographics } from '#schemas/metrics.ts';
+import { type AccountFigures, counters, type Demographics } from '#schemas/insights.ts';
 import { foldedFigures, type Seen, type Sums, sumsBy, targetDays } from './observations.ts';
 
 /** What a network told of an account. */

@@ -5,7 +5,7 @@ import { Temporal } from 'temporal-polyfill';
 import { interactionParts } from '#domain/engagement.ts';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type Counter, counters, type PostFigures } from '#schemas/metrics.ts';
+import { type Counter, counters, type PostFigures } from '#schemas/insights.ts';
 import type { Given } from './projecting.ts';
 
 export interface Seen {

@@ -13,15 +13,15 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
-import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { partHash, recordKey } from './ids.ts';
+import { SandboxMetrics } from './insights.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
-import { SandboxMetrics } from './metrics.ts';
 import {
   type Container,
   type CreateCall,

@@ -1,7 +1,7 @@
 import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import type { ClientNameEvent } from '#schemas/client.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
-import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
 import type { RequestEvent } from '#schemas/request.ts';
 import type { Unpublished } from './rule.ts';
 

@@ -1,7 +1,7 @@
 import { interactionsOf } from '#domain/engagement.ts';
 import type { PostFiguresRow } from '#projections/analytics/rollup.ts';
 import { rateOf } from '#projections/analytics/totals.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 
 /** Of a post that went out to several places what they tell together. */
 

@@ -1,4 +1,4 @@
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import type { Contents } from '../contents.ts';
 
 /**

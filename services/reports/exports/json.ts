@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { counters, Demographics, LocalDate } from '#schemas/metrics.ts';
+import { counters, Demographics, LocalDate } from '#schemas/insights.ts';
 import { Completeness } from '#schemas/report.ts';
 import type { Contents } from '../contents.ts';
 

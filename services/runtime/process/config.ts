@@ -221,17 +221,19 @@ const variables = {
     4_096,
     'targets one publisher works on at once; more that are due wait for one to end',
   ),
-  metricsConcurrency: variable(
-    'METRICS_CONCURRENCY',
+  insightsConcurrency: variable(
+    'INSIGHTS_CONCURRENCY',
     integer(1, 256),
     8,
     'accounts that one process asks their networks for at once, for the figures of their posts and their own',
+    'METRICS_CONCURRENCY',
   ),
-  metricsYoungDelaysMs: variable(
-    'METRICS_YOUNG_DELAYS_MS',
+  insightsYoungDelaysMs: variable(
+    'INSIGHTS_YOUNG_DELAYS_MS',
     durations,
     [3_600_000, 21_600_000, 86_400_000] as readonly number[],
     'when a post is looked at after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has looks of its own',
+    'METRICS_YOUNG_DELAYS_MS',
   ),
   reportWaitMs: variable(
     'REPORT_WAIT_MS',

@@ -5,7 +5,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import { platforms } from '#schemas/common.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 
 export const days = 100;
 export const firstDay = '2026-01-01';

@@ -6,7 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { columnOf, createStatements, tableOf } from '#projections/analytics/tables.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { compare, copyRows, makePost } from '../lists.ts';
 import type { BenchRow } from '../row.ts';

@@ -6,7 +6,7 @@ import { countDays } from '#projections/analytics/recount.ts';
 import { columnOf, createStatements } from '#projections/analytics/tables.ts';
 import { zonesFrom } from '#projections/analytics/zones.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { counters, type PostFigures } from '#schemas/metrics.ts';
+import { counters, type PostFigures } from '#schemas/insights.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { randomOf } from '#test/support/observations.ts';
 import { stored, TestKeys } from '#test/support/projecting.ts';

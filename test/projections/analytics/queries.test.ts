@@ -12,7 +12,7 @@ import type { AnalyticsStore } from '#projections/analytics/store.ts';
 import { columnOf, createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { daysOf, noTotals } from '#projections/analytics/totals.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { type Counter, counters } from '#schemas/metrics.ts';
+import { type Counter, counters } from '#schemas/insights.ts';
 import { embeddedClickHouse, type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { afterFile, suite } from '#test/support/suite.ts';

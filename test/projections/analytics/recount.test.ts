@@ -11,7 +11,7 @@ import { Recounter } from '#projections/analytics/recounter.ts';
 import { columnOf } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import {
   history,

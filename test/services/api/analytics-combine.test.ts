@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { instantsOf } from '#projections/analytics/instants.ts';
 import type { PostFiguresRow } from '#projections/analytics/rollup.ts';
-import { counters, PostFigures } from '#schemas/metrics.ts';
+import { counters, PostFigures } from '#schemas/insights.ts';
 import { combined } from '#services/api/analytics/combine.ts';
 import { windowOf } from '#services/api/analytics/window.ts';
 import { suite } from '#test/support/suite.ts';

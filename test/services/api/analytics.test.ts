@@ -6,7 +6,7 @@ import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { noTotals } from '#projections/analytics/totals.ts';
 import type { Platform } from '#schemas/common.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { type Composer, composer, refused } from '#test/support/composing.ts';

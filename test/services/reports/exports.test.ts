@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Totals } from '#projections/analytics/rollup.ts';
-import { type Counter, counters } from '#schemas/metrics.ts';
+import { type Counter, counters } from '#schemas/insights.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { Contents } from '#services/reports/contents.ts';
 import { csvOf } from '#services/reports/exports/csv.ts';

@@ -6,7 +6,7 @@ import { markDirty } from '#projections/analytics/dirty.ts';
 import { liveVersion } from '#projections/analytics/live.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { counters } from '#schemas/metrics.ts';
+import { counters } from '#schemas/insights.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { ReportJson } from '#services/reports/exports/json.ts';

@@ -1,7 +1,7 @@
 /** What networks tell of posts and accounts, as figures of ours: tables, and the pure functions that read them. */
 import type { Platform } from '#schemas/common.ts';
+import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
-import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/metrics.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { bluesky } from './bluesky.ts';
 import { facebook } from './facebook.ts';

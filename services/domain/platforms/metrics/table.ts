@@ -1,4 +1,4 @@
-import type { AccountFigures, Demographics, PostFigures } from '#schemas/metrics.ts';
+import type { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
 import type { Source } from './source.ts';
 
 type Field<T> = Source<NonNullable<T>> | null;

@@ -1,5 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
-import type { AccountFigures, Counter } from '#schemas/metrics.ts';
+import type { AccountFigures, Counter } from '#schemas/insights.ts';
 
 /** How figures are called and written, for a person. */
 

@@ -46,8 +46,8 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
   SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
   PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
-  METRICS_CONCURRENCY: { right: '1', wrong: ['0', '257'] },
-  METRICS_YOUNG_DELAYS_MS: { right: '0,5000', wrong: ['soon', '-1'] },
+  INSIGHTS_CONCURRENCY: { right: '1', wrong: ['0', '257'] },
+  INSIGHTS_YOUNG_DELAYS_MS: { right: '0,5000', wrong: ['soon', '-1'] },
   WEBHOOK_RETRY_DELAYS_MS: { right: '0,5000', wrong: ['0,soon', '-1'] },
   WEBHOOK_PER_ENDPOINT: { right: '1', wrong: ['0'] },
   WEBHOOK_PER_TENANT: { right: '1', wrong: ['0'] },
@@ -142,6 +142,17 @@ suite('config', (t) => {
     throws(() => readConfig({ EVENTSTORE_URL: 'http://host' }), /^ConfigError: EVENTSTORE_URL must /);
     // No variable of ours may have the server's prefix.
     for (const name of names) ok(!name.startsWith('EVENTSTORE_'), name);
+  });
+
+  t('takes the settings of insights by their former names too', () => {
+    const former = { METRICS_CONCURRENCY: '3', METRICS_YOUNG_DELAYS_MS: '7,9' };
+    const { insightsConcurrency, insightsYoungDelaysMs } = readConfig(former);
+    deepEqual(
+      { insightsConcurrency, insightsYoungDelaysMs },
+      { insightsConcurrency: 3, insightsYoungDelaysMs: [7, 9] },
+    );
+    equal(readConfig({ ...former, INSIGHTS_CONCURRENCY: '5' }).insightsConcurrency, 5);
+    throws(() => readConfig({ METRICS_CONCURRENCY: 'many' }), /^ConfigError: METRICS_CONCURRENCY must /);
   });
 
   t('shows the value that is wrong, unless it may hold a secret', () => {

@@ -1,6 +1,6 @@
 /** Answers in the networks' own shapes, and the figures they are. */
 import type { Platform } from '#schemas/common.ts';
-import type { AccountFigures, Demographics, PostFigures } from '#schemas/metrics.ts';
+import type { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
 
 const insights = (values: Readonly<Record<string, unknown>>) => ({
   data: Object.entries(values).map(([name, value]) => ({ name, period: 'lifetime', values: [{ value }] })),

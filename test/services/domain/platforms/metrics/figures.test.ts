@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import { accountFiguresOf, fieldsOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { platforms } from '#schemas/common.ts';
-import { AccountFigures, Demographics, PostFigures } from '#schemas/metrics.ts';
+import { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';

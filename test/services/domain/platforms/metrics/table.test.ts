@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { accountFieldsOf, fieldsOf } from '#domain/platforms/metrics/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { AccountFigures, PostFigures } from '#schemas/metrics.ts';
+import { AccountFigures, PostFigures } from '#schemas/insights.ts';
 import { suite } from '#test/support/suite.ts';
 
 type PostField = keyof PostFigures;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
@@ -24,7 +24,7 @@ export interface MetricsDeps {
   /** At least 3 connections. */
   readonly pool: Pool;
   readonly sourceOf: SourceOf;
-  readonly config: Pick<Config, 'leaseTtlMs' | 'metricsConcurrency' | 'metricsYoungDelaysMs'>;
+  readonly config: Pick<Config, 'leaseTtlMs' | 'insightsConcurrency' | 'insightsYoungDelaysMs'>;
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
-import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
+import { accountmetrics, targetmetrics } from '#domain/insights.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,7 +1,7 @@
 /** A social network as it is asked for figures. Part of every platform adapter; the sandbox tells those of its own posts. */
 import type { Platform } from '#schemas/common.ts';
+import type { AccountFigures, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
-import type { AccountFigures, PostFigures } from '#schemas/metrics.ts';
 import type { Json, PublishRequest } from './platform.ts';
 
 /** A post as its network is asked about it. */

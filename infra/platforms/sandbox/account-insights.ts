@@ -1,5 +1,5 @@
 /** Counts of an account in each network's own members and shapes: of the days before, and its followers now. */
-import { accountDays } from '#contracts/ports/platform-metrics.ts';
+import { accountDays } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { countingOfDay, cut, followersOf } from './curves.ts';
 import { insight, insights, type Members, report, split } from './shapes.ts';

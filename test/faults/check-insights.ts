@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { accountmetrics, targetmetrics } from '#domain/metrics.ts';
+import { accountmetrics, targetmetrics } from '#domain/insights.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
@@ -7,7 +7,7 @@ import { idOf, kindOf } from '#schemas/topics.ts';
 /** What must hold of figures when all is quiet: each look is one event, each refresh was completed once. */
 
 /** False also while the worker's consumer is behind, or will ask in a moment; where none ever ran there is nothing to wait for. */
-export const metricsAtRest = async (pool: pg.Pool): Promise<boolean> => {
+export const insightsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const there = await pool.query(`select to_regclass('ops.metrics_accounts') as there`);
   if (there.rows[0].there === null) return true;
   const { rows } = await pool.query(
@@ -23,7 +23,7 @@ export const metricsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   return !runs || (!refreshing && !busy && !behind);
 };
 
-export const checkMetrics = (streams: ReadonlyMap<string, readonly DecodedEvent[]>): readonly string[] => {
+export const checkInsights = (streams: ReadonlyMap<string, readonly DecodedEvent[]>): readonly string[] => {
   const violations: string[] = [];
   for (const [stream, events] of streams) {
     const wrong = (what: string): void => void violations.push(`${stream} ${what}`);

@@ -7,10 +7,10 @@ import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
-import type { MetricsDeps } from '#services/metrics/deps.ts';
-import { type MetricsProcess, startMetrics } from '#services/metrics/observer.ts';
-import { migrateMetrics } from '#services/metrics/tables.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
+import type { MetricsDeps } from '#services/insights/deps.ts';
+import { type MetricsProcess, startMetrics } from '#services/insights/observer.ts';
+import { migrateMetrics } from '#services/insights/tables.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import {
   type Account,
@@ -30,8 +30,8 @@ export const observerOf = (parts: Parts, log: Log, over: Partial<MetricsDeps> = 
     ...{ log, eventStore, store, codec, pool, sourceOf: (network) => (network === 'sandbox' ? sandbox : null) },
     config: {
       leaseTtlMs: quick.leaseTtlMs,
-      metricsConcurrency: 4,
-      metricsYoungDelaysMs: [3_600_000, 21_600_000, 86_400_000],
+      insightsConcurrency: 4,
+      insightsYoungDelaysMs: [3_600_000, 21_600_000, 86_400_000],
     },
     logger: createLogger('metrics', process.env.LOG_LEVEL ?? 'silent'),
     pollMs: 25,

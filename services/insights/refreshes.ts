@@ -137,7 +137,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
       }
       logger.warn({ err: error, refreshId }, 'a refresh that is not known was not completed');
     }
-    faultPoint('metrics:after-refreshed');
+    faultPoint('insights:after-refreshed');
     await inTransaction(pool, async (tx) => {
       await tx.query('delete from ops.metrics_refresh_accounts where refresh_id = $1', [refreshId]);
       await tx.query('delete from ops.metrics_refreshes where refresh_id = $1', [refreshId]);

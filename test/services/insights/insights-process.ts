@@ -1,6 +1,6 @@
 /** A metrics process alone, to be killed or stopped: `node metrics-process.ts <database url>`. Says `ready`. */
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { startMetrics } from '#services/metrics/observer.ts';
+import { startMetrics } from '#services/insights/observer.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { observerOf } from './world.ts';
 

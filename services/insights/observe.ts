@@ -4,10 +4,10 @@ import {
   accountDays,
   type MetricsAnswer,
   type ToldDay,
-} from '#contracts/ports/platform-metrics.ts';
+} from '#contracts/ports/platform-insights.ts';
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
-import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/metrics.ts';
+import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
@@ -267,7 +267,7 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
     platformRemovedAt: goneAt.toISOString(),
   };
   await append(observing, job, targetmetrics, { type: 'Observe', observation }, loaded);
-  faultPoint('metrics:after-gone-observed');
+  faultPoint('insights:after-gone-observed');
   await execute(
     store,
     target,
@@ -276,6 +276,6 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
     contextOf(turn, job),
     { partitionKey: job.postId ?? '' },
   );
-  faultPoint('metrics:after-gone');
+  faultPoint('insights:after-gone');
   return { kind: 'gone' };
 };

@@ -1,4 +1,4 @@
-import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/metrics.ts';
+import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
 import type { Decider } from './decider.ts';
 
 /**

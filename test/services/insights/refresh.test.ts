@@ -1,11 +1,11 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { accountDays } from '#contracts/ports/platform-metrics.ts';
+import { accountDays } from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { SourceOf } from '#services/metrics/deps.ts';
+import type { SourceOf } from '#services/insights/deps.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';
 

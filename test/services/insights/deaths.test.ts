@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { accountDays } from '#contracts/ports/platform-metrics.ts';
+import { accountDays } from '#contracts/ports/platform-insights.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { MetricsWorld } from './world.ts';
 
-const script = fileURLToPath(new URL('./metrics-process.ts', import.meta.url));
+const script = fileURLToPath(new URL('./insights-process.ts', import.meta.url));
 const hour = 3_600_000;
 /** In the order in which what a person wants fresh meets them. */
 const points = [
-  ...['consume:before-commit', 'consume:after-commit', 'metrics:leased', 'metrics:after-fetch'],
-  ...['metrics:after-observed', 'metrics:after-tried', 'metrics:after-refreshed'],
+  ...['consume:before-commit', 'consume:after-commit', 'insights:leased', 'insights:after-fetch'],
+  ...['insights:after-observed', 'insights:after-tried', 'insights:after-refreshed'],
 ];
 
 suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
@@ -56,7 +56,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await first.stop();
     await world.posts.sandbox.advance(2 * hour);
     await world.due(id);
-    for (const point of ['metrics:after-gone-observed', 'metrics:after-gone']) {
+    for (const point of ['insights:after-gone-observed', 'insights:after-gone']) {
       await mortals.died(await mortals.child(point));
     }
     const last = world.start();
@@ -82,7 +82,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
       await first.stop();
       await world.posts.sandbox.advance(2 * hour);
       const refreshId = await world.refresh([one.id]);
-      await mortals.died(await mortals.child('metrics:after-gone'));
+      await mortals.died(await mortals.child('insights:after-gone'));
       // Nobody asks until what happened is heard of.
       const last = world.start({ pollMs: 400 });
       const [said] = await world.refreshed(refreshId);
@@ -98,7 +98,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await world.heard([id]);
     await first.stop();
     await world.due(id);
-    const sleeper = await mortals.child('metrics:after-fetch', 'SIGSTOP');
+    const sleeper = await mortals.child('insights:after-fetch', 'SIGSTOP');
     const held = `select 1 from ops.work_leases where kind = 'metrics' and id = $1`;
     await eventually('it sleeps', async () => (await world.posts.pool.query(held, [one.id])).rowCount === 1);
     const next = world.start();

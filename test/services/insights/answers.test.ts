@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-metrics.ts';
+import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-insights.ts';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { nextMidnight } from '#services/metrics/schedule.ts';
+import { nextMidnight } from '#services/insights/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { counted, MetricsWorld, type Started } from './world.ts';
@@ -269,7 +269,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       [undefined, 4, undefined],
     );
     equal((await world.parked(one.id)).length, 0);
-    const odd = (field: string) => counted(observer.registry, 'metrics_odd_figures_total', { platform: 'x', field });
+    const odd = (field: string) => counted(observer.registry, 'insights_odd_figures_total', { platform: 'x', field });
     deepEqual([await odd('likes'), await odd('reposts'), await odd('comments')], [1, 1, 0]);
   });
 

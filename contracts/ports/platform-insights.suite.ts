@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { PostFigures } from '#schemas/metrics.ts';
+import type { PostFigures } from '#schemas/insights.ts';
 import type { Cases } from './platform.suite.ts';
 import type { PublishRequest } from './platform.ts';
-import { accountDays, type MetricsAnswer, type MetricsSource, type MetricsSubject } from './platform-metrics.ts';
+import { accountDays, type MetricsAnswer, type MetricsSource, type MetricsSubject } from './platform-insights.ts';
 
 /** What the network is told to do when it is asked for figures of one post. */
 export type MetricsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';

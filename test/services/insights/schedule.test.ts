@@ -10,7 +10,7 @@ import {
   nextNight,
   nextTry,
   type Observed,
-} from '#services/metrics/schedule.ts';
+} from '#services/insights/schedule.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hour = 3_600_000;

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { account } from '#domain/account.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { dayOf, minuteOf, nextNight } from '#services/metrics/schedule.ts';
+import { dayOf, minuteOf, nextNight } from '#services/insights/schedule.ts';
 import { eventually } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { counted, MetricsWorld, type Started } from './world.ts';
@@ -58,7 +58,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
       const events = await world.posts.store.readStream(`targetmetrics-${first}`);
       equal(events[0]?.metadata.partitionKey, ((await world.posts.target(first)) as { postId: string }).postId);
       deepEqual(events[0]?.metadata.actor, { type: 'service', id: 'metrics' });
-      ok((await counted(observer.registry, 'metrics_fetched_total')) >= 5);
+      ok((await counted(observer.registry, 'insights_fetched_total')) >= 5);
     },
   );
 
@@ -75,12 +75,12 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     const one = await world.account('x', `metrics-rate-limit-once-${Date.now()}`);
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
-    const before = await counted(observer.registry, 'metrics_failures_total', { failure: 'rate_limited' });
+    const before = await counted(observer.registry, 'insights_failures_total', { failure: 'rate_limited' });
     const begun = Date.now();
     await world.due(id);
     await world.tried(id);
     ok(Date.now() - begun >= 1_500, 'it was asked again before its time');
-    equal(await counted(observer.registry, 'metrics_failures_total', { failure: 'rate_limited' }), before + 1);
+    equal(await counted(observer.registry, 'insights_failures_total', { failure: 'rate_limited' }), before + 1);
     equal((await world.observed(id)).length, 1);
   });
 
@@ -127,7 +127,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
     equal(parked.length, 2);
     deepEqual(parked.map(({ target_id }) => target_id).sort(), [id, null].sort());
     for (const { reason, raw } of parked) ok(reason.length > 0 && raw.length > 2 && raw.length <= 16_384);
-    ok((await counted(observer.registry, 'metrics_parked_total', { platform: 'x' })) >= 2);
+    ok((await counted(observer.registry, 'insights_parked_total', { platform: 'x' })) >= 2);
   });
 
   t('a post that is gone is said to be so on the second look, an hour later by the clock of the network', async () => {
@@ -192,6 +192,6 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
 
   t('is ready while it looks for work', async () => {
     for (const check of await observer.readiness.ask()) ok(check.ok, JSON.stringify(check));
-    equal(await counted(observer.registry, 'metrics_in_work'), 0);
+    equal(await counted(observer.registry, 'insights_in_work'), 0);
   });
 });

@@ -4,7 +4,7 @@ import type {
   MetricsAnswer,
   MetricsSource,
   MetricsSubject,
-} from '#contracts/ports/platform-metrics.ts';
+} from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
@@ -73,7 +73,7 @@ export const pollAccount = async (
   const asked = { id: turn.accountId, externalId, username };
   const answers = source === null ? jobs.map(() => noAdapter) : await ask(turn, asked, jobs, source, stop, tools);
   stop.throwIfAborted();
-  faultPoint('metrics:after-fetch');
+  faultPoint('insights:after-fetch');
   // What is told of a client that was erased meanwhile is not written down.
   if (await isClosed(turn, tools)) {
     await tools.jobs.forget(turn.accountId);
@@ -91,11 +91,11 @@ export const pollAccount = async (
     const some = jobs.slice(at, at + width);
     await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));
   }
-  faultPoint('metrics:after-observed');
+  faultPoint('insights:after-observed');
   if (ended.dead !== null) await requireReauth(turn, loaded, ended.dead, tools);
   if (!lease.isHeld()) throw new LeaseLost(lease.id);
   await tools.jobs.tried(turn, ended.tried, ended.parked, ended.rest);
-  faultPoint('metrics:after-tried');
+  faultPoint('insights:after-tried');
   return null;
 };
 

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import type { Platform } from '#schemas/common.ts';
-import { choose, type Holder, openTo } from '#services/metrics/choose.ts';
-import type { DueAccount } from '#services/metrics/due.ts';
+import { choose, type Holder, openTo } from '#services/insights/choose.ts';
+import type { DueAccount } from '#services/insights/due.ts';
 import { suite } from '#test/support/suite.ts';
 
 let made = 0;

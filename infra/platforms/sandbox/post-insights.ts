@@ -3,7 +3,7 @@
  * than most: ten networks.
  */
 import type { Json } from '#contracts/ports/platform.ts';
-import type { MetricsSubject } from '#contracts/ports/platform-metrics.ts';
+import type { MetricsSubject } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Counting, countingOf, cut, dayMs, hourMs } from './curves.ts';
 import { insights, type Members, report, split } from './shapes.ts';

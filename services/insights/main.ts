@@ -11,10 +11,10 @@ import { startMetrics } from './observer.ts';
 import { migrateMetrics } from './tables.ts';
 
 await runProcess({
-  name: 'metrics',
+  name: 'insights',
   summary: 'asks the networks how posts and accounts do, and writes down what they tell',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'metrics', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({ name: 'insights', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);
     const { pool, log } = adapters;
     const sandbox = new SandboxNetwork({ database: { url: adapters.databaseUrl, connections: 4 } });

@@ -9,9 +9,9 @@ import type { MetricsDeps } from './deps.ts';
 import { type DueAccount, DueSearch } from './due.ts';
 import { Jobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
+import { pollAccount, type TurnTools } from './poll-account.ts';
 import { completeRefreshes } from './refreshes.ts';
 import type { Cadence } from './schedule.ts';
-import { pollAccount, type TurnTools } from './turn.ts';
 
 /**
  * Finds accounts of which something is due, leases them, and asks for some at once, each workspace and network within its
@@ -62,7 +62,7 @@ export class Worker {
       ...(clock === undefined ? {} : { clock }),
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
-    readiness?.add('metrics', async () => {
+    readiness?.add('insights', async () => {
       const age = performance.now() - this.#lookedAt;
       if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
       return `looked ${Math.round(age)} ms ago, asks for ${this.#underWay.size} accounts`;
@@ -90,7 +90,7 @@ export class Worker {
   async #look(tools: TurnTools): Promise<void> {
     const { pool, store, logger, config } = this.#deps;
     try {
-      const places = config.metricsConcurrency;
+      const places = config.insightsConcurrency;
       // What was given back must be seen to be free.
       await this.#leases.flush();
       const open = openTo(platforms, this.#underWay.values(), places);
@@ -133,7 +133,7 @@ export class Worker {
       const turn = await this.#jobs.turn(accountId);
       if (turn !== null && turn.jobs.length > 0) {
         const source = this.#deps.sourceOf(turn.network, turn.platform);
-        faultPoint('metrics:leased');
+        faultPoint('insights:leased');
         rest = await pollAccount(turn, source, lease, stop, tools);
       }
       this.#away.delete(accountId);

@@ -1,7 +1,7 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { MetricsDeps } from './deps.ts';
-import { metricsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
+import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
 import { type Cadence, cadence as usual } from './schedule.ts';
 import { Worker } from './worker.ts';
 
@@ -15,7 +15,7 @@ export interface MetricsProcess {
 
 export const startMetrics = (deps: MetricsDeps, signal: AbortSignal): MetricsProcess => {
   const { log, eventStore, store, codec, pool, logger, config, sourceOf } = deps;
-  const cadence: Cadence = { ...usual, youngMs: config.metricsYoungDelaysMs, ...deps.cadence };
+  const cadence: Cadence = { ...usual, youngMs: config.insightsYoungDelaysMs, ...deps.cadence };
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
   const intake = consume({
@@ -23,7 +23,7 @@ export const startMetrics = (deps: MetricsDeps, signal: AbortSignal): MetricsPro
     store: eventStore,
     pool,
     codec,
-    group: metricsGroup,
+    group: insightsGroup,
     topics: ['posts', 'workspace'],
     kinds: subscribedKinds,
     types: subscribedTypes,

@@ -18,32 +18,32 @@ export const workMetrics = (
   const registers = [registry];
   const labelNames = ['platform'];
   const fetched = new Counter({
-    name: 'metrics_fetched_total',
+    name: 'insights_fetched_total',
     help: 'answers with figures of a post or an account',
     labelNames,
     registers,
   });
   const parked = new Counter({
-    name: 'metrics_parked_total',
+    name: 'insights_parked_total',
     help: 'answers of networks that could not be parsed and were parked',
     labelNames,
     registers,
   });
   const odd = new Counter({
-    name: 'metrics_odd_figures_total',
+    name: 'insights_odd_figures_total',
     help: 'figures left out of an observation because no count can be what the network told; the observation keeps its raw answer',
     labelNames: ['platform', 'field'],
     registers,
   });
   const failures = new Counter({
-    name: 'metrics_failures_total',
+    name: 'insights_failures_total',
     help: 'posts and accounts of which a network told nothing, by why',
     labelNames: ['platform', 'failure'],
     registers,
   });
   const asked = scraped(lag);
   new Gauge({
-    name: 'metrics_lag_seconds',
+    name: 'insights_lag_seconds',
     help: 'since when the first post or account is due that could be asked for',
     registers,
     async collect() {
@@ -51,7 +51,7 @@ export const workMetrics = (
     },
   });
   new Gauge({
-    name: 'metrics_in_work',
+    name: 'insights_in_work',
     help: 'accounts that this process asks for',
     registers,
     collect() {

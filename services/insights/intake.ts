@@ -19,7 +19,7 @@ import { settle } from './waiting.ts';
  * one transaction; a row keeps the revision of its stream, so what is heard twice changes nothing.
  */
 
-export const metricsGroup = 'metrics';
+export const insightsGroup = 'metrics';
 export const subscribedKinds = ['target', 'account', 'client', 'workspace', 'refresh'] as const;
 export const subscribedTypes: readonly (
   | TargetEvent

@@ -5,13 +5,13 @@ import type {
   MetricsAnswer,
   MetricsSource,
   MetricsSubject,
-} from '#contracts/ports/platform-metrics.ts';
+} from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import { accountAnswer } from './account-insights.ts';
 import { dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import { type MeasuredPost, type Network, NetworkAway } from './network.ts';
-import { accountAnswer } from './told-accounts.ts';
-import { postAnswer } from './told-posts.ts';
+import { postAnswer } from './post-insights.ts';
 
 type Account = PublishRequest['account'];
 
