@@ -1,4 +1,3 @@
-import { type ClientRow, getClient } from '#projections/clients.ts';
 import { projections } from '#projections/index.ts';
 import { type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -56,10 +55,4 @@ export const ownStreamToDelete = <State>(
   const first = ownStream(call, noun);
   const again = ownStream({ ...call, guard: () => undefined }, noun);
   return (loaded) => (isDeleted(loaded.state) ? again : first)(loaded);
-};
-
-/** A client's row made from events knows no accounts; how many there are the read model has counted. */
-export const withAccounts = async (call: Pick<Call, 'deps' | 'workspaceId'>, row: ClientRow): Promise<ClientRow> => {
-  const counted = await getClient(call.deps.knex, call.workspaceId, row.id);
-  return { ...row, account_count: counted?.account_count ?? 0 };
 };

@@ -2,11 +2,11 @@ import { clients, renderClient } from '#projections/clients.ts';
 import { rowOf } from '#projections/model.ts';
 import { Client } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { archiveClient as putAway } from '../change-client.ts';
-import { claimantOf } from '../client-names.ts';
+import { archiveClient as archiveNamedClient } from '#services/workflows/clients/change.ts';
+import { claimantOf, withAccounts } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
-import { bornRow, ownStream, withAccounts } from '../rows.ts';
+import { bornRow, ownStream } from '../rows.ts';
 
 export const archiveClient = operation({
   id: 'archiveClient',
@@ -26,7 +26,7 @@ export const archiveClient = operation({
   codes: [],
   example: { data: { ...exampleClient, archivedAt: '2026-02-01T08:00:00.000Z', revision: 1 } },
   handle: async (call) => {
-    const events = await putAway(claimantOf(call), call.params.id, ownStream(call, 'client'));
+    const events = await archiveNamedClient(claimantOf(call), call.params.id, ownStream(call, 'client'));
     const row = await withAccounts(call, bornRow(rowOf(clients, events)));
     return { data: renderClient(row), revision: row.revision };
   },

@@ -1,9 +1,9 @@
 import { clients, renderClient } from '#projections/clients.ts';
 import { rowOf } from '#projections/model.ts';
 import { Client, ClientCreate } from '#schemas/http/client.ts';
+import { createNamedClient } from '#services/workflows/clients/create.ts';
 import { requireStorable, requireTimezone } from '../checks.ts';
-import { claimantOf } from '../client-names.ts';
-import { createNamedClient } from '../create-client.ts';
+import { claimantOf } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
 import { bornRow } from '../rows.ts';

@@ -2,12 +2,12 @@ import { clients, renderClient } from '#projections/clients.ts';
 import { rowOf } from '#projections/model.ts';
 import { Client, ClientPatch } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import { updateClient as changeClient } from '../change-client.ts';
+import { changeClient } from '#services/workflows/clients/change.ts';
 import { requireStorable, requireTimezone } from '../checks.ts';
-import { claimantOf } from '../client-names.ts';
+import { claimantOf, withAccounts } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
-import { bornRow, ownStream, withAccounts } from '../rows.ts';
+import { bornRow, ownStream } from '../rows.ts';
 
 export const updateClient = operation({
   id: 'updateClient',

@@ -1,33 +1,24 @@
 import { type ClientCommand, type ClientState, client } from '#domain/client.ts';
+import { Rejection } from '#domain/decider.ts';
 import { normaliseName } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { ClientFields } from '#schemas/client.ts';
-import {
-  appendToClient,
-  type Claimant,
-  claimName,
-  holderOf,
-  isConflict,
-  loadName,
-  pollMs,
-  release,
-} from './client-names.ts';
-import { Refusal } from './refusal.ts';
+import { appendToClient, type Claimant, claimName, holderOf, isConflict, loadName, pollMs, release } from './names.ts';
 
-/** Refuses a fold that the caller may not touch, or did not expect. */
+/** Refuses, by throwing, a client that the caller may not change or did not expect in this state. */
 export type Guard = (loaded: Loaded<ClientState>) => void;
 
 /** All events of the client after the change. */
 type Changed = readonly DecodedEvent[];
 
 /**
- * Changes a client; where that changes what it is called, under the claim protocol. If we die after the claim, the
- * claim lapses; after the append, the old name is broken by its next claimant.
+ * Changes a client; a new name is claimed first. If we die after the claim, the claim lapses; after the append, the next
+ * claimant of the old name breaks its claim.
  */
-export const updateClient = async (
+export const changeClient = async (
   by: Claimant,
   id: string,
   changes: Partial<ClientFields>,
@@ -37,7 +28,7 @@ export const updateClient = async (
     const before = await by.store.load(client, id);
     guard(before);
     if (client.decide({ type: 'Update', changes }, before.state).length === 0) return before.events;
-    // Before a name is claimed, so that a refused rename leaves no claim. The append at this very revision keeps it true.
+    // Asked before the claim, so that a refused rename leaves no claim. The append at this very revision keeps it true.
     requireRoom(before.events);
     const { name } = changes;
     const renames =
@@ -55,7 +46,7 @@ export const updateClient = async (
   }
 };
 
-/** Archives a client and gives its name back. Again: nothing more happens. */
+/** Archives a client and releases its name. An archived client stays as it is. */
 export const archiveClient = async (by: Claimant, id: string, guard: Guard): Promise<Changed> => {
   for (;;) {
     const before = await by.store.load(client, id);
@@ -69,19 +60,20 @@ export const archiveClient = async (by: Claimant, id: string, guard: Guard): Pro
   }
 };
 
-/** False while a rename of another client is on its way. @throws Refusal 409 when a live client bears the name. */
+/** False while another client is being renamed. @throws Rejection `already_exists` when a live client has the name */
 const claimed = async (by: Claimant, id: string, name: string): Promise<boolean> => {
   const claim = await loadName(by, name);
   const holder = await holderOf(by, name, claim, id);
-  if (holder.kind === 'holds')
-    throw new Refusal('already_exists', 'Another live client of the workspace has this name.');
-  if ((holder.kind === 'doubtful' || holder.kind === 'unborn') && !holder.old) return false;
+  if (holder.kind === 'holds') {
+    throw new Rejection('already_exists', 'Another live client of the workspace has this name.');
+  }
+  if ((holder.kind === 'doubtful' || holder.kind === 'uncreated') && !holder.old) return false;
   await claimName(by, name, id, holder, claim);
   faultPoint('client:after-claim');
   return true;
 };
 
-/** Appends a change after which the client no longer bears its name, then releases that as it was claimed before. */
+/** Appends a change after which the client no longer has its old name, then releases that name as it was claimed before. */
 const leaveName = async (
   by: Claimant,
   id: string,

@@ -6,9 +6,9 @@ import { normaliseName } from '#domain/ids.ts';
 import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { type CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
-import { archiveClient, updateClient } from '#services/api/change-client.ts';
-import type { Claimant } from '#services/api/client-names.ts';
-import { createNamedClient } from '#services/api/create-client.ts';
+import { archiveClient, changeClient } from '#services/workflows/clients/change.ts';
+import { createNamedClient } from '#services/workflows/clients/create.ts';
+import type { Claimant } from '#services/workflows/clients/names.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -95,7 +95,7 @@ suite('the claim on a name', (t) => {
             const id = events[0]?.stream.slice('client-'.length);
             if (id !== undefined) ids.add(id);
           } else if (random.next() < 0.9) {
-            await updateClient(by, random.pick(known), { name }, () => undefined);
+            await changeClient(by, random.pick(known), { name }, () => undefined);
           } else {
             await archiveClient(by, random.pick(known), () => undefined);
           }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { bearsName, type ClientCommand, type ClientState, client } from '#domain/client.ts';
 import { type ClientNameCommand, type ClientNameState, clientname } from '#domain/clientname.ts';
@@ -7,27 +6,28 @@ import { clientNameIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { partitionKeyOf } from '#runtime/eventing/domain-store.ts';
-import type { Call } from './operation.ts';
 
 /**
- * Steps of the claim protocol, by which no two live clients of a workspace bear one name: claim the new name → append
- * to the client at the revision read *before* the claim → release the old name at the revision read before that append.
+ * Steps of the claim protocol, which keeps two live clients of a workspace from having one name: claim the new name →
+ * append to the client at the revision read *before* the claim → release the old name at the revision read before that
+ * append.
  *
- * A claim holds iff its owner is live and bears the name. One that does not, and is older than `lapseMs`, is broken: a
- * ClientNameClaimLapsed in the owner's stream makes its pending write lose, then the name is claimed anew. Every claim
- * appends, also of a name the client has claimed already, so whoever acted on the older claim loses in turn.
+ * A claim holds while its owner is live and has the name. Another caller may break a claim that does not hold and is
+ * older than `lapseMs`: it appends ClientNameClaimLapsed to the owner's stream, so that a pending write of the owner
+ * conflicts, and claims the name anew. Every claim appends an event, also a second claim of the same client, so that a
+ * caller who acts on the older claim conflicts too.
  */
 
-/** Age at which a claim that its owner does not live up to may be broken, milliseconds. */
+/** Age from which a claim that does not hold may be broken, milliseconds. */
 const lapseMs = 10_000;
-/** Wait before a claim that is neither held nor old is looked at again, milliseconds. */
+/** Wait before the caller looks again at a claim that neither holds nor is old, milliseconds. */
 export const pollMs = 100;
 
 export interface Claimant {
   readonly store: DomainStore;
   readonly context: CommandContext;
   readonly positions: Positions;
-  /** Milliseconds since the epoch: a claim's age is told while waiting for it. */
+  /** Milliseconds since the epoch. Not the instant of the command: a claim grows older while its claimant waits. */
   readonly clock: () => number;
   /** Resolves after so many milliseconds. */
   readonly wait: (ms: number) => Promise<void>;
@@ -70,14 +70,19 @@ const appendToName = (
 ): Promise<readonly DecodedEvent[]> =>
   appendAt(by, clientname, clientNameIdOf(by.context.workspaceId, name), command, loaded);
 
-/** Who stands in the way of a claim, as of now. */
+/** The present owner of a name, as far as another claimant must respect it. */
 export type Holder =
   | { readonly kind: 'nobody' }
-  /** A live client bears the name. */
+  /** A live client has the name. */
   | { readonly kind: 'holds'; readonly clientId: string; readonly client: Loaded<ClientState> }
-  /** It was claimed for a client that was never born: whoever comes next may give birth to it. */
-  | { readonly kind: 'unborn'; readonly clientId: string; readonly client: Loaded<ClientState>; readonly old: boolean }
-  /** Its owner lives and does not bear it: about to, or died on the way. */
+  /** The name was claimed for a client that was never created: the next claimant may create that client. */
+  | {
+      readonly kind: 'uncreated';
+      readonly clientId: string;
+      readonly client: Loaded<ClientState>;
+      readonly old: boolean;
+    }
+  /** The owner is live and has another name: its rename is under way, or the caller that renames it has crashed. */
   | {
       readonly kind: 'doubtful';
       readonly clientId: string;
@@ -96,10 +101,10 @@ export const holderOf = async (
   const owner = await store.load(client, clientId);
   const old = clock() - Date.parse(state.claimedAt) > lapseMs;
   if (bearsName(owner.state, name)) return { kind: 'holds', clientId, client: owner };
-  return { kind: owner.state.status === 'none' ? 'unborn' : 'doubtful', clientId, client: owner, old };
+  return { kind: owner.state.status === 'none' ? 'uncreated' : 'doubtful', clientId, client: owner, old };
 };
 
-/** Claims a name for a client that the holder does not keep it from. @throws EventStoreError when the claim moved. */
+/** Claims a name; breaks the claim of another owner first. @throws EventStoreError when the claim changed meanwhile */
 export const claimName = async (
   by: Claimant,
   name: string,
@@ -107,7 +112,7 @@ export const claimName = async (
   holder: Holder,
   claim: NameClaim,
 ): Promise<readonly DecodedEvent[]> => {
-  const other = holder.kind === 'unborn' || holder.kind === 'doubtful' ? holder.clientId : clientId;
+  const other = holder.kind === 'uncreated' || holder.kind === 'doubtful' ? holder.clientId : clientId;
   const evicts = other === clientId ? null : other;
   if (evicts !== null && holder.kind !== 'nobody' && holder.kind !== 'holds') await breakClaim(by, name, holder);
   const now = new Date(by.clock()).toISOString();
@@ -115,14 +120,14 @@ export const claimName = async (
 };
 
 /**
- * Breaks an old claim whose owner does not bear the name: the owner's pending write, if there is one, now loses.
- * If we die before the name is claimed anew the next caller breaks it again.
- * @throws EventStoreError when the owner moved meanwhile: look again.
+ * Breaks an old claim that does not hold: a pending write of its owner now conflicts. If we die before the name is
+ * claimed anew, the next caller breaks the claim again.
+ * @throws EventStoreError when the owner's stream changed meanwhile: look again.
  */
-const breakClaim = (by: Claimant, name: string, holder: Extract<Holder, { kind: 'unborn' | 'doubtful' }>) =>
+const breakClaim = (by: Claimant, name: string, holder: Extract<Holder, { kind: 'uncreated' | 'doubtful' }>) =>
   appendToClient(by, holder.clientId, { type: 'LapseNameClaim', name }, holder.client);
 
-/** Gives a name back as it was claimed then; whoever has claimed it since keeps it. */
+/** Releases a name at the revision of this claim; a client that has claimed it since keeps it. */
 export const release = async (
   by: Claimant,
   name: string,
@@ -135,11 +140,3 @@ export const release = async (
     if (!isConflict(error)) throw error;
   }
 };
-
-export const claimantOf = ({ deps, context, positions }: Pick<Call, 'deps' | 'context' | 'positions'>): Claimant => ({
-  store: deps.store,
-  context,
-  positions,
-  clock: deps.clock,
-  wait: (ms) => delay(ms),
-});

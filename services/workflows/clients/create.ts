@@ -1,4 +1,5 @@
 import { bearsName, type ClientState, client } from '#domain/client.ts';
+import { Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
@@ -14,29 +15,29 @@ import {
   type NameClaim,
   pollMs,
   release,
-} from './client-names.ts';
-import { Refusal } from './refusal.ts';
+} from './names.ts';
 
 export interface CreatedClient {
-  /** Events to render: those of the birth for its own key, all of them for a client that was there already. */
+  /** Events to render: those that the key created, or all events of a client that was there already. */
   readonly events: readonly DecodedEvent[];
   readonly replayed: boolean;
 }
 
-/** What a key's own birth wrote, or all there is where another key was first. @throws Refusal for another request. */
+/** The events that this key created, or all events where another key was first. @throws Rejection for another request. */
 const existing = ({ events }: Loaded<ClientState>, { store, context, positions }: Claimant): CreatedClient => {
   store.note(events, positions);
-  const born = events.find((event) => event.type === 'ClientCreated')?.metadata;
-  if (born === undefined || born.keyHmac !== context.keyHmac) return { events, replayed: false };
-  if (born.fingerprint !== context.fingerprint) {
-    throw new Refusal('idempotency_key_reused', 'This Idempotency-Key was used with another request.');
+  const creation = events.find((event) => event.type === 'ClientCreated')?.metadata;
+  if (creation === undefined || creation.keyHmac !== context.keyHmac) return { events, replayed: false };
+  if (creation.fingerprint !== context.fingerprint) {
+    throw new Rejection('idempotency_key_reused', 'This Idempotency-Key was used with another request.');
   }
-  return { events: events.filter((event) => event.metadata.commandId === born.commandId), replayed: true };
+  return { events: events.filter((event) => event.metadata.commandId === creation.commandId), replayed: true };
 };
 
 /**
- * Birth form under a claimed name. Claim → birth: if we die in between, the next caller of the name gives birth to the
- * claimed id, and the dead caller's repeat finds that client. A live client of the name is answered as it is now.
+ * Claims the name, then creates the client. If we die in between, the next caller of the name creates the client under
+ * the claimed id, and a repeat of the first call finds that client. A live client that has the name already is answered
+ * as it is now.
  */
 export const createNamedClient = async (by: Claimant, key: string, fields: ClientFields): Promise<CreatedClient> => {
   const { store, context } = by;
@@ -49,16 +50,16 @@ export const createNamedClient = async (by: Claimant, key: string, fields: Clien
     const holder = await holderOf(by, name, claim, ownId);
     if (holder.kind === 'holds') return existing(holder.client, by);
     if (holder.kind === 'doubtful' && !holder.old) {
-      // A rename on its way: it is done soon, or may be broken.
+      // Another caller is renaming a client: soon the rename is done, or old enough to be broken.
       await by.wait(pollMs);
       continue;
     }
-    const id = holder.kind === 'unborn' ? holder.clientId : ownId;
-    const before = holder.kind === 'unborn' ? holder.client : own;
+    const id = holder.kind === 'uncreated' ? holder.clientId : ownId;
+    const before = holder.kind === 'uncreated' ? holder.client : own;
     try {
       const claimed = await claimName(by, name, id, holder, claim);
       faultPoint('client:after-claim');
-      const events = await born(by, id, fields, before, claim, claimed);
+      const events = await create(by, id, fields, before, claim, claimed);
       if (events !== null) return { events, replayed: false };
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -66,8 +67,8 @@ export const createNamedClient = async (by: Claimant, key: string, fields: Clien
   }
 };
 
-/** Null when somebody else was born under this id, or broke our claim: look again. */
-const born = async (
+/** Null when another caller created the client under this id, or broke our claim: look again. */
+const create = async (
   by: Claimant,
   id: string,
   fields: ClientFields,
@@ -84,7 +85,7 @@ const born = async (
     const [mine] = claimed;
     const wasItsOwn = replaced.state.status === 'claimed' && replaced.state.clientId === id;
     const winner = await by.store.load(client, id);
-    // A claim that was this client's before ours may have a write of its own pending: it is left to lapse.
+    // An earlier claim of this client may have a pending write of its own: that claim is left to lapse.
     if (mine !== undefined && !wasItsOwn && !bearsName(winner.state, fields.name)) {
       const claimedAt = String(mine.data.claimedAt);
       await release(by, fields.name, id, {

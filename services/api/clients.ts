@@ -1,0 +1,19 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ClientRow, getClient } from '#projections/clients.ts';
+import type { Claimant } from '#services/workflows/clients/names.ts';
+import type { Call } from './operation.ts';
+
+/** The caller, as the workflows of clients take it. */
+export const claimantOf = ({ deps, context, positions }: Pick<Call, 'deps' | 'context' | 'positions'>): Claimant => ({
+  store: deps.store,
+  context,
+  positions,
+  clock: deps.clock,
+  wait: (ms) => delay(ms),
+});
+
+/** Adds the number of accounts: a row made from the client's own events does not know it. */
+export const withAccounts = async (call: Pick<Call, 'deps' | 'workspaceId'>, row: ClientRow): Promise<ClientRow> => {
+  const counted = await getClient(call.deps.knex, call.workspaceId, row.id);
+  return { ...row, account_count: counted?.account_count ?? 0 };
+};
