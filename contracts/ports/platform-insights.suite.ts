@@ -9,47 +9,52 @@ import type { Platform } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/insights.ts';
 import type { Cases } from './platform.suite.ts';
 import type { PublishRequest } from './platform.ts';
-import { accountDays, type MetricsAnswer, type MetricsSource, type MetricsSubject } from './platform-insights.ts';
+import {
+  accountDays,
+  type InsightsSource,
+  type InsightsSubject,
+  type PostInsightsAnswer,
+} from './platform-insights.ts';
 
-/** What the network is told to do when it is asked for figures of one post. */
-export type MetricsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
+/** How the network fails when it is asked for the figures of one post. */
+export type InsightsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
 
-export interface MetricsHarness {
-  readonly source: MetricsSource;
+export interface InsightsHarness {
+  readonly source: InsightsSource;
   readonly platforms: readonly Platform[];
   close(): Promise<void>;
   account(platform: Platform): PublishRequest['account'];
   /** A post that is out. `fault` strikes once. */
-  publish(platform: Platform, account: PublishRequest['account'], fault?: MetricsFault): Promise<MetricsSubject>;
+  publish(platform: Platform, account: PublishRequest['account'], fault?: InsightsFault): Promise<InsightsSubject>;
   /** Takes it off the network. */
-  remove(platform: Platform, post: MetricsSubject): Promise<void>;
+  remove(platform: Platform, post: InsightsSubject): Promise<void>;
   /** Some days pass on the network. */
   pass(): Promise<void>;
 }
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const never = new AbortController().signal;
-const all = async (answers: AsyncIterable<MetricsAnswer>): Promise<readonly MetricsAnswer[]> => {
-  const told: MetricsAnswer[] = [];
-  for await (const one of answers) told.push(one);
-  return told;
+const all = async (answers: AsyncIterable<PostInsightsAnswer>): Promise<readonly PostInsightsAnswer[]> => {
+  const all: PostInsightsAnswer[] = [];
+  for await (const one of answers) all.push(one);
+  return all;
 };
 
-export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): void {
-  let harness: MetricsHarness;
+export function insightsSuite(t: Cases, start: () => Promise<InsightsHarness>): void {
+  let harness: InsightsHarness;
   t.before(async () => {
     harness = await start();
   });
   t.after(() => harness?.close());
 
-  const one = async (platform: Platform, account: PublishRequest['account'], post: MetricsSubject) => {
-    const answers = await all(harness.source.fetchPostMetrics(platform, account, [post], never));
+  const one = async (platform: Platform, account: PublishRequest['account'], post: InsightsSubject) => {
+    const answers = await all(harness.source.fetchPostInsights(platform, account, [post], never));
     assert.equal(answers.length, 1);
-    return answers[0] as MetricsAnswer;
+    return answers[0] as PostInsightsAnswer;
   };
-  const figuresOf = (platform: Platform, post: MetricsSubject, answer: MetricsAnswer): PostFigures => {
-    assert.equal(answer.kind, 'told', `${platform}: ${JSON.stringify(answer)}`);
-    if (answer.kind !== 'told') throw new Error('unreachable');
+  const figuresOf = (platform: Platform, post: InsightsSubject, answer: PostInsightsAnswer): PostFigures => {
+    assert.equal(answer.kind, 'reported', `${platform}: ${JSON.stringify(answer)}`);
+    if (answer.kind !== 'reported') throw new Error('unreachable');
     assert.match(answer.observedAt, instant);
     assert.deepEqual(JSON.parse(JSON.stringify(answer.raw)), answer.raw, 'raw is JSON');
     const mapped = postFiguresOf(platform, post.use, answer.raw, { hasVideo: post.hasVideo });
@@ -62,10 +67,10 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const account = harness.account(platform);
       const posts = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.pass();
-      const asked = [posts[1], posts[0], posts[1]] as MetricsSubject[];
-      const answers = await all(harness.source.fetchPostMetrics(platform, account, asked, never));
+      const asked = [posts[1], posts[0], posts[1]] as InsightsSubject[];
+      const answers = await all(harness.source.fetchPostInsights(platform, account, asked, never));
       assert.equal(answers.length, 3);
-      const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as MetricsAnswer));
+      const figures = asked.map((post, place) => figuresOf(platform, post, answers[place] as PostInsightsAnswer));
       assert.deepEqual(figures[0], figures[2], 'the same post');
       for (const told of figures) assert.equal(typeof told.comments, 'number', platform);
     }
@@ -73,8 +78,8 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
 
   t('tells of an account its followers', async () => {
     for (const platform of harness.platforms) {
-      const answer = await harness.source.fetchAccountMetrics(platform, harness.account(platform), never);
-      assert.ok(answer.kind === 'told', platform);
+      const answer = await harness.source.fetchAccountInsights(platform, harness.account(platform), never);
+      assert.ok(answer.kind === 'reported', platform);
       assert.match(answer.observedAt, instant);
       if (answer.figuresOf !== null) {
         assert.match(answer.figuresOf, /^\d{4}-\d\d-\d\d$/);
@@ -92,7 +97,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
         assert.ok(last !== null && day < last, `${platform}: ${day} is before ${last}`);
         const told = accountFiguresOf(platform, raw);
         assert.ok(told.kind === 'figures' && told.odd.length === 0, platform);
-        assert.ok(typeof told.figures.followerCount !== 'number', `${platform}: followers are told of now`);
+        assert.ok(typeof told.figures.followerCount !== 'number', `${platform}: followers are of now, not of a day`);
         assert.ok(
           Object.values(told.figures).some((figure) => typeof figure === 'number'),
           `${platform}: ${day}`,
@@ -108,13 +113,13 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
     const before = await one(platform, account, post);
     await harness.pass();
     const after = await one(platform, account, post);
-    assert.ok(before.kind === 'told' && after.kind === 'told');
+    assert.ok(before.kind === 'reported' && after.kind === 'reported');
     assert.ok(before.observedAt < after.observedAt);
   });
 
   t('of nothing it tells nothing', async () => {
     const [platform] = harness.platforms as [Platform];
-    assert.deepEqual(await all(harness.source.fetchPostMetrics(platform, harness.account(platform), [], never)), []);
+    assert.deepEqual(await all(harness.source.fetchPostInsights(platform, harness.account(platform), [], never)), []);
   });
 
   t('says that a post is gone, and goes on with the others', async () => {
@@ -122,10 +127,10 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const account = harness.account(platform);
       const [gone, stays] = [await harness.publish(platform, account), await harness.publish(platform, account)];
       await harness.remove(platform, gone);
-      const answers = await all(harness.source.fetchPostMetrics(platform, account, [gone, stays], never));
+      const answers = await all(harness.source.fetchPostInsights(platform, account, [gone, stays], never));
       assert.deepEqual(
         answers.map(({ kind }) => kind),
-        ['removed', 'told'],
+        ['removed', 'reported'],
         platform,
       );
       assert.ok(answers[0]?.kind === 'removed');
@@ -142,7 +147,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
     }
   });
 
-  const faults: Readonly<Record<Exclude<MetricsFault, 'nonsense'>, (answer: MetricsAnswer) => void>> = {
+  const faults: Readonly<Record<Exclude<InsightsFault, 'nonsense'>, (answer: PostInsightsAnswer) => void>> = {
     down: (answer) => assert.equal(answer.kind, 'unavailable'),
     token_death: (answer) => assert.equal(answer.kind, 'reauth_required'),
     rate_limit: (answer) => {
@@ -150,7 +155,10 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       assert.match(answer.retryAt, instant);
     },
   };
-  for (const [fault, check] of Object.entries(faults) as [keyof typeof faults, (answer: MetricsAnswer) => void][]) {
+  for (const [fault, check] of Object.entries(faults) as [
+    keyof typeof faults,
+    (answer: PostInsightsAnswer) => void,
+  ][]) {
     t(`answers when its network does not: ${fault}`, async () => {
       for (const platform of harness.platforms) {
         const account = harness.account(platform);
@@ -158,9 +166,9 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
           await harness.publish(platform, account, fault),
           await harness.publish(platform, account),
         ];
-        const answers = await all(harness.source.fetchPostMetrics(platform, account, [fails, stays], never));
-        check(answers[0] as MetricsAnswer);
-        assert.equal((await one(platform, account, fails)).kind, 'told', `${platform}: it struck once`);
+        const answers = await all(harness.source.fetchPostInsights(platform, account, [fails, stays], never));
+        check(answers[0] as PostInsightsAnswer);
+        assert.equal((await one(platform, account, fails)).kind, 'reported', `${platform}: it struck once`);
       }
     });
   }
@@ -171,7 +179,7 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
       const post = await harness.publish(platform, account, 'nonsense');
       await harness.pass();
       const answer = await one(platform, account, post);
-      assert.ok(answer.kind === 'told');
+      assert.ok(answer.kind === 'reported');
       assert.equal(postFiguresOf(platform, post.use, answer.raw).kind, 'nonsense', platform);
       figuresOf(platform, post, await one(platform, account, post));
     }
@@ -182,8 +190,8 @@ export function metricsSuite(t: Cases, start: () => Promise<MetricsHarness>): vo
     const account = harness.account(platform);
     const post = await harness.publish(platform, account);
     const stopped = AbortSignal.abort();
-    const asking = all(harness.source.fetchPostMetrics(platform, account, [post], stopped));
+    const asking = all(harness.source.fetchPostInsights(platform, account, [post], stopped));
     await assert.rejects(asking, { name: 'AbortError' });
-    await assert.rejects(harness.source.fetchAccountMetrics(platform, account, stopped), { name: 'AbortError' });
+    await assert.rejects(harness.source.fetchAccountInsights(platform, account, stopped), { name: 'AbortError' });
   });
 }

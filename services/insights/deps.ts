@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
+import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
@@ -13,7 +13,7 @@ import type { Cadence } from './schedule.ts';
 
 export type Network = 'live' | 'sandbox';
 /** Who is asked for the figures of an account; null where its network has no adapter yet. */
-export type SourceOf = (network: Network, platform: Platform) => MetricsSource | null;
+export type SourceOf = (network: Network, platform: Platform) => InsightsSource | null;
 
 export interface MetricsDeps {
   readonly log: Log;

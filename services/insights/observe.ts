@@ -1,9 +1,9 @@
 import type { Json } from '#contracts/ports/platform.ts';
 import {
-  type AccountMetricsAnswer,
+  type AccountInsightsAnswer,
   accountDays,
-  type MetricsAnswer,
-  type ToldDay,
+  type PostInsightsAnswer,
+  type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
@@ -71,9 +71,9 @@ export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandCon
 
 const causeOf = ({ id, dueAt }: Job): string => uuidv5(id, dueAt.toISOString());
 
-type Told = Extract<MetricsAnswer, { kind: 'told' }>;
-type ToldOfAccount = Extract<AccountMetricsAnswer, { kind: 'told' }>;
-export type Telling = Told | ToldOfAccount | Extract<MetricsAnswer, { kind: 'removed' }>;
+type Told = Extract<PostInsightsAnswer, { kind: 'reported' }>;
+type ToldOfAccount = Extract<AccountInsightsAnswer, { kind: 'reported' }>;
+export type Telling = Told | ToldOfAccount | Extract<PostInsightsAnswer, { kind: 'removed' }>;
 
 export const observe = async (observing: Observing, job: Job, answer: Telling): Promise<Seen> => {
   const observedAt = wellFormedInstant(answer.observedAt);
@@ -235,7 +235,7 @@ type AccountObservation = AccountMetricsCommand['observation'];
 const earlierOf = (
   { turn }: Observing,
   { figures: { followerCount }, ...newest }: AccountObservation,
-  { day, raw }: ToldDay,
+  { day, raw }: ReportedDay,
 ): { readonly observation: AccountObservation | null; readonly odd: readonly OddFigure[] } => {
   if (!isDay(day, newest.observedAt)) return { observation: null, odd: [{ field: 'day', reason: 'it is of no day' }] };
   const mapped = accountFiguresOf(turn.platform, raw);

@@ -1,9 +1,9 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type {
-  AccountMetricsAnswer,
-  MetricsAnswer,
-  MetricsSource,
-  MetricsSubject,
+  AccountInsightsAnswer,
+  InsightsSource,
+  InsightsSubject,
+  PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
@@ -36,7 +36,7 @@ export interface TurnTools {
   readonly logger: Logger;
 }
 
-type Answer = MetricsAnswer | AccountMetricsAnswer | { readonly kind: 'no adapter' };
+type Answer = PostInsightsAnswer | AccountInsightsAnswer | { readonly kind: 'no adapter' };
 type AccountState = Awaited<ReturnType<DomainStore['load']>>['state'];
 
 /** Streams written at once. */
@@ -56,7 +56,7 @@ const maxParked = 16 * 1024;
 /** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
 export const pollAccount = async (
   turn: PollCycle,
-  source: MetricsSource | null,
+  source: InsightsSource | null,
   lease: Lease,
   stop: AbortSignal,
   tools: TurnTools,
@@ -82,7 +82,7 @@ export const pollAccount = async (
   const timezone = turn.workspaceTimezone ?? (await zoneOf(tools.store, turn.workspaceId));
   const observing: Observing = {
     ...{ store: tools.store, turn, lease, timezone },
-    source: source?.metricsVersion ?? '',
+    source: source?.insightsVersion ?? '',
     goneMs: tools.cadence.goneMs,
     maxAheadMs: source?.maxAheadMs ?? null,
   };
@@ -130,7 +130,7 @@ const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: Turn
   return known;
 };
 
-const subjectOf = (job: Job): MetricsSubject => ({
+const subjectOf = (job: Job): InsightsSubject => ({
   targetId: job.id,
   externalId: job.externalId ?? '',
   publishedAt: (job.publishedAt ?? new Date(0)).toISOString(),
@@ -143,7 +143,7 @@ const ask = async (
   { platform }: PollCycle,
   asked: PublishRequest['account'],
   jobs: readonly Job[],
-  source: MetricsSource,
+  source: InsightsSource,
   stop: AbortSignal,
   tools: TurnTools,
 ): Promise<readonly Answer[]> => {
@@ -167,19 +167,19 @@ const ask = async (
   const [ofAccount = silent]: readonly Answer[] =
     posts.length === jobs.length
       ? []
-      : await call(1, (signal) => [source.fetchAccountMetrics(platform, asked, signal)]);
+      : await call(1, (signal) => [source.fetchAccountInsights(platform, asked, signal)]);
   const over =
     posts.length < jobs.length && (ofAccount.kind === 'rate_limited' || ofAccount.kind === 'reauth_required');
   const ofPosts: readonly Answer[] =
     posts.length === 0 || over
       ? []
-      : await call(posts.length, (signal) => source.fetchPostMetrics(platform, asked, posts.map(subjectOf), signal));
+      : await call(posts.length, (signal) => source.fetchPostInsights(platform, asked, posts.map(subjectOf), signal));
   const missing = over ? ofAccount : silent;
   const byPost = new Map(posts.map(({ id }, at) => [id, ofPosts[at] ?? missing]));
   const answers = jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
   // A token with which something is told is not dead: what cannot be told with it is one post's own trouble.
   const alive =
-    ofAccount.kind !== 'reauth_required' && answers.some(({ kind }) => kind === 'told' || kind === 'removed');
+    ofAccount.kind !== 'reauth_required' && answers.some(({ kind }) => kind === 'reported' || kind === 'removed');
   return alive ? answers.map((one) => (one.kind === 'reauth_required' ? refused : one)) : answers;
 };
 

@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
+import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { processEnv, readConfig } from '#runtime/process/config.ts';
@@ -103,18 +103,18 @@ interface Rate {
 /** Accounts asked a second, with so many places. */
 const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, ms: number): Promise<Rate> => {
   let answered = 0;
-  const source: MetricsSource = {
-    metricsVersion: 'bench/1',
+  const source: InsightsSource = {
+    insightsVersion: 'bench/1',
     minIntervalMs: 0,
     maxAheadMs: null,
-    async *fetchPostMetrics() {
+    async *fetchPostInsights() {
       // Nobody has a post out.
     },
-    fetchAccountMetrics: async (platform) => {
+    fetchAccountInsights: async (platform) => {
       await delay(answerMs);
       answered += 1;
       const raw = platform === 'x' ? { data: { public_metrics: { followers_count: 7 } } } : {};
-      return { kind: 'told', raw, observedAt: new Date().toISOString(), figuresOf: null };
+      return { kind: 'reported', raw, observedAt: new Date().toISOString(), figuresOf: null };
     },
   };
   const stop = new AbortController();

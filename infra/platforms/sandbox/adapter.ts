@@ -13,14 +13,14 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
-import type { MetricsSource } from '#contracts/ports/platform-insights.ts';
+import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { partHash, recordKey } from './ids.ts';
-import { SandboxMetrics } from './insights.ts';
+import { SandboxInsights } from './insights.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
 import {
   type Container,
@@ -77,14 +77,14 @@ const published = ({ externalId, permalink, visibleAt }: CreatedPost) => ({
   publishedAt: visibleAt.toISOString(),
 });
 
-export class SandboxNetwork implements PlatformAdapter, MetricsSource {
+export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   readonly boundaryDeadlineMs: number;
   readonly #network: Network;
   readonly #options: SandboxOptions;
   readonly #ownPool: pg.Pool | null;
   readonly #looker: Looker;
-  readonly #metrics: SandboxMetrics;
-  readonly metricsVersion: string;
+  readonly #insights: SandboxInsights;
+  readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: null;
 
@@ -105,10 +105,10 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
           });
     this.#ownPool = 'pool' in database ? null : pool;
     this.#network = new Network(pool);
-    this.#metrics = new SandboxMetrics(this.#network);
-    this.metricsVersion = this.#metrics.metricsVersion;
-    this.minIntervalMs = this.#metrics.minIntervalMs;
-    this.maxAheadMs = this.#metrics.maxAheadMs;
+    this.#insights = new SandboxInsights(this.#network);
+    this.insightsVersion = this.#insights.insightsVersion;
+    this.minIntervalMs = this.#insights.minIntervalMs;
+    this.maxAheadMs = this.#insights.maxAheadMs;
   }
 
   /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */
@@ -128,12 +128,12 @@ export class SandboxNetwork implements PlatformAdapter, MetricsSource {
     return rulesOf(platform).publish.absenceIsProof;
   }
 
-  fetchPostMetrics(...asked: Parameters<MetricsSource['fetchPostMetrics']>) {
-    return this.#metrics.fetchPostMetrics(...asked);
+  fetchPostInsights(...asked: Parameters<InsightsSource['fetchPostInsights']>) {
+    return this.#insights.fetchPostInsights(...asked);
   }
 
-  fetchAccountMetrics(...asked: Parameters<MetricsSource['fetchAccountMetrics']>) {
-    return this.#metrics.fetchAccountMetrics(...asked);
+  fetchAccountInsights(...asked: Parameters<InsightsSource['fetchAccountInsights']>) {
+    return this.#insights.fetchAccountInsights(...asked);
   }
 
   /** By the network's clock, which figures are told by. */

@@ -1,10 +1,10 @@
 /** The sandbox network as it is asked for figures. It tells those of its own posts, by a clock that can be moved ahead. */
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type {
-  AccountMetricsAnswer,
-  MetricsAnswer,
-  MetricsSource,
-  MetricsSubject,
+  AccountInsightsAnswer,
+  InsightsSource,
+  InsightsSubject,
+  PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { accountAnswer } from './account-insights.ts';
@@ -15,7 +15,7 @@ import { postAnswer } from './post-insights.ts';
 
 type Account = PublishRequest['account'];
 
-type Refusal = Exclude<MetricsAnswer, { kind: 'told' | 'removed' }>;
+type Refusal = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
 const away = (reason: string): Refusal => ({ kind: 'unavailable', reason });
 
@@ -34,8 +34,8 @@ const refusals: Readonly<Partial<Record<FaultName, (fault: Fault) => Refusal>>> 
   metrics_down: () => away('503 Service Unavailable'),
 };
 
-export class SandboxMetrics implements MetricsSource {
-  readonly metricsVersion = 'sandbox/1';
+export class SandboxInsights implements InsightsSource {
+  readonly insightsVersion = 'sandbox/1';
   readonly minIntervalMs = 0;
   /** Its clock may be moved. */
   readonly maxAheadMs = null;
@@ -45,12 +45,12 @@ export class SandboxMetrics implements MetricsSource {
     this.#network = network;
   }
 
-  async *fetchPostMetrics(
+  async *fetchPostInsights(
     platform: Platform,
     account: Account,
-    posts: readonly MetricsSubject[],
+    posts: readonly InsightsSubject[],
     signal: AbortSignal,
-  ): AsyncIterable<MetricsAnswer> {
+  ): AsyncIterable<PostInsightsAnswer> {
     signal.throwIfAborted();
     if (posts.length === 0) return;
     let left = posts;
@@ -80,11 +80,11 @@ export class SandboxMetrics implements MetricsSource {
   /** Of a post it does not have it cannot say whether it ever had it. */
   async #told(
     platform: Platform,
-    post: MetricsSubject,
+    post: InsightsSubject,
     known: MeasuredPost | undefined,
     now: Date,
     own: readonly Fault[],
-  ): Promise<MetricsAnswer> {
+  ): Promise<PostInsightsAnswer> {
     const observedAt = now.toISOString();
     const removed = { kind: 'removed', raw: null, observedAt } as const;
     if (known === undefined || (known.removedAt !== null && known.removedAt <= now)) return removed;
@@ -98,10 +98,14 @@ export class SandboxMetrics implements MetricsSource {
     if (gone !== undefined && known.ageMs >= (gone.durationMs ?? 0)) return removed;
     const raw = postAnswer({ platform, post, permalink: known.permalink, ageMs: known.ageMs });
     const nonsense = await this.#strikes(met, [...own, ...scripted], 'metrics_nonsense');
-    return { kind: 'told', raw: nonsense ? spoilt(raw) : raw, observedAt };
+    return { kind: 'reported', raw: nonsense ? spoilt(raw) : raw, observedAt };
   }
 
-  async fetchAccountMetrics(platform: Platform, account: Account, signal: AbortSignal): Promise<AccountMetricsAnswer> {
+  async fetchAccountInsights(
+    platform: Platform,
+    account: Account,
+    signal: AbortSignal,
+  ): Promise<AccountInsightsAnswer> {
     signal.throwIfAborted();
     try {
       const own = faultsOf('', account.username);
@@ -113,7 +117,7 @@ export class SandboxMetrics implements MetricsSource {
       const { raw, earlier } = accountAnswer(platform, account.externalId, now.getTime());
       const nonsense = await this.#strikes(met, own, 'metrics_nonsense');
       return {
-        kind: 'told',
+        kind: 'reported',
         raw: nonsense ? spoilt(raw) : raw,
         observedAt: now.toISOString(),
         figuresOf: dayBefore(now, 1),

@@ -3,14 +3,14 @@
  * than most: ten networks.
  */
 import type { Json } from '#contracts/ports/platform.ts';
-import type { MetricsSubject } from '#contracts/ports/platform-insights.ts';
+import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Counting, countingOf, cut, dayMs, hourMs } from './curves.ts';
 import { insights, type Members, report, split } from './shapes.ts';
 
 export interface Shown {
   readonly platform: Platform;
-  readonly post: MetricsSubject;
+  readonly post: InsightsSubject;
   readonly permalink: string | null;
   readonly ageMs: number;
 }

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
-import { metricsSuite } from '#contracts/ports/platform-insights.suite.ts';
-import type { MetricsAnswer, MetricsSubject } from '#contracts/ports/platform-insights.ts';
+import { insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
+import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
 import { countingOf, followersOf } from '#infra/platforms/sandbox/curves.ts';
@@ -40,7 +40,7 @@ const opened = async () => {
   const clip = await lentClip();
   const media = (platform: Platform): readonly PublishMedia[] =>
     capabilities(platform).textOnly ? [] : [{ ...clip, use: platform === 'instagram' ? 'reel' : 'feed' }];
-  const publish = async (platform: Platform, by: Account, content = 'Good morning'): Promise<MetricsSubject> => {
+  const publish = async (platform: Platform, by: Account, content = 'Good morning'): Promise<InsightsSubject> => {
     const request = {
       targetId: randomUUID(),
       attempt: 1,
@@ -72,7 +72,7 @@ const opened = async () => {
 };
 
 suite('sandbox network as a source of figures', (t) => {
-  metricsSuite(t, async () => {
+  insightsSuite(t, async () => {
     const { network, publish, close } = await opened();
     return {
       source: network,
@@ -87,8 +87,8 @@ suite('sandbox network as a source of figures', (t) => {
   });
 });
 
-const shown = (platform: Platform, id: string, ageMs: number, over: Partial<MetricsSubject> = {}): PostFigures => {
-  const post: MetricsSubject = {
+const shown = (platform: Platform, id: string, ageMs: number, over: Partial<InsightsSubject> = {}): PostFigures => {
+  const post: InsightsSubject = {
     targetId: 't',
     externalId: id,
     publishedAt: '2026-01-01T00:00:00.000Z',
@@ -197,8 +197,8 @@ suite('sandbox figures', (t) => {
   });
 });
 
-const all = async (answers: AsyncIterable<MetricsAnswer>): Promise<readonly MetricsAnswer[]> => {
-  const told: MetricsAnswer[] = [];
+const all = async (answers: AsyncIterable<PostInsightsAnswer>): Promise<readonly PostInsightsAnswer[]> => {
+  const told: PostInsightsAnswer[] = [];
   for await (const one of answers) told.push(one);
   return told;
 };
@@ -210,9 +210,9 @@ suite('sandbox network and its figures', (t) => {
   });
   t.after(() => sandbox?.close());
   const never = new AbortController().signal;
-  const ask = (platform: Platform, by: Account, ...posts: readonly MetricsSubject[]) =>
-    all(sandbox.network.fetchPostMetrics(platform, by, posts, never));
-  const kinds = (answers: readonly MetricsAnswer[]) => answers.map(({ kind }) => kind);
+  const ask = (platform: Platform, by: Account, ...posts: readonly InsightsSubject[]) =>
+    all(sandbox.network.fetchPostInsights(platform, by, posts, never));
+  const kinds = (answers: readonly PostInsightsAnswer[]) => answers.map(({ kind }) => kind);
 
   t('its clock goes ahead, never back, for everybody', async () => {
     const before = await sandbox.network.now();
@@ -227,7 +227,7 @@ suite('sandbox network and its figures', (t) => {
     const by = account('x');
     const post = await sandbox.publish('x', by);
     const [young] = await ask('x', by, post);
-    ok(young?.kind === 'told');
+    ok(young?.kind === 'reported');
     const views = ({ raw }: { readonly raw: unknown }) => {
       const mapped = postFiguresOf('x', 'feed', raw);
       return mapped.kind === 'figures' ? (mapped.figures.impressions ?? -1) : -1;
@@ -235,14 +235,14 @@ suite('sandbox network and its figures', (t) => {
     ok(views(young) < 10, 'not as old as the clock is ahead');
     await sandbox.network.advance(7 * day);
     const [old] = await ask('x', by, post);
-    ok(old?.kind === 'told' && views(old) > 100);
+    ok(old?.kind === 'reported' && views(old) > 100);
     ok(Date.parse(old.observedAt) - Date.parse(young.observedAt) >= 7 * day);
   });
 
   t('a post that is to be removed is gone from that age on', async () => {
     const by = account('facebook');
     const post = await sandbox.publish('facebook', by, 'Sale [[sandbox:removed 3d]]');
-    deepEqual(kinds(await ask('facebook', by, post)), ['told']);
+    deepEqual(kinds(await ask('facebook', by, post)), ['reported']);
     await sandbox.network.advance(3 * day);
     deepEqual(kinds(await ask('facebook', by, post)), ['removed']);
     const gone = await sandbox.publish('facebook', by, '[[sandbox:removed]]');
@@ -252,7 +252,7 @@ suite('sandbox network and its figures', (t) => {
   t('a story is gone when its day is over', async () => {
     const by = account('instagram');
     const story = { ...(await sandbox.publish('instagram', by, 'Today only')), use: 'story' as const };
-    deepEqual(kinds(await ask('instagram', by, story)), ['told']);
+    deepEqual(kinds(await ask('instagram', by, story)), ['reported']);
     await sandbox.network.advance(day);
     deepEqual(kinds(await ask('instagram', by, story)), ['removed']);
   });
@@ -261,7 +261,7 @@ suite('sandbox network and its figures', (t) => {
     const by = account('bluesky');
     const post = await sandbox.publish('bluesky', by);
     await sandbox.network.remove('x', post.externalId);
-    deepEqual(kinds(await ask('bluesky', by, post)), ['told']);
+    deepEqual(kinds(await ask('bluesky', by, post)), ['reported']);
     await sandbox.network.remove('bluesky', post.externalId);
     await sandbox.network.remove('bluesky', post.externalId);
     deepEqual(kinds(await ask('bluesky', by, post)), ['removed']);
@@ -280,15 +280,15 @@ suite('sandbox network and its figures', (t) => {
       [limited.first, limited.second],
       [
         ['rate_limited', 'rate_limited'],
-        ['told', 'told'],
+        ['reported', 'reported'],
       ],
     );
     const dead = await own('metrics-token-death-acme');
     deepEqual(dead.second, ['reauth_required', 'reauth_required']);
-    equal((await sandbox.network.fetchAccountMetrics('threads', dead.by, never)).kind, 'reauth_required');
+    equal((await sandbox.network.fetchAccountInsights('threads', dead.by, never)).kind, 'reauth_required');
     const silly = await own('metrics-nonsense-acme');
-    const answer = await sandbox.network.fetchAccountMetrics('threads', silly.by, never);
-    ok(answer.kind === 'told');
+    const answer = await sandbox.network.fetchAccountInsights('threads', silly.by, never);
+    ok(answer.kind === 'reported');
     equal(accountFiguresOf('threads', answer.raw).kind, 'nonsense');
   });
 
@@ -299,14 +299,14 @@ suite('sandbox network and its figures', (t) => {
     ok(limited?.kind === 'rate_limited');
     const aheadMs = Date.parse(limited.retryAt) - Date.now();
     ok(aheadMs > 4 * 60_000 && aheadMs <= 5 * 60_000);
-    equal((await ask('x', by, post))[0]?.kind, 'told');
+    equal((await ask('x', by, post))[0]?.kind, 'reported');
   });
 
   t('a text that cost the account its token at publication does not do so again', async () => {
     const by = account('x');
     const post = await sandbox.publish('x', by, 'Hi [[sandbox:token_death once]]');
     equal((await sandbox.network.creates(post.targetId))[0]?.outcome, 'refused');
-    deepEqual(kinds(await ask('x', by, post)), ['told']);
+    deepEqual(kinds(await ask('x', by, post)), ['reported']);
   });
 
   t('says that it is away when its memory is', async () => {
@@ -314,8 +314,8 @@ suite('sandbox network and its figures', (t) => {
     try {
       const by = account('x');
       const post = { targetId: 't', externalId: '1', publishedAt: '', use: 'feed', hasVideo: false } as const;
-      deepEqual(kinds(await all(lost.fetchPostMetrics('x', by, [post, post], never))), ['unavailable', 'unavailable']);
-      const answer = await lost.fetchAccountMetrics('x', by, never);
+      deepEqual(kinds(await all(lost.fetchPostInsights('x', by, [post, post], never))), ['unavailable', 'unavailable']);
+      const answer = await lost.fetchAccountInsights('x', by, never);
       ok(answer.kind === 'unavailable');
       match(answer.reason, /sandbox network/);
     } finally {

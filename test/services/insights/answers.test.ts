@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { AccountMetricsAnswer, MetricsAnswer, MetricsSource } from '#contracts/ports/platform-insights.ts';
+import type { AccountInsightsAnswer, InsightsSource, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { nextMidnight } from '#services/insights/schedule.ts';
@@ -15,14 +15,16 @@ const insights = (values: Readonly<Record<string, number>>) => ({
   data: Object.entries(values).map(([name, value]) => ({ name, values: [{ value }] })),
 });
 
-type OfPosts = (externalIds: readonly string[]) => readonly MetricsAnswer[] | Promise<readonly MetricsAnswer[]>;
+type OfPosts = (
+  externalIds: readonly string[],
+) => readonly PostInsightsAnswer[] | Promise<readonly PostInsightsAnswer[]>;
 
 /** Networks that answer otherwise than the sandbox does, an account each. */
 suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   let world: MetricsWorld;
   let observer: Started;
   const posts = new Map<string, OfPosts>();
-  const accounts = new Map<string, () => AccountMetricsAnswer | Promise<AccountMetricsAnswer>>();
+  const accounts = new Map<string, () => AccountInsightsAnswer | Promise<AccountInsightsAnswer>>();
   const asked = new Map<string, number>();
   /** Accounts whose calls break when all that is given was told. */
   const breaking = new Set<string>();
@@ -30,25 +32,25 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   t.before(async () => {
     world = await MetricsWorld.open('America/New_York');
     const { sandbox } = world.posts;
-    const source: MetricsSource = {
-      metricsVersion: 'other/1',
+    const source: InsightsSource = {
+      insightsVersion: 'other/1',
       minIntervalMs: 0,
       maxAheadMs: hour,
-      async *fetchPostMetrics(platform, account, all, signal) {
+      async *fetchPostInsights(platform, account, all, signal) {
         asked.set(account.id, (asked.get(account.id) ?? 0) + 1);
         const told = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));
-        yield* told ?? sandbox.fetchPostMetrics(platform, account, all, signal);
+        yield* told ?? sandbox.fetchPostInsights(platform, account, all, signal);
         if (breaking.has(account.id)) throw new Error('the connection was reset');
       },
-      fetchAccountMetrics: async (platform, account, signal) =>
-        (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountMetrics(platform, account, signal)),
+      fetchAccountInsights: async (platform, account, signal) =>
+        (await accounts.get(account.id)?.()) ?? (await sandbox.fetchAccountInsights(platform, account, signal)),
     };
     observer = world.start({ sourceOf: () => source });
   });
   t.after(() => world.close());
 
-  const told = (likes: number, observedAt = new Date().toISOString()): MetricsAnswer => ({
-    kind: 'told',
+  const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
+    kind: 'reported',
     raw: { data: { public_metrics: { like_count: likes } } },
     observedAt,
   });
@@ -104,7 +106,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
         return rows[0]?.at.getTime() ?? 0;
       };
       posts.set(one.id, (all) =>
-        all.map(() => ({ ...told(1), raw: { insights: insights({ views: 1 }) } }) as MetricsAnswer),
+        all.map(() => ({ ...told(1), raw: { insights: insights({ views: 1 }) } }) as PostInsightsAnswer),
       );
       // Another zone than that of the workspace, whose days the figures are of.
       const away = 'update ops.metrics_accounts set timezone = $2 where account_id = $1';
@@ -196,7 +198,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       const raw = { data: { public_metrics: { followers_count: 7 } } };
       const now = new Date().toISOString();
       const yesterday = new Date(Date.now() - 24 * hour).toISOString().slice(0, 10);
-      accounts.set(one.id, () => ({ kind: 'told', raw, observedAt: now, figuresOf: yesterday }));
+      accounts.set(one.id, () => ({ kind: 'reported', raw, observedAt: now, figuresOf: yesterday }));
       await world.due(one.id);
       await world.tried(one.id);
       deepEqual(
@@ -204,7 +206,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
         [yesterday],
       );
       for (const figuresOf of ['2026-02-30', 'today', '2099-01-01', '0001-01-01']) {
-        accounts.set(one.id, () => ({ kind: 'told', raw, observedAt: new Date().toISOString(), figuresOf }));
+        accounts.set(one.id, () => ({ kind: 'reported', raw, observedAt: new Date().toISOString(), figuresOf }));
         await world.posts.pool.query('delete from ops.metrics_parked where account_id = $1', [one.id]);
         await world.due(one.id);
         await eventually(`${figuresOf} is set aside`, async () => (await world.parked(one.id)).length === 1);
@@ -228,7 +230,12 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       ].entries()) {
         const fields = (['likes', 'clicks'] as const).slice(0, at);
         posts.set(one.id, (all) =>
-          all.map(() => ({ kind: 'told', raw, observedAt: new Date().toISOString(), ...(at === 0 ? {} : { fields }) })),
+          all.map(() => ({
+            kind: 'reported',
+            raw,
+            observedAt: new Date().toISOString(),
+            ...(at === 0 ? {} : { fields }),
+          })),
         );
         await world.due(id);
         await world.tried(id);
@@ -260,7 +267,9 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
     const raw = { data: { public_metrics: { like_count: Number.NaN, reply_count: 4, retweet_count: '1' } } };
-    posts.set(one.id, (all) => all.map(() => ({ ...told(1), raw, fields: ['likes', 'comments'] }) as MetricsAnswer));
+    posts.set(one.id, (all) =>
+      all.map(() => ({ ...told(1), raw, fields: ['likes', 'comments'] }) as PostInsightsAnswer),
+    );
     await world.due(id);
     await world.tried(id);
     const [{ figures } = { figures: {} }] = await world.observed(id);
@@ -278,7 +287,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     const other = await world.account('bluesky');
     const ids = [...hanging, other].map(({ id }) => id);
     await world.heard(ids);
-    const released = Promise.withResolvers<AccountMetricsAnswer>();
+    const released = Promise.withResolvers<AccountInsightsAnswer>();
     for (const { id } of hanging) accounts.set(id, () => released.promise);
     await world.posts.pool.query(
       `with moved as (
@@ -331,7 +340,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     const tell = async (newest: number, views: readonly (number | string)[]) => {
       const earlier = views.map((count, place) => ({ day: dayOfAgo(newest + place + 1), raw: raw(count as number) }));
       accounts.set(one.id, () => ({
-        ...{ kind: 'told', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
+        ...{ kind: 'reported', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
         ...{ figuresOf: dayOfAgo(newest), earlier },
       }));
       const before = (await world.observedOf(one.id)).length;
@@ -362,7 +371,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     ]);
     // What a list leaves out of a day is not told of it, though it was asked for: what was told of it before still holds.
     accounts.set(one.id, () => ({
-      ...{ kind: 'told', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
+      ...{ kind: 'reported', raw: { ...channel, ...raw(10) }, observedAt: new Date().toISOString() },
       ...{ figuresOf: dayOfAgo(0), fields: ['videoViews', 'videoWatchTimeMinutes'] as const },
       earlier: [{ day: dayOfAgo(1), raw: { day: { columnHeaders: [{ name: 'views' }], rows: [[12]] } } }],
     }));
@@ -374,7 +383,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     deepEqual(await tell(1, ['many', 8, 9, 12]), [[dayOfAgo(1), 10]]);
     accounts.set(one.id, () => ({
       ...{
-        kind: 'told',
+        kind: 'reported',
         raw: { ...channel, ...raw(10) },
         observedAt: new Date().toISOString(),
         figuresOf: dayOfAgo(1),
@@ -431,7 +440,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
       const one = await world.account('x');
       const [id = ''] = await world.published([one]);
       await world.heard([id, one.id]);
-      posts.set(one.id, (all) => all.map(() => ({ kind: 'told', raw: { data: -1 }, observedAt: randomUUID() })));
+      posts.set(one.id, (all) => all.map(() => ({ kind: 'reported', raw: { data: -1 }, observedAt: randomUUID() })));
       await world.due(id);
       await eventually('it is set aside', async () => (await world.parked(one.id)).length === 1);
       const { store } = world.posts;

@@ -89,11 +89,11 @@ suite('a refresh', { timeoutMs: 120_000 }, (t) => {
     const other = await MetricsWorld.open();
     const { sandbox } = other.posts;
     const patient: SourceOf = () => ({
-      metricsVersion: sandbox.metricsVersion,
+      insightsVersion: sandbox.insightsVersion,
       minIntervalMs: 60_000,
       maxAheadMs: null,
-      fetchPostMetrics: (...asked) => sandbox.fetchPostMetrics(...asked),
-      fetchAccountMetrics: (...asked) => sandbox.fetchAccountMetrics(...asked),
+      fetchPostInsights: (...asked) => sandbox.fetchPostInsights(...asked),
+      fetchAccountInsights: (...asked) => sandbox.fetchAccountInsights(...asked),
     });
     other.start({ sourceOf: patient });
     try {

@@ -3,9 +3,9 @@
  * the profile.
  */
 import { count, orNull } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
-export const bluesky: MetricsTable = {
+export const bluesky: InsightsTable = {
   post: always({
     ...untold,
     likes: count('likeCount'),

@@ -22,7 +22,7 @@ import {
   secondsOf,
   url,
 } from './source.ts';
-import { type MetricsTable, type PostTable, untold, untoldAccount } from './table.ts';
+import { type InsightsTable, type PostTable, untold, untoldAccount } from './table.ts';
 
 const ofVideoInsights = (metric: string) => insight(metric, 'video_insights');
 const watched = first(insight('post_video_view_time'), ofVideoInsights('total_video_view_total_time'));
@@ -63,7 +63,7 @@ const all: PostTable = {
   avgViewDurationSeconds: ofVideo(secondsOf(ofVideoInsights('post_video_avg_time_watched'))),
 };
 
-export const facebook: MetricsTable = {
+export const facebook: InsightsTable = {
   post: {
     feed: {
       ...all,

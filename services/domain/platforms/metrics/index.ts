@@ -8,15 +8,15 @@ import { facebook } from './facebook.ts';
 import { instagram } from './instagram.ts';
 import { linkedin } from './linkedin.ts';
 import { pinterest } from './pinterest.ts';
-import { Nonsense, type Source } from './source.ts';
-import type { AccountTable, MetricsTable, PostTable } from './table.ts';
+import { ImpossibleFigure, type Source } from './source.ts';
+import type { AccountTable, InsightsTable, PostTable } from './table.ts';
 import { telegram } from './telegram.ts';
 import { threads } from './threads.ts';
 import { tiktok } from './tiktok.ts';
 import { x } from './x.ts';
 import { youtube } from './youtube.ts';
 
-const tables: { readonly [P in Platform]: MetricsTable } = {
+const tables: { readonly [P in Platform]: InsightsTable } = {
   x,
   instagram,
   tiktok,
@@ -78,7 +78,7 @@ const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<stri
       if (told !== undefined) figures[field] = told;
       else if (fields.includes(field)) figures[field] = null;
     } catch (error) {
-      if (!(error instanceof Nonsense)) throw error;
+      if (!(error instanceof ImpossibleFigure)) throw error;
       odd.push({ field, reason: error.message.slice(0, maxReason) });
     }
   }
@@ -155,5 +155,5 @@ const named = <Table extends object>(table: Table): Names<Table> =>
 
 /** For every figure the network's own name, null where it does not tell it, `derived` where it is computed. */
 export const fieldsOf = (platform: Platform, use: MediaUse): Names<PostTable> => named(postTable(platform, use));
-export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<MetricsTable, 'demographics'>> =>
+export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<InsightsTable, 'demographics'>> =>
   named({ ...tables[platform].account, demographics: tables[platform].demographics });

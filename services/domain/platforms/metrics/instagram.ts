@@ -21,7 +21,7 @@ import {
   secondsOf,
   url,
 } from './source.ts';
-import { type MetricsTable, type PostTable, untold, untoldAccount } from './table.ts';
+import { type InsightsTable, type PostTable, untold, untoldAccount } from './table.ts';
 
 /** `tap_forward` and `TAP_FORWARD` were both seen. */
 const lowered = (source: Source<Readonly<Record<string, number>>>) =>
@@ -49,7 +49,7 @@ const liked = { likes: insight('likes'), comments: insight('comments'), saves: i
 /** Percent or fraction: its unit is not documented, and under one percent it is not seen. */
 const fraction = (told: number): string => (told > 1 ? told / 100 : told).toFixed(4);
 
-export const instagram: MetricsTable = {
+export const instagram: InsightsTable = {
   post: {
     feed: { ...all, ...liked, ...afterwards },
     reel: {

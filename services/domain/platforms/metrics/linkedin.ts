@@ -23,7 +23,7 @@ import {
   type Source,
   sumOf,
 } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
 const statistics = 'organizationalEntityShareStatistics.elements';
 /** A post that nobody has seen is left out of the list: that is zero. A member that one of the list does not have is not. */
@@ -80,7 +80,7 @@ const facets = {
   followerCountsByStaffCountRange: 'staffCountRange',
 } as const;
 
-export const linkedin: MetricsTable = {
+export const linkedin: InsightsTable = {
   post: always({
     ...untold,
     impressions: first(ofMember('IMPRESSION'), ofShare('impressionCount')),

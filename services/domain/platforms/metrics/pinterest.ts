@@ -4,7 +4,7 @@
  * with its `pin_metrics`. Of an account `{user_account, analytics}` for one day.
  */
 import { count, derived, first, minutesOf, ofVideo, secondsOf } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
 const since = (metric: string) => count(`analytics.all.summary_metrics.${metric}`);
 const lifetime = (metric: string) => count(`analytics.all.lifetime_metrics.${metric}`);
@@ -13,7 +13,7 @@ const ofPin = (metric: string) => count(`pin.pin_metrics.lifetime_metrics.${metr
 const closeups = first(since('PIN_CLICK'), ofPin('pin_click'));
 const outbound = first(since('OUTBOUND_CLICK'), ofPin('clickthrough'));
 
-export const pinterest: MetricsTable = {
+export const pinterest: InsightsTable = {
   post: always({
     ...untold,
     impressions: first(since('IMPRESSION'), ofPin('impression')),

@@ -4,7 +4,7 @@
  */
 
 /** What a network told cannot be a figure. The message names the member, never its value. */
-export class Nonsense extends Error {
+export class ImpossibleFigure extends Error {
   override readonly name = 'Nonsense';
 }
 
@@ -21,7 +21,7 @@ export interface Source<T> {
 }
 
 const refuse = (name: string, what: string): never => {
-  throw new Nonsense(`${name} is not ${what}`);
+  throw new ImpossibleFigure(`${name} is not ${what}`);
 };
 
 const plain = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => ({

@@ -7,7 +7,7 @@ type Field<T> = Source<NonNullable<T>> | null;
 export type PostTable = { readonly [F in keyof PostFigures]-?: Field<PostFigures[F]> };
 export type AccountTable = { readonly [F in keyof AccountFigures]-?: Field<AccountFigures[F]> };
 
-export interface MetricsTable {
+export interface InsightsTable {
   /** `feed`: carousels too, and videos on networks that have no reels. */
   readonly post: { readonly feed: PostTable; readonly reel: PostTable; readonly story: PostTable };
   readonly account: AccountTable;
@@ -58,4 +58,4 @@ export const untoldAccount: AccountTable = {
 };
 
 /** One table for whatever way a post went out. */
-export const always = (post: PostTable): MetricsTable['post'] => ({ feed: post, reel: post, story: post });
+export const always = (post: PostTable): InsightsTable['post'] => ({ feed: post, reel: post, story: post });

@@ -6,9 +6,9 @@
  * were counted under it. Of an account `{getChatMemberCount}`.
  */
 import { asCount, count, derived, items, orNull } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
-export const telegram: MetricsTable = {
+export const telegram: InsightsTable = {
   post: always({
     ...untold,
     likes: orNull(

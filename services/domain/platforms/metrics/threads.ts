@@ -4,7 +4,7 @@
  */
 import { demographicsOf } from './instagram.ts';
 import { asCount, derived, insight, items, orNull, type Source, sumOf, url } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
 const counters = ['likes', 'replies', 'reposts', 'quotes', 'shares'] as const;
 
@@ -17,7 +17,7 @@ const summed = (metric: string, list: string): Source<number> =>
     return counts.reduce((sum, { value }) => asCount(sum + asCount(value, metric), metric), 0);
   });
 
-export const threads: MetricsTable = {
+export const threads: InsightsTable = {
   post: always({
     ...untold,
     impressions: insight('views'),

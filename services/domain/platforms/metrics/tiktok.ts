@@ -3,9 +3,9 @@
  * posts; "Get User Info". `raw` is the video, or the user, as it stands in `data`.
  */
 import { count, url } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
-export const tiktok: MetricsTable = {
+export const tiktok: InsightsTable = {
   post: always({
     ...untold,
     // A view is no impression: its network tells none.

@@ -6,7 +6,7 @@
  * and the first medium's of `/2/media/analytics`. `post.fields` has other names for the same members; both are read.
  */
 import { asCount, count, derived, digits, first, items, mapped, minutesOf, ofVideo, type Source } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
 const watched = digits('media_analytics.watch_time_ms');
 const views = digits('media_analytics.video_views');
@@ -37,7 +37,7 @@ const quarters = [
   'playback_100_count',
 ];
 
-export const x: MetricsTable = {
+export const x: InsightsTable = {
   post: always({
     ...untold,
     impressions: count('data.public_metrics.impression_count'),

@@ -19,7 +19,7 @@ import {
   items,
   type Source,
 } from './source.ts';
-import { always, type MetricsTable, untold, untoldAccount } from './table.ts';
+import { always, type InsightsTable, untold, untoldAccount } from './table.ts';
 
 /** Rows of a report as objects by column; undefined where it has none. */
 const rowsOf = (raw: unknown, report: string) => {
@@ -61,7 +61,7 @@ const breakdowns = {
   deviceType: byLabel('devices', 'deviceType', 'views', asDigits),
 };
 
-export const youtube: MetricsTable = {
+export const youtube: InsightsTable = {
   post: always({
     ...untold,
     // Hidden where the channel hides it.
