@@ -5,6 +5,7 @@ import { withConnection } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import type { Zones } from './calendar.ts';
 import { clearMarks, lockWaiting, type Mark, marksOf, unlock } from './dirty.ts';
 import { ensureTables } from './live.ts';
@@ -22,8 +23,7 @@ const maxLooks = 3;
 const width = 8;
 
 /** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
-const minRestMs = 5_000;
-const maxRestMs = 600_000;
+const rest: BackOff = { firstMs: 5_000, maxMs: 600_000 };
 
 interface Trouble {
   readonly failures: number;
@@ -143,9 +143,9 @@ export class Recounter {
       return;
     }
     const failures = (this.#troubles.get(only)?.failures ?? 0) + 1;
-    const rest = Math.min(maxRestMs, minRestMs * 2 ** Math.min(failures - 1, 10));
+    const restMs = backOff(failures - 1, rest);
     const reason = error instanceof Error ? error.message : String(error);
-    this.#troubles.set(only, { failures, until: performance.now() + rest, reason });
+    this.#troubles.set(only, { failures, until: performance.now() + restMs, reason });
   }
 
   /** All that is marked now and until it is done, as far as others do not count it. */

@@ -14,6 +14,7 @@ import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Job, Jobs, Parked, PollCycle, Rest, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
@@ -45,7 +46,7 @@ const width = 16;
 const longestRestMs = 24 * 3_600_000;
 const shortestRestMs = 1_000;
 /** After a limit that names no time to come, milliseconds: doubled with each in a row. */
-const unnamedRestMs = 60_000;
+const unnamedRest: BackOff = { firstMs: 60_000, maxMs: longestRestMs };
 /** Of an account whose row is behind its stream, milliseconds. */
 const behindRestMs = 1_000;
 /** Until it is heard of that the account's token died, milliseconds. */
@@ -293,7 +294,7 @@ class Ended {
   #limited(named: number): void {
     const { now, limits } = this.#turn;
     const at = now.getTime();
-    this.#rest(named > at ? named : at + unnamedRestMs * 2 ** Math.min(limits, 20), true);
+    this.#rest(named > at ? named : at + backOff(limits, unnamedRest), true);
   }
 
   #rest(wanted: number, limited: boolean): void {

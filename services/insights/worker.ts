@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/work/leases.ts';
 import { Rest } from '#runtime/work/wake-signal.ts';
 import { platforms } from '#schemas/common.ts';
@@ -22,8 +23,7 @@ const leaseKind = 'metrics';
 /** Rest of an account on which an error of ours fell, milliseconds. */
 const errorRestMs = 30_000;
 /** Of one whose turn ended because a part of ours was away, milliseconds: doubled with each in a row. */
-const awayRestMs = 1_000;
-const longestAwayMs = 10 * 60_000;
+const unavailableRest: BackOff = { firstMs: 1_000, maxMs: 10 * 60_000 };
 /** Accounts of which it is remembered how often in a row. */
 const maxAway = 10_000;
 /** With no more of a network's accounts due than this nobody stands behind anybody. */
@@ -155,6 +155,6 @@ export class Worker {
     const before = this.#away.get(accountId) ?? 0;
     if (this.#away.size >= maxAway) this.#away.clear();
     this.#away.set(accountId, before + 1);
-    return Math.min(awayRestMs * 2 ** Math.min(before, 20), longestAwayMs);
+    return backOff(before, unavailableRest);
   }
 }

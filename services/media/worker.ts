@@ -1,5 +1,6 @@
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
@@ -225,7 +226,7 @@ export class Worker {
     const failed = !this.#signal.aborted && !(error instanceof Postponed);
     const infrastructureFault = !failed || isInnocent(error);
     const waits = error instanceof Postponed ? error.waitMs : 0;
-    const waitMs = failed ? Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(began.failures, 20)) : waits;
+    const waitMs = failed ? backOff(began.failures, { firstMs: backOffMs, maxMs: maxBackOffMs }) : waits;
     if (failed) {
       const words = infrastructureFault
         ? 'a media file waits for what it needs'

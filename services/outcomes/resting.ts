@@ -1,3 +1,5 @@
+import { backOff } from '#runtime/work/back-off.ts';
+
 /** Subjects that failed rest, and are passed over meanwhile: after each failure for twice as long. */
 
 const firstMs = 60_000;
@@ -27,7 +29,7 @@ export class Resting {
   /** @returns how long it rests, milliseconds */
   failed(subject: string): number {
     const failures = (this.#rests.get(subject)?.failures ?? 0) + 1;
-    const restMs = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 10));
+    const restMs = backOff(failures - 1, { firstMs, maxMs });
     this.#rests.delete(subject);
     this.#rests.set(subject, { failures, until: this.#now() + restMs });
     const [oldest] = this.#rests.keys();

@@ -9,6 +9,7 @@ import {
   uuidv7,
 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { pause } from './time.ts';
 
@@ -76,12 +77,12 @@ export class Claim {
    * was not acknowledged makes the next try conflict, and then it is recorded.
    */
   async recordForSure(command: TargetCommand, signal: AbortSignal): Promise<void> {
-    for (let wait = 100; ; wait = Math.min(wait * 2, 5_000)) {
+    for (let failures = 0; ; failures += 1) {
       try {
         return await this.record(command);
       } catch (error) {
         if (!(error instanceof Unavailable) || signal.aborted) throw error;
-        await pause(wait, signal);
+        await pause(backOff(failures, { firstMs: 100, maxMs: 5_000 }), signal);
       }
     }
   }

@@ -3,6 +3,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Claim, ClaimLost } from './claim.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
@@ -121,7 +122,7 @@ class Publisher {
         } catch (error) {
           logger.warn({ err: error }, 'looking for due work failed');
           failures += 1;
-          wait = Math.min(1_000, pollMs * 2 ** Math.min(failures, 6));
+          wait = backOff(failures, { firstMs: pollMs, maxMs: 1_000 });
         }
         await this.#rest(wait);
       }

@@ -3,6 +3,7 @@
  * log's acknowledgement, so a death in between repeats records and never drops one. An instance that lost its lease
  * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord, LogWriter } from '#contracts/ports/log.ts';
@@ -11,6 +12,7 @@ import { type LastEvent, requireSameHistory } from '#runtime/consuming/same-hist
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
 import { toRecord } from '#services/relay/record.ts';
@@ -60,7 +62,7 @@ const batchesWaiting = 4;
 /** A position without records is saved so often, milliseconds. */
 const markerMs = 1_000;
 /** Pause before the same batch is sent again, or the store is asked again: 100 ms doubling to 5 s. */
-const pauseMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
+const pauseMs = (failures: number): number => backOff(failures, { firstMs: 100, maxMs: 5_000 });
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

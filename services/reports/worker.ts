@@ -1,6 +1,7 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ReportDeps } from './deps.ts';
@@ -118,7 +119,7 @@ export class Worker {
     const stopped = this.#signal.aborted;
     const infrastructureFault = stopped || isInnocent(error);
     const tried = infrastructureFault ? 2 : (begun?.attempts ?? 1) - 1;
-    const waitMs = stopped ? 0 : Math.min(maxBackOffMs, backOffMs * 2 ** tried);
+    const waitMs = stopped ? 0 : backOff(tried, { firstMs: backOffMs, maxMs: maxBackOffMs });
     if (!stopped) {
       const words = infrastructureFault ? 'a report waits for what it needs' : 'a report could not be made';
       logger[infrastructureFault ? 'warn' : 'error']({ err: error, runId: id, waitMs, maxTries }, words);

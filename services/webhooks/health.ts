@@ -1,3 +1,4 @@
+import { backOff } from '#runtime/work/back-off.ts';
 import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
@@ -102,7 +103,7 @@ export const after = (before: Health, found: Findings, now: number, rules: Break
       ? consecutive >= rules.failures
       : found.probeFailed || (found.streak > 0 && (openUntil === null || openUntil <= now));
   if (opens) {
-    openUntil = now + rules.openMs * Math.min(2 ** opened, maxDoubled);
+    openUntil = now + backOff(opened, { firstMs: rules.openMs, maxMs: rules.openMs * maxDoubled });
     opened += 1;
   }
   if (found.pauseMs > 0) openUntil = Math.max(openUntil ?? 0, now + found.pauseMs);

@@ -3,6 +3,7 @@ import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import type { Attempt, DeliveryDecision } from './delivery-decision.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';
@@ -38,6 +39,8 @@ export interface RecorderOptions {
 /** A result waits at most so long for company, milliseconds, and at most so many are written at once. */
 const lingerMs = 10;
 const maxAtOnce = 200;
+/** Between two tries to record a batch. */
+const recordAgain: BackOff = { firstMs: 50, maxMs: 2_000 };
 /** Batches under way: the next is put together while the database works on one. */
 const maxUnderWay = 3;
 
@@ -103,7 +106,7 @@ export class Recorder {
         logger.warn({ err: error, deliveries: batch.length }, 'results could not be recorded; trying again');
         // What is refused again and again would be sent again and again: the bodies are the part that is not ours.
         if (!isInfrastructureFault(error)) withBodies = false;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(2_000, 50 * 2 ** Math.min(failures, 6))));
+        await new Promise((resolve) => setTimeout(resolve, backOff(failures, recordAgain)));
       }
     }
     this.#underWay -= 1;

@@ -3,6 +3,7 @@ import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/eventing/consistency.ts';
 import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { PendingCounts } from './counts.ts';
@@ -32,6 +33,8 @@ const cheapLookMs = 5;
 const maxPolls = 4;
 /** Longest rest after a look: a look that waited for a busy database says nothing about the cost of looks. */
 const maxRestMs = 4_000;
+/** Between two looks that failed. */
+const lookAgain: BackOff = { firstMs: 50, maxMs: 5_000 };
 /** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
 const closingMs = 10_000;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
@@ -142,7 +145,7 @@ export class Sender implements Handover {
         } catch (error) {
           failures += 1;
           logger.warn({ err: error }, 'looking for webhook deliveries failed');
-          await this.#bell.wait(Math.min(5_000, 50 * 2 ** Math.min(failures, 7)), () => signal.aborted);
+          await this.#bell.wait(backOff(failures, lookAgain), () => signal.aborted);
         }
       }
       this.#return(this.#places.withdraw(() => false));

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
+import { backOff } from '#runtime/work/back-off.ts';
 import { isStopped, type LaneState, type LaneStatus } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';
@@ -12,7 +13,7 @@ const askedAgainMs = 1_000;
 /** Within this time of the last one a group that would park too many streams rests longer. Milliseconds. */
 const floodMs = 3_600_000;
 
-export const backoffMs = (failures: number): number => Math.min(5_000, 50 * 2 ** Math.min(failures, 8));
+export const backoffMs = (failures: number): number => backOff(failures, { firstMs: 50, maxMs: 5_000 });
 
 /** The lanes that a member holds: which of them run, wait for a part that is away, or stopped and rest. */
 export class Lanes<E extends Shaped> {

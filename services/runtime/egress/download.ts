@@ -2,9 +2,11 @@
  * The file at a caller's address, brought to this machine: through the guard at every hop, within a size and a time, and
  * resumed where it broke off if the server lets us. Nothing that a server does is worth more than a code.
  */
+
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { backOff } from '#runtime/work/back-off.ts';
 import { DialError, type DialOptions } from './dial.ts';
 import { type EgressGuard, NotAllowed } from './guard.ts';
 import { Pace, type PaceLimits } from './pace.ts';
@@ -151,7 +153,7 @@ class Download {
           this.#transfer?.end(new Error('of no use'));
           if (breaks === maxResumes) throw new DownloadError('import_unreachable', true, { cause: error.cause });
         }
-        await wait(Math.min(resumeDelayMs * 2 ** breaks, 10_000), null, { signal }).catch(() => undefined);
+        await wait(backOff(breaks, { firstMs: resumeDelayMs, maxMs: 10_000 }), null, { signal }).catch(() => undefined);
         if (this.#verdict !== null) throw this.#verdict;
       }
     } finally {
