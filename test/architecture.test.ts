@@ -92,8 +92,8 @@ suite('architecture', (t) => {
   t('the rule itself tells right from wrong', () => {
     const cases: [from: string, to: string, right: boolean][] = [
       ['services/domain/post.ts', 'schemas/post.ts', true],
-      ['services/domain/post.ts', 'services/domain/platforms/x.ts', true],
-      ['services/domain/platforms/x.ts', 'services/runtime/eventing/execute.ts', false],
+      ['services/domain/post.ts', 'services/domain/platforms/x/index.ts', true],
+      ['services/domain/platforms/x/index.ts', 'services/runtime/eventing/execute.ts', false],
       ['services/domain/post.ts', 'contracts/ports/event-store.ts', false],
       ['schemas/post.ts', 'services/domain/post.ts', false],
       ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
@@ -107,7 +107,7 @@ suite('architecture', (t) => {
       ['services/api/app.ts', 'infra/postgres/pool.ts', false],
       ['services/api/main.ts', 'infra/postgres/pool.ts', true],
       ['projections/posts.ts', 'services/api/app.ts', false],
-      ['infra/platforms/sandbox.ts', 'services/domain/platforms/x.ts', true],
+      ['infra/platforms/sandbox.ts', 'services/domain/platforms/x/index.ts', true],
       ['infra/platforms/sandbox.ts', 'services/domain/post.ts', false],
       ['infra/kafka/log.ts', 'services/runtime/process/config.ts', false],
     ];

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
+import { accountFiguresOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/insights.ts';
 import type { Cases } from './platform.suite.ts';

@@ -1,5 +1,5 @@
 import { mediaFailures } from '#domain/media-failures.ts';
-import { failureCodes } from '#domain/platforms/codes.ts';
+import { failureCodes } from '#domain/platforms/failure-codes.ts';
 import { publishFailures } from '#domain/publish-failures.ts';
 import { reportFailures } from '#domain/report-failures.ts';
 

@@ -8,7 +8,7 @@ import {
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/insights.ts';
-import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/metrics/index.ts';
+import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import {

@@ -4,10 +4,10 @@ import { planRenditions } from '#domain/renditions/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
 import type { GateError } from './gate.ts';
-import { isStill, takesCover, useOf, useRules } from './media/index.ts';
+import { isStill, takesCover, useOf, useRules } from './media-index.ts';
+import { rulesOf } from './networks.ts';
 import type { Overrides } from './overrides.ts';
 import type { MediaRule } from './rules.ts';
-import { rulesOf } from './table.ts';
 
 /** A file as the gate looks at it. `probe` is null while nobody has looked into it. */
 export interface GateMedia {

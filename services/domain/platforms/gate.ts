@@ -2,10 +2,10 @@
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
+import { rulesOf } from './networks.ts';
 import { checkOverride, isSet, type Overrides, overrideRules } from './overrides.ts';
 import type { TextUnit } from './rules.ts';
-import { rulesOf } from './table.ts';
-import { sentText, textLength, usedWords } from './text.ts';
+import { sentText, textLength, usedWords } from './text-length.ts';
 
 export interface GateInput {
   readonly platform: Platform;

@@ -1,5 +1,5 @@
 /** The ten networks: rules as data, and the pure functions that read them. */
-export { type FailureCode, failureCodes } from './codes.ts';
+export { type FailureCode, failureCodes } from './failure-codes.ts';
 export { type GateError, type GateInput, gate, publishCheck, youtubeTitle } from './gate.ts';
 export type { GateMedia } from './gate-media.ts';
 export {
@@ -13,9 +13,9 @@ export {
   takesCover,
   useOf,
   useRules,
-} from './media/index.ts';
+} from './media-index.ts';
+export { capabilities, normalizePlatform, rules, rulesOf } from './networks.ts';
 export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export type * from './rules.ts';
-export { capabilities, normalizePlatform, rules, rulesOf } from './table.ts';
-export { sentText, type TextLength, telegramText, textLength } from './text.ts';
+export { sentText, type TextLength, telegramText, textLength } from './text-length.ts';

@@ -1,8 +1,8 @@
 /** Override keys of spec 2.3: a known key is held to its type, an unknown one does not exist. */
 import type { Platform } from '#schemas/common.ts';
+import { rulesOf } from './networks.ts';
 import type { OverrideRule } from './rules.ts';
-import { rulesOf } from './table.ts';
-import { textLength, usedWords } from './text.ts';
+import { textLength, usedWords } from './text-length.ts';
 
 export type Overrides = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { type ImageRules, misfits, type UseRules } from '#domain/platforms/media/index.ts';
+import { type ImageRules, misfits, type UseRules } from '#domain/platforms/media-index.ts';
 import type { MediaFailure, MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { type Canvas, canvasOf } from './canvas.ts';
 import { tooSmall, unknownFacts } from './failures.ts';

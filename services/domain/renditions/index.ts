@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PlannedNeed } from '#domain/media.ts';
-import { isStill, misfits, useOf, useRules } from '#domain/platforms/media/index.ts';
+import { isStill, misfits, useOf, useRules } from '#domain/platforms/media-index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';

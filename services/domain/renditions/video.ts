@@ -5,7 +5,7 @@ import {
   type UseRules,
   type VideoRules,
   wrapping,
-} from '#domain/platforms/media/index.ts';
+} from '#domain/platforms/media-index.ts';
 import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';

@@ -6,7 +6,7 @@ import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts'
 import { insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
 import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
 import { capabilities } from '#domain/platforms/index.ts';
-import { accountFiguresOf, postFiguresOf } from '#domain/platforms/metrics/index.ts';
+import { accountFiguresOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { countingOf, followersOf } from '#infra/platforms/sandbox/curves.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { postAnswer } from '#infra/platforms/sandbox/post-insights.ts';

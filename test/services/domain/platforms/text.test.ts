@@ -1,6 +1,6 @@
 import { equal, ok } from 'node:assert/strict';
 import { normalizePlatform, rules, telegramText, textLength } from '#domain/platforms/index.ts';
-import { links, weightedLength } from '#domain/platforms/weighted.ts';
+import { links, weightedLength } from '#domain/platforms/weighted-length.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 

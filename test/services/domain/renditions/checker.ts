@@ -1,5 +1,5 @@
 import { mediaRules } from '#domain/platforms/index.ts';
-import type { AudioRules, CodecRule, ImageRules, Range, SizeRules, VideoRules } from '#domain/platforms/media/index.ts';
+import type { AudioRules, CodecRule, ImageRules, Range, SizeRules, VideoRules } from '#domain/platforms/media-index.ts';
 import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 
 /** Holds a source, or what a spec promises of a rendition, against the data of the rules. Shares no code with the planner. */

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { mediaRules } from '#domain/platforms/index.ts';
-import type { ImageRules, SizeRules, VideoRules } from '#domain/platforms/media/index.ts';
+import type { ImageRules, SizeRules, VideoRules } from '#domain/platforms/media-index.ts';
 import { planRenditions } from '#domain/renditions/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { type MediaNeed, type MediaProbe, mediaUses } from '#schemas/media.ts';

@@ -1,0 +1,46 @@
+import type { PlatformRules } from '#domain/platforms/rules.ts';
+
+/** Bluesky, AT Protocol. Figures: docs.bsky.app, lexicon app.bsky.feed.post; atproto.com, "Record keys". */
+export const bluesky: PlatformRules = {
+  platform: 'bluesky',
+  name: 'Bluesky',
+  text: {
+    limits: [
+      { unit: 'graphemes', limit: 300 },
+      { unit: 'utf8_bytes', limit: 3000 },
+    ],
+    note: '300 graphemes and 3,000 UTF-8 bytes; links count in full.',
+  },
+  media: [
+    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+  ],
+  capabilities: {
+    thread: false,
+    firstComment: true,
+    native: false,
+    textOnly: true,
+    altText: true,
+    cover: false,
+    aiLabel: false,
+  },
+  nativeWindow: null,
+  publish: {
+    // The record key is chosen before the write; a record written twice under one key is one post.
+    handle: 'record_key',
+    absenceIsProof: true,
+    readsBack: 'own_posts',
+    settleWindowMs: 600_000,
+    permalinks: ['https://bsky.app/profile/{account}/post/{code}'],
+  },
+  overrides: {
+    link: { type: 'url' },
+    labelSexual: { type: 'boolean', default: false },
+    labelNudity: { type: 'boolean', default: false },
+    labelPorn: { type: 'boolean', default: false },
+    labelGraphicMedia: { type: 'boolean', default: false },
+    firstComment: { type: 'comment', asPost: true },
+  },
+  banned: [],
+  aiKey: null,
+};

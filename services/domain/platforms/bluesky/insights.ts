@@ -1,0 +1,20 @@
+/**
+ * Bluesky. Source: docs.bsky.app, `app.bsky.feed.getPosts` and `app.bsky.actor.getProfile`. `raw` is the post view, or
+ * the profile.
+ */
+import { count, orNull } from '#domain/platforms/figure-source.ts';
+import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+
+export const bluesky: InsightsTable = {
+  post: always({
+    ...untold,
+    likes: count('likeCount'),
+    comments: count('replyCount'),
+    reposts: count('repostCount'),
+    quotes: count('quoteCount'),
+    // Not every app view has it.
+    saves: orNull(count('bookmarkCount')),
+  }),
+  account: { ...untoldAccount, followerCount: count('followersCount') },
+  demographics: null,
+};

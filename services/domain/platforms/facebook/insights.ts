@@ -1,0 +1,113 @@
+/**
+ * Facebook Pages. Sources: developers.facebook.com, "Page Insights", "Video Insights" (Graph API v25), after the
+ * retirements of 2025-11-15 and 2026-06-15: `post_media_view` took the place of `post_impressions`.
+ *
+ * `{post, insights, video_insights}`: the node with its summaries, and the answers of all calls joined into one `data`
+ * each. Of an account `{page, insights}` for one day.
+ */
+import {
+  asAmount,
+  type Counted,
+  count,
+  derived,
+  first,
+  insight,
+  insightCounts,
+  insightObject,
+  minutesOf,
+  ofVideo,
+  orZero,
+  renamed,
+  type Source,
+  secondsOf,
+  url,
+} from '#domain/platforms/figure-source.ts';
+import { type InsightsTable, type PostTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+
+const ofVideoInsights = (metric: string) => insight(metric, 'video_insights');
+const watched = first(insight('post_video_view_time'), ofVideoInsights('total_video_view_total_time'));
+
+/** Members `0` to `39`, a fortieth of the video each. */
+const retention = (metric: string) =>
+  derived(metric, (raw) => {
+    const told = insightObject(metric, 'video_insights').read(raw);
+    if (told === null || told === undefined) return told;
+    const parts = Object.keys(told).filter((name) => /^([0-9]|[1-3]\d)$/.test(name));
+    return parts
+      .map((name) => ({ position: Number(name) / 40, ratio: asAmount(told[name], `${metric}.${name}`) }))
+      .sort((one, other) => one.position - other.position);
+  });
+
+const all: PostTable = {
+  ...untold,
+  impressions: insight('post_media_view'),
+  // Refused for very small Pages.
+  reach: insight('post_total_media_view_unique'),
+  likes: count('post.reactions.summary.total_count'),
+  comments: count('post.comments.summary.total_count'),
+  shares: orZero(count('post.shares.count'), 'post'),
+  clicks: insight('post_clicks'),
+  clicksByType: insightCounts('post_clicks_by_type'),
+  linkClicks: linkClicks(),
+  permalink: url('post.permalink_url'),
+  reactionsByType: renamed(insightObject('post_reactions_by_type_total'), {
+    like: 'like',
+    love: 'love',
+    wow: 'wow',
+    haha: 'haha',
+    sad: 'sorry',
+    angry: 'anger',
+  }),
+  follows: ofVideo(ofVideoInsights('post_video_followers')),
+  watchTimeMinutes: ofVideo(minutesOf(watched)),
+  avgViewDurationSeconds: ofVideo(secondsOf(ofVideoInsights('post_video_avg_time_watched'))),
+};
+
+export const facebook: InsightsTable = {
+  post: {
+    feed: {
+      ...all,
+      videoViews: ofVideo(first(ofVideoInsights('total_video_views'), insight('post_video_views'))),
+      videoCompletions: ofVideo(ofVideoInsights('total_video_complete_views')),
+      audienceRetention: ofVideo(retention('total_video_retention_graph')),
+    },
+    reel: {
+      ...all,
+      videoViews: ofVideo(first(ofVideoInsights('fb_reels_total_plays'), ofVideoInsights('blue_reels_play_count'))),
+      audienceRetention: ofVideo(retention('post_video_retention_graph')),
+    },
+    // Its story metrics are not documented and often 0 where people have seen it.
+    story: untold,
+  },
+  account: {
+    ...untoldAccount,
+    followerCount: count('page.followers_count'),
+    profileViews: insight('page_views_total'),
+    profileLinkTaps: insight('page_total_actions'),
+    // Both retired on 2026-06-15, with nothing in their place: read where they are still answered.
+    videoViews: insight('page_video_views'),
+    videoWatchTimeMinutes: minutesOf(insight('page_video_view_time')),
+    contentPlays: insight('page_media_view'),
+  },
+  // Age and gender are gone since 2024.
+  demographics: derived('page_follows_country, page_follows_city', demographicsOf),
+};
+
+function linkClicks(): Source<number> {
+  return {
+    ...insight('post_clicks_by_type'),
+    name: 'post_clicks_by_type.link clicks',
+    read: (raw) => {
+      const told = insightCounts('post_clicks_by_type').read(raw);
+      return told === null || told === undefined ? told : told['link clicks'];
+    },
+  };
+}
+
+function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
+  const found = (['country', 'city'] as const).flatMap((dimension) => {
+    const told = insightCounts(`page_follows_${dimension}`).read(raw);
+    return told === null || told === undefined ? [] : [[dimension, told] as const];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}

@@ -1,0 +1,39 @@
+import type { PlatformRules } from '#domain/platforms/rules.ts';
+
+/** LinkedIn, Posts API. Figures: learn.microsoft.com/linkedin, "Posts API", "Comments API", "MultiImage API". */
+export const linkedin: PlatformRules = {
+  platform: 'linkedin',
+  name: 'LinkedIn',
+  text: {
+    limits: [{ unit: 'code_points', limit: 3000 }],
+    note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',
+  },
+  media: [
+    { use: 'feed', kinds: ['image', 'gif'], min: 0, max: 20 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 1 },
+  ],
+  capabilities: {
+    thread: false,
+    firstComment: true,
+    native: false,
+    textOnly: true,
+    altText: true,
+    cover: false,
+    aiLabel: false,
+  },
+  nativeWindow: null,
+  publish: {
+    handle: 'none',
+    absenceIsProof: false,
+    readsBack: 'own_posts',
+    settleWindowMs: 600_000,
+    permalinks: ['https://www.linkedin.com/feed/update/{id}/'],
+  },
+  overrides: {
+    visibility: { type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },
+    firstComment: { type: 'comment', asPost: false, max: 1250 },
+  },
+  banned: [],
+  aiKey: null,
+};

@@ -1,0 +1,176 @@
+import type { MediaProbe } from '#schemas/media.ts';
+import type {
+  AudioRules,
+  CodecRule,
+  DocumentRules,
+  GifRules,
+  ImageRules,
+  Range,
+  SizeRules,
+  UseRules,
+  VideoRules,
+} from './media-rules.ts';
+
+/**
+ * Why a file as it is does not suit a use. What nobody could find out about it counts as unsuitable: making a rendition
+ * costs time, a refused post costs the post.
+ */
+export type Misfit =
+  | 'kind'
+  | 'bytes'
+  | 'too_light'
+  | 'too_short'
+  | 'too_long'
+  | 'aspect'
+  | 'size'
+  | 'container'
+  | 'codec'
+  | 'pixel_format'
+  | 'rate'
+  | 'bitrate'
+  | 'rotated'
+  | 'pixel_shape'
+  | 'interlaced'
+  | 'hdr'
+  | 'sound'
+  | 'index'
+  | 'edit_list'
+  | 'located'
+  | 'format'
+  | 'colours'
+  | 'frames'
+  | 'content_type';
+
+/** Those that lie in the wrapping alone: copying the streams into a new file mends them. */
+export const wrapping: ReadonlySet<Misfit> = new Set(['container', 'index', 'edit_list', 'located', 'too_light']);
+
+/** Measured rates wander: 23.976 is 24 to a network, and 128 kbit/s of sound are never exactly that. */
+const rateSlack = 0.05;
+const bitrateSlack = 1.1;
+
+const within = (value: number, range: Range | null): boolean =>
+  range === null || (value >= range.min && value <= range.max);
+const known = (rules: readonly CodecRule[], codec: string, profile: string | null): boolean =>
+  rules.some(
+    (rule) =>
+      rule.codec === codec &&
+      (rule.profiles === null || (profile !== null && rule.profiles.includes(profile.toLowerCase()))),
+  );
+const moreThan = (bitsPerSecond: number | null, kbps: number | null): boolean =>
+  kbps !== null && (bitsPerSecond === null || bitsPerSecond > kbps * 1000 * bitrateSlack);
+
+const listed = (...found: readonly (readonly [boolean, Misfit])[]): readonly Misfit[] =>
+  found.flatMap(([is, misfit]) => (is ? [misfit] : []));
+
+const sizeMisfits = (rules: SizeRules, width: number | null, height: number | null): readonly Misfit[] => {
+  if (width === null || height === null) return ['size'];
+  const { maxPixels, maxSum } = rules;
+  const fits =
+    within(width, rules.width) &&
+    within(height, rules.height) &&
+    within(Math.max(width, height), rules.long) &&
+    within(Math.min(width, height), rules.short) &&
+    (maxPixels === null || width * height <= maxPixels) &&
+    (maxSum === null || width + height <= maxSum);
+  return listed([!within(width / height, rules.aspect), 'aspect'], [!fits, 'size']);
+};
+
+const soundFits = (rules: AudioRules, sound: MediaProbe['audio']): boolean =>
+  sound === null ||
+  (known(rules.codecs, sound.codec, sound.profile) &&
+    sound.channels <= rules.maxChannels &&
+    sound.sampleRate <= rules.maxSampleRate &&
+    !moreThan(sound.bitrate, rules.maxKbps));
+
+const isMp4 = (container: string): boolean => container === 'mp4' || container === 'mov';
+
+const videoMisfits = (rules: VideoRules, probe: MediaProbe): readonly Misfit[] => {
+  const { video, durationMs } = probe;
+  if (video === null || durationMs === null) return ['codec'];
+  const { fps } = video;
+  const inRate = fps !== null && fps >= rules.fps.min - rateSlack && fps <= rules.fps.max + rateSlack;
+  return [
+    ...sizeMisfits(rules, probe.width, probe.height),
+    ...listed(
+      [probe.bytes > rules.bytes.max, 'bytes'],
+      [probe.bytes < rules.bytes.min, 'too_light'],
+      [durationMs < rules.durationMs.min, 'too_short'],
+      [durationMs > rules.durationMs.max, 'too_long'],
+      [!rules.containers.includes(video.container), 'container'],
+      [!known(rules.codecs, video.codec, video.profile), 'codec'],
+      [video.pixelFormat === null || !rules.pixelFormats.includes(video.pixelFormat), 'pixel_format'],
+      [!inRate || (rules.constantRate && !video.constantRate), 'rate'],
+      [moreThan(video.bitrate, rules.maxKbps), 'bitrate'],
+      [video.rotation !== 0 && !rules.turned, 'rotated'],
+      [!video.squarePixels, 'pixel_shape'],
+      [video.interlaced, 'interlaced'],
+      [video.hdr && !rules.hdr, 'hdr'],
+      [!soundFits(rules.audio, probe.audio), 'sound'],
+      [rules.indexFirst && isMp4(video.container) && !video.indexFirst, 'index'],
+      [rules.noEditList && video.editList, 'edit_list'],
+      [video.located, 'located'],
+    ),
+  ];
+};
+
+const imageMisfits = (rules: ImageRules, probe: MediaProbe): readonly Misfit[] => {
+  const { image } = probe;
+  if (image === null) return ['format'];
+  return [
+    ...sizeMisfits(rules, probe.width, probe.height),
+    ...listed(
+      [!within(probe.bytes, rules.bytes), 'bytes'],
+      [!rules.formats.includes(image.format), 'format'],
+      [!image.srgb, 'colours'],
+      [!image.upright, 'rotated'],
+      [image.located, 'located'],
+      [(probe.frames ?? 1) > 1, 'frames'],
+    ),
+  ];
+};
+
+const gifMisfits = (rules: GifRules, probe: MediaProbe): readonly Misfit[] => {
+  const { frames, width, height } = probe;
+  const { maxFrames, maxPixelsOfAll } = rules;
+  const tooMany =
+    frames === null ||
+    frames > maxFrames ||
+    (maxPixelsOfAll !== null && (width ?? 0) * (height ?? 0) * frames > maxPixelsOfAll);
+  return [
+    ...sizeMisfits(rules, width, height),
+    ...listed([!within(probe.bytes, rules.bytes), 'bytes'], [tooMany, 'frames']),
+  ];
+};
+
+const documentMisfits = (rules: DocumentRules, probe: MediaProbe): readonly Misfit[] =>
+  listed(
+    [!within(probe.bytes, rules.bytes), 'bytes'],
+    [!rules.contentTypes.includes(probe.contentType), 'content_type'],
+  );
+
+/** A gif of one picture is an image. */
+export const isStill = ({ kind, frames }: MediaProbe): boolean => kind === 'image' || (kind === 'gif' && frames === 1);
+
+/** Everything that keeps the file, as it is, from a use; empty when it fits. */
+export const violations = (rules: UseRules, probe: MediaProbe): readonly Misfit[] => {
+  if (isStill(probe)) return rules.image === null ? ['kind'] : imageMisfits(rules.image, probe);
+  switch (probe.kind) {
+    case 'video':
+      return rules.video === null ? ['kind'] : videoMisfits(rules.video, probe);
+    case 'gif':
+      return rules.gif === null ? ['kind'] : gifMisfits(rules.gif, probe);
+    case 'document':
+      return rules.document === null ? ['kind'] : documentMisfits(rules.document, probe);
+    case 'image':
+      return [];
+  }
+};
+
+/** Whether a JPEG that nobody made for it, such as a poster frame, may be sent for a use as it is. */
+export const jpegFits = (
+  rules: UseRules,
+  file: { readonly bytes: number; readonly width: number | null; readonly height: number | null },
+): boolean =>
+  rules.image?.formats.includes('jpeg') === true &&
+  within(file.bytes, rules.image.bytes) &&
+  sizeMisfits(rules.image, file.width, file.height).length === 0;

@@ -1,0 +1,46 @@
+import type { PlatformRules } from '#domain/platforms/rules.ts';
+
+/** Telegram, Bot API. Figures: core.telegram.org/bots/api, "sendMessage", "Formatting options"; the server's own source. */
+export const telegram: PlatformRules = {
+  platform: 'telegram',
+  name: 'Telegram',
+  text: {
+    // A caption over 1,024 units is sent as a message of its own after the media, so the message limit is the limit.
+    limits: [
+      { unit: 'parsed_utf16_units', limit: 4096 },
+      { unit: 'utf8_bytes', limit: 32_768 },
+    ],
+    note: '4,096 UTF-16 units after the markup of parseMode is taken out; the raw text at most 32 KiB.',
+  },
+  // "sendMediaGroup": photos and videos together, documents only with documents.
+  media: [
+    { use: 'feed', kinds: ['image', 'video'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 10 },
+  ],
+  capabilities: {
+    thread: false,
+    firstComment: true,
+    native: false,
+    textOnly: true,
+    altText: false,
+    cover: true,
+    aiLabel: false,
+  },
+  nativeWindow: null,
+  publish: {
+    // A bot cannot read the chat back: a linked discussion group can show that a post is there, nothing that it is not.
+    handle: 'none',
+    absenceIsProof: false,
+    readsBack: 'evidence',
+    settleWindowMs: 600_000,
+    permalinks: ['https://t.me/{username}/{code}', 'https://t.me/c/{account}/{code}'],
+  },
+  overrides: {
+    parseMode: { type: 'enum', values: ['MarkdownV2', 'HTML', 'Markdown'] },
+    disableNotification: { type: 'boolean', default: false },
+    protectContent: { type: 'boolean', default: false },
+    firstComment: { type: 'comment', asPost: true },
+  },
+  banned: [],
+  aiKey: null,
+};

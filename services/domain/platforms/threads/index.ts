@@ -1,0 +1,40 @@
+import type { PlatformRules } from '#domain/platforms/rules.ts';
+
+/** Threads API. Figures: developers.facebook.com/docs/threads, "Posts", "Overview", changelog of 2025-12-22 (links). */
+export const threads: PlatformRules = {
+  platform: 'threads',
+  name: 'Threads',
+  text: {
+    limits: [
+      { unit: 'emoji_bytes', limit: 500 },
+      { unit: 'links', limit: 5 },
+    ],
+    note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
+  },
+  media: [{ use: 'feed', kinds: ['image', 'video'], min: 0, max: 20 }],
+  capabilities: {
+    thread: true,
+    firstComment: true,
+    native: false,
+    textOnly: true,
+    altText: true,
+    cover: false,
+    aiLabel: false,
+  },
+  nativeWindow: null,
+  publish: {
+    // "Publish": a container is published once; its status says PUBLISHED afterwards.
+    handle: 'container',
+    absenceIsProof: true,
+    readsBack: 'own_posts',
+    settleWindowMs: 600_000,
+    permalinks: ['https://www.threads.com/@{username}/post/{code}'],
+  },
+  overrides: {
+    quotePostId: { type: 'string', headOnly: true },
+    replyControl: { type: 'enum', values: ['everyone', 'accounts_you_follow', 'mentioned_only'], headOnly: true },
+    firstComment: { type: 'comment', asPost: true, headOnly: true },
+  },
+  banned: [],
+  aiKey: null,
+};

@@ -1,0 +1,43 @@
+/**
+ * Threads, API v1.0. Sources: developers.facebook.com/docs/threads, "Insights". `{media, insights}` of a post,
+ * `{threads_insights, follower_demographics}` of an account, the latter by the breakdown it was asked with.
+ */
+
+import { asCount, derived, insight, items, orNull, type Source, sumOf, url } from '#domain/platforms/figure-source.ts';
+import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { demographicsOf } from '#domain/platforms/instagram/insights.ts';
+
+const counters = ['likes', 'replies', 'reposts', 'quotes', 'shares'] as const;
+
+/** Sum of a list of counts under one metric of the account; an empty list tells nothing. */
+const summed = (metric: string, list: string): Source<number> =>
+  derived(`${metric}.${list}`, (raw) => {
+    const one = items(raw, 'threads_insights.data')?.find(({ name }) => name === metric);
+    const counts = items(one, list);
+    if (counts === null || counts === undefined || counts.length === 0) return undefined;
+    return counts.reduce((sum, { value }) => asCount(sum + asCount(value, metric), metric), 0);
+  });
+
+export const threads: InsightsTable = {
+  post: always({
+    ...untold,
+    impressions: insight('views'),
+    // No metric of this version; read where a later one has it.
+    reach: orNull(insight('reach')),
+    likes: insight('likes'),
+    comments: insight('replies'),
+    shares: insight('shares'),
+    totalInteractions: sumOf(...counters.map((name) => insight(name))),
+    reposts: insight('reposts'),
+    quotes: insight('quotes'),
+    permalink: url('media.permalink'),
+  }),
+  account: {
+    ...untoldAccount,
+    // Needs a linked Instagram account.
+    followerCount: orNull(insight('followers_count', 'threads_insights')),
+    profileViews: summed('views', 'values'),
+    profileLinkTaps: summed('clicks', 'link_total_values'),
+  },
+  demographics: derived('follower_demographics', demographicsOf),
+};

@@ -1,0 +1,55 @@
+import type { PlatformRules } from '#domain/platforms/rules.ts';
+
+/** TikTok, Content Posting API v2. Figures: developers.tiktok.com, "Direct Post", "Media transfer guide", "Content sharing guidelines". */
+export const tiktok: PlatformRules = {
+  platform: 'tiktok',
+  name: 'TikTok',
+  text: {
+    limits: [{ unit: 'utf16_units', limit: 2200 }],
+    note: 'Caption of 2,200 UTF-16 units.',
+  },
+  media: [
+    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
+    { use: 'feed', kinds: ['image'], min: 1, max: 35 },
+  ],
+  capabilities: {
+    thread: false,
+    firstComment: false,
+    native: false,
+    textOnly: false,
+    altText: false,
+    cover: true,
+    aiLabel: true,
+  },
+  nativeWindow: null,
+  publish: {
+    // A pulled photo is published from the very call that hands out the publish_id: a lost answer leaves no handle, so
+    // absence proves nothing. The source URL may be pulled for an hour ("Media transfer guide").
+    handle: 'upload',
+    absenceIsProof: false,
+    readsBack: 'own_posts',
+    settleWindowMs: 3_600_000,
+    permalinks: ['https://www.tiktok.com/@{username}/video/{id}'],
+  },
+  overrides: {
+    privacyLevel: {
+      type: 'enum',
+      values: ['PUBLIC_TO_EVERYONE', 'MUTUAL_FOLLOW_FRIENDS', 'FOLLOWER_OF_CREATOR', 'SELF_ONLY'],
+      required: 'tiktok_privacy_level_required',
+    },
+    yourBrand: { type: 'boolean', default: false },
+    brandedContent: { type: 'boolean', default: false },
+    disableComment: { type: 'boolean', default: false },
+    disableDuet: { type: 'boolean', default: false },
+    disableStitch: { type: 'boolean', default: false },
+  },
+  banned: [
+    {
+      when: { brandedContent: true, privacyLevel: 'SELF_ONLY' },
+      path: 'brandedContent',
+      code: 'tiktok_branded_content_private',
+      message: 'brandedContent cannot be combined with privacyLevel SELF_ONLY',
+    },
+  ],
+  aiKey: 'isAigc',
+};

@@ -1,0 +1,20 @@
+/**
+ * TikTok, Content Posting and Display API v2. Source: developers.tiktok.com, "Query Videos": four counters of public
+ * posts; "Get User Info". `raw` is the video, or the user, as it stands in `data`.
+ */
+import { count, url } from '#domain/platforms/figure-source.ts';
+import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+
+export const tiktok: InsightsTable = {
+  post: always({
+    ...untold,
+    // A view is no impression: its network tells none.
+    videoViews: count('view_count'),
+    likes: count('like_count'),
+    comments: count('comment_count'),
+    shares: count('share_count'),
+    permalink: url('share_url'),
+  }),
+  account: { ...untoldAccount, followerCount: count('follower_count') },
+  demographics: null,
+};

@@ -1,0 +1,100 @@
+/**
+ * YouTube, Data API v3 and Analytics API v2. Sources: developers.google.com/youtube, "videos.batchGetStats" (decimal
+ * strings, fresh), "Channel reports" (columns and rows, 48 to 72 hours late; no rows where there is nothing yet).
+ *
+ * `{video, totals, retention, traffic, viewers, countries, devices}`: the video, and one report each by what its rows are
+ * of. Of an account `{channel, day}`.
+ */
+import {
+  asAmount,
+  asDigits,
+  asLabel,
+  asList,
+  type Counted,
+  counted,
+  derived,
+  dig,
+  digits,
+  first,
+  items,
+  type Source,
+} from '#domain/platforms/figure-source.ts';
+import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+
+/** Rows of a report as objects by column; undefined where it has none. */
+const rowsOf = (raw: unknown, report: string) => {
+  const columns = items(raw, `${report}.columnHeaders`);
+  const rows = dig(raw, `${report}.rows`);
+  if (!columns || rows === null || rows === undefined) return undefined;
+  const names = columns.map(({ name }) => asLabel(name, `${report}.columnHeaders`));
+  return asList(rows, `${report}.rows`).map((row) => {
+    const cells = asList(row, `${report}.rows`);
+    return (column: string): unknown => cells[names.indexOf(column)];
+  });
+};
+
+const cell = <T>(report: string, column: string, check: (value: unknown, name: string) => T): Source<T> => ({
+  ...digits(column),
+  name: `${report}.${column}`,
+  read: (raw) => {
+    const value = rowsOf(raw, report)?.[0]?.(column);
+    return value === undefined || value === null ? value : check(value, column);
+  },
+});
+const total = (column: string) => cell('totals', column, asDigits);
+
+const byLabel = (
+  report: string,
+  column: string,
+  value: string,
+  check: (value: unknown, name: string) => number,
+): Source<Counted> =>
+  derived(`${report}: ${value} by ${column}`, (raw) => {
+    const rows = rowsOf(raw, report);
+    return rows && counted(rows.map((row) => [asLabel(row(column), column), check(row(value), value)] as const));
+  });
+
+const breakdowns = {
+  ageGroup: byLabel('viewers', 'ageGroup', 'viewerPercentage', asAmount),
+  gender: byLabel('viewers', 'gender', 'viewerPercentage', asAmount),
+  country: byLabel('countries', 'country', 'views', asDigits),
+  deviceType: byLabel('devices', 'deviceType', 'views', asDigits),
+};
+
+export const youtube: InsightsTable = {
+  post: always({
+    ...untold,
+    // Hidden where the channel hides it.
+    likes: first(digits('video.statistics.likeCount'), total('likes')),
+    comments: first(digits('video.statistics.commentCount'), total('comments')),
+    shares: total('shares'),
+    videoViews: first(digits('video.statistics.viewCount'), total('views')),
+    watchTimeMinutes: total('estimatedMinutesWatched'),
+    avgViewDurationSeconds: total('averageViewDuration'),
+    avgViewPercentage: cell('totals', 'averageViewPercentage', asAmount),
+    subscribersGained: total('subscribersGained'),
+    subscribersLost: total('subscribersLost'),
+    // Above 1 where parts are watched again.
+    audienceRetention: derived('retention: audienceWatchRatio by elapsedVideoTimeRatio', (raw) =>
+      rowsOf(raw, 'retention')?.map((row) => ({
+        position: asAmount(row('elapsedVideoTimeRatio'), 'elapsedVideoTimeRatio'),
+        ratio: asAmount(row('audienceWatchRatio'), 'audienceWatchRatio'),
+      })),
+    ),
+    trafficSources: byLabel('traffic', 'insightTrafficSourceType', 'views', asDigits),
+    audienceBreakdown: derived('viewers, countries, devices', (raw) => {
+      const found = Object.entries(breakdowns).flatMap(([dimension, source]) => {
+        const told = source.read(raw);
+        return told === null || told === undefined ? [] : [[dimension, told] as const];
+      });
+      return found.length === 0 ? undefined : Object.fromEntries(found);
+    }),
+  }),
+  account: {
+    ...untoldAccount,
+    followerCount: digits('channel.statistics.subscriberCount'),
+    videoViews: cell('day', 'views', asDigits),
+    videoWatchTimeMinutes: cell('day', 'estimatedMinutesWatched', asDigits),
+  },
+  demographics: null,
+};

@@ -1,0 +1,198 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { accountFieldsOf, fieldsOf } from '#domain/platforms/read-figures.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { AccountFigures, PostFigures } from '#schemas/insights.ts';
+import { suite } from '#test/support/suite.ts';
+
+type PostField = keyof PostFigures;
+const all = platforms;
+/** "Most platforms" is more than half of them. */
+const most = 'most';
+
+/** Spec 2.8, column "Reported by". `platformRemovedAt` is no figure, `engagementRate` is derived where it is read. */
+const spec: Readonly<Record<PostField, readonly Platform[] | typeof most>> = {
+  impressions: most,
+  reach: ['facebook', 'instagram', 'linkedin', 'threads'],
+  likes: all,
+  comments: all,
+  shares: ['instagram', 'facebook', 'linkedin', 'x', 'threads'],
+  saves: ['instagram', 'pinterest'],
+  clicks: ['facebook', 'linkedin', 'pinterest'],
+  permalink: ['facebook', 'instagram', 'threads'],
+  reactionsByType: ['facebook'],
+  clicksByType: ['facebook'],
+  profileActivity: ['instagram'],
+  navigation: ['instagram'],
+  follows: ['instagram'],
+  profileVisits: ['instagram'],
+  linkClicks: ['instagram'],
+  totalInteractions: ['instagram', 'threads'],
+  reposts: ['threads'],
+  quotes: ['threads'],
+  videoViews: ['facebook', 'instagram'],
+  videoCompletions: ['facebook'],
+  skipRate: ['instagram'],
+  watchTimeMinutes: ['youtube', 'facebook'],
+  avgViewDurationSeconds: ['youtube'],
+  avgViewPercentage: ['youtube'],
+  subscribersGained: ['youtube'],
+  subscribersLost: ['youtube'],
+  audienceRetention: ['youtube', 'facebook'],
+  trafficSources: ['youtube'],
+  audienceBreakdown: ['youtube'],
+};
+
+/** Told by networks the spec does not name, and why. */
+const beyond: Readonly<Partial<Record<PostField, Readonly<Partial<Record<Platform, string>>>>>> = {
+  shares: { tiktok: 'share_count of a video', youtube: 'shares of the channel report' },
+  saves: {
+    x: 'bookmark_count',
+    bluesky: 'bookmarkCount, where the app view has it',
+    linkedin: 'POST_SAVE of a member’s post',
+  },
+  clicks: { x: 'url_link_clicks of the last 30 days' },
+  permalink: { tiktok: 'share_url' },
+  reactionsByType: { linkedin: 'three of its kinds have a place of ours' },
+  clicksByType: { pinterest: 'closeups and outbound clicks' },
+  follows: {
+    facebook: 'post_video_followers',
+    linkedin: 'FOLLOWER_GAINED_FROM_CONTENT of a member’s post',
+    pinterest: 'USER_FOLLOW',
+  },
+  profileVisits: {
+    x: 'user_profile_clicks of the post analytics',
+    linkedin: 'PROFILE_VIEW_FROM_CONTENT of a member’s post',
+    pinterest: 'PROFILE_VISIT',
+  },
+  linkClicks: {
+    facebook: '"link clicks" of post_clicks_by_type',
+    linkedin: 'LINK_CLICKS of a member’s post',
+    pinterest: 'OUTBOUND_CLICK',
+  },
+  totalInteractions: { x: 'engagements, its own total' },
+  reposts: { x: 'retweet_count', bluesky: 'repostCount', instagram: 'reposts, since 2025' },
+  quotes: { x: 'quote_count', bluesky: 'quoteCount' },
+  videoViews: {
+    x: 'view_count of the media',
+    tiktok: 'view_count, its only figure of views',
+    youtube: 'viewCount',
+    linkedin: 'VIDEO_VIEW and VIDEO_PLAY',
+    pinterest: 'VIDEO_MRC_VIEW',
+  },
+  videoCompletions: { pinterest: 'QUARTILE_95_PERCENT_VIEW' },
+  watchTimeMinutes: {
+    x: 'watch_time_ms of the media analytics',
+    instagram: 'ig_reels_video_view_total_time',
+    linkedin: 'TIME_WATCHED and VIDEO_WATCH_TIME',
+    pinterest: 'VIDEO_V50_WATCH_TIME',
+  },
+  avgViewDurationSeconds: {
+    x: 'watch time by plays',
+    instagram: 'ig_reels_avg_watch_time',
+    facebook: 'post_video_avg_time_watched',
+    pinterest: 'VIDEO_AVG_WATCH_TIME',
+  },
+  avgViewPercentage: { x: 'watch time by plays and length' },
+  subscribersGained: { x: 'follows of the post analytics' },
+  subscribersLost: { x: 'unfollows of the post analytics' },
+  audienceRetention: { x: 'plays that reached each quarter' },
+};
+
+const uses = ['feed', 'reel', 'story'] as const;
+const tells = (platform: Platform, field: PostField): boolean =>
+  uses.some((use) => fieldsOf(platform, use)[field] !== null);
+
+const accountSpec: Readonly<Record<keyof AccountFigures | 'demographics', readonly Platform[] | typeof most>> = {
+  followerCount: most,
+  profileViews: ['instagram'],
+  accountsEngaged: ['instagram'],
+  profileLinkTaps: ['instagram'],
+  videoViews: ['facebook'],
+  videoWatchTimeMinutes: ['facebook'],
+  contentPlays: ['facebook'],
+  demographics: ['facebook', 'instagram', 'threads'],
+};
+
+const accountBeyond: Readonly<Partial<Record<keyof typeof accountSpec, Readonly<Partial<Record<Platform, string>>>>>> =
+  {
+    profileViews: {
+      facebook: 'page_views_total',
+      threads: 'views, which are those of the profile',
+      pinterest: 'PROFILE_VISIT',
+      linkedin: 'page views of an organization',
+    },
+    profileLinkTaps: { facebook: 'page_total_actions', threads: 'clicks on the links of the profile' },
+    videoViews: { instagram: 'views of reels', youtube: 'views of the day', pinterest: 'VIDEO_MRC_VIEW' },
+    videoWatchTimeMinutes: { youtube: 'estimatedMinutesWatched of the day', pinterest: 'VIDEO_V50_WATCH_TIME' },
+    contentPlays: { instagram: 'views', pinterest: 'VIDEO_START' },
+    demographics: { linkedin: 'follower statistics of an organization' },
+  };
+
+const held = (
+  field: string,
+  told: readonly Platform[],
+  wanted: readonly Platform[] | typeof most,
+  more: Readonly<Partial<Record<Platform, string>>>,
+) => {
+  if (wanted === most) return ok(told.length > platforms.length / 2, `${field}: ${told}`);
+  deepEqual([...told].sort(), [...new Set([...wanted, ...Object.keys(more)])].sort(), field);
+  for (const platform of wanted) ok(!(platform in more), `${field}: the spec names ${platform} itself`);
+};
+
+suite('metrics tables and the spec', (t) => {
+  t('each figure of a post is told by whom the spec says, and by whom else is said here with its reason', () => {
+    deepEqual(Object.keys(spec), Object.keys(PostFigures.properties));
+    for (const [field, wanted] of Object.entries(spec) as [PostField, (typeof spec)[PostField]][]) {
+      held(
+        field,
+        platforms.filter((platform) => tells(platform, field)),
+        wanted,
+        beyond[field] ?? {},
+      );
+    }
+  });
+
+  t('each figure of an account too', () => {
+    deepEqual(Object.keys(accountSpec), [...Object.keys(AccountFigures.properties), 'demographics']);
+    for (const [field, wanted] of Object.entries(accountSpec) as [keyof typeof accountSpec, typeof most][]) {
+      const told = platforms.filter((platform) => accountFieldsOf(platform)[field] !== null);
+      held(field, told, wanted, accountBeyond[field] ?? {});
+    }
+  });
+
+  t('impressions are told by all but those whose network has none', () => {
+    deepEqual(
+      platforms.filter((platform) => !tells(platform, 'impressions')),
+      ['tiktok', 'youtube', 'bluesky', 'telegram'],
+    );
+  });
+
+  t('what the spec says of stories and reels holds for these alone', () => {
+    const of = (use: (typeof uses)[number]) => fieldsOf('instagram', use);
+    for (const field of ['navigation', 'linkClicks'] as const) {
+      deepEqual(
+        uses.filter((use) => of(use)[field] !== null),
+        ['story'],
+        field,
+      );
+    }
+    for (const field of ['skipRate', 'videoViews', 'watchTimeMinutes'] as const) {
+      deepEqual(
+        uses.filter((use) => of(use)[field] !== null),
+        ['reel'],
+        field,
+      );
+    }
+    equal(of('reel').follows, null);
+    deepEqual(fieldsOf('instagram', 'carousel'), of('feed'));
+  });
+
+  t('names are those of the network', () => {
+    equal(fieldsOf('instagram', 'feed').saves, 'saved');
+    equal(fieldsOf('instagram', 'story').comments, 'replies');
+    equal(fieldsOf('x', 'feed').likes, 'data.public_metrics.like_count');
+    equal(fieldsOf('youtube', 'feed').watchTimeMinutes, 'totals.estimatedMinutesWatched');
+    equal(fieldsOf('threads', 'feed').totalInteractions, 'derived');
+    equal(fieldsOf('tiktok', 'feed').impressions, null);
+  });
+});
