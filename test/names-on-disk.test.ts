@@ -1,0 +1,244 @@
+/**
+ * What lives outside of the code, by value: events and tables of running installations, groups and leases of processes of
+ * another release, keys that are derived anew, settings and figures that operators have written down. A change here
+ * is a new version, a migration or a former name that still works, and never a rename: a renamed consumer group starts
+ * from zero, and one that is never replayed would tell everything again.
+ */
+import assert from 'node:assert/strict';
+import type { Pool } from 'pg';
+import {
+  accountIdOf,
+  causedIdOf,
+  clientNameIdOf,
+  deliveryIdOf,
+  envelopeIdOf,
+  keyedIdOf,
+  targetIdOf,
+  testTwinIdOf,
+} from '#domain/ids.ts';
+import { openAdapters } from '#infra/adapters.ts';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
+import { tableNames } from '#projections/analytics/tables.ts';
+import { projections } from '#projections/index.ts';
+import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrateMint } from '#projections/webhooks/mint.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
+import { configHelp, readConfig } from '#runtime/process/config.ts';
+import { EventMetadata } from '#schemas/common.ts';
+import { eventCatalogue } from '#schemas/events.ts';
+import { topicOf, topics } from '#schemas/topics.ts';
+import { migrateMetrics } from '#services/insights/tables.ts';
+import { blobKey as mediaKey } from '#services/media/names.ts';
+import { migrateMedia } from '#services/media/tables.ts';
+import { blobKey as reportKey } from '#services/reports/names.ts';
+import { migrateReports } from '#services/reports/tables.ts';
+import { migrateSender } from '#services/webhooks/statements.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+import { events, sharedShapes } from './names-on-disk/events.ts';
+import * as names from './names-on-disk/names.ts';
+import { count, found } from './names-on-disk/scan.ts';
+import { membersOf } from './names-on-disk/shape.ts';
+import * as stored from './names-on-disk/tables.ts';
+
+const key = `v1:${Buffer.alloc(32, 7).toString('base64')}`;
+const [one, two] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
+
+/** Every table that the processes make, in a new database. */
+const migrateAll = async (url: string): Promise<{ readonly pool: Pool; close(): Promise<void> }> => {
+  const config = readConfig({ DATABASE_URL: url, SECRET_KEY: key });
+  const adapters = await openAdapters({ name: 'test', config, secrets: new Secrets(key) });
+  const { pool } = adapters;
+  await new WorkspacePlaces(pool).prepare();
+  await new PostgresRelayCheckpoint({ pool, schema: 'ops' }).prepare();
+  await new SandboxNetwork({ database: { pool } }).migrate();
+  await migrateReadModels(pool);
+  await migrateWebhooks(pool);
+  await migrateMint(pool);
+  await migrateSender(pool);
+  await migrateMedia(pool);
+  await migrateReports(pool);
+  await migrateMetrics(pool);
+  await migrateAnalytics(pool);
+  return { pool, close: () => adapters.close() };
+};
+
+suite('names on disk', (t) => {
+  t('events, their versions and members', () => {
+    const known = new Map(Object.entries(sharedShapes).map(([name, shape]) => [shape, name]));
+    const now = Object.fromEntries(
+      Object.entries(eventCatalogue).map(([kind, definitions]) => [
+        kind,
+        Object.fromEntries(
+          Object.entries(definitions).map(([type, { version, schema }]) => [
+            type,
+            `${version}: ${membersOf(schema, known)}`.trim(),
+          ]),
+        ),
+      ]),
+    );
+    assert.deepEqual(now, events);
+    assert.equal(membersOf(EventMetadata), names.metadata);
+  });
+
+  // Weeks of webhook deliveries are partitions, named `…_w<week>`.
+  t('tables, columns and sequences in Postgres', async () => {
+    const { pool, close } = await migrateAll((await testDatabase()).url);
+    try {
+      const columns = await pool.query<{ name: string; columns: string }>(
+        `select c.table_schema || '.' || c.table_name as name,
+                string_agg(c.column_name, ' ' order by c.ordinal_position) as columns
+         from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+         where c.table_schema in ('es', 'ops', 'sandbox') and t.table_type = 'BASE TABLE' and t.table_name !~ '_w[0-9]+$'
+         group by 1 order by 1`,
+      );
+      const now = Object.fromEntries(columns.rows.map((row) => [row.name, row.columns]));
+      assert.deepEqual(now, stored.tables);
+      const sequences = await pool.query<{ name: string }>(
+        `select schemaname || '.' || sequencename as name from pg_sequences order by 1`,
+      );
+      assert.deepEqual(
+        sequences.rows.map(({ name }) => name),
+        stored.sequences,
+      );
+      const schemas = await pool.query<{ name: string }>(
+        `select distinct table_schema::text as name from information_schema.tables
+         where table_schema not in ('pg_catalog', 'information_schema') order by 1`,
+      );
+      assert.deepEqual(
+        schemas.rows.map(({ name }) => name),
+        stored.schemas,
+      );
+    } finally {
+      await close();
+    }
+    const made = found(/create (?:unlogged )?table (?:if not exists )?((?:ops|sandbox)\.[a-z]\w*)/g);
+    assert.deepEqual(
+      made.filter((name) => stored.tables[name] === undefined),
+      [],
+      'made by no migration of this test',
+    );
+  });
+
+  t('read models and tables in ClickHouse', () => {
+    const models = projections.flatMap(({ name, models }) =>
+      models.map((model) => `${name}: read.${model.name} of ${model.kind}`),
+    );
+    assert.deepEqual(models, stored.readModels);
+    assert.deepEqual(tableNames, stored.clickhouseTables);
+  });
+
+  t('topics, and which stream kind travels on which', () => {
+    assert.deepEqual(topics, names.topics);
+    const now = Object.fromEntries(Object.keys(eventCatalogue).map((kind) => [kind, topicOf(`${kind}-1`)]));
+    assert.deepEqual(now, names.topicOfKind);
+  });
+
+  t('consumer groups', () => {
+    const now = found(
+      /\b\w*Group(?:: \w+)? = '([^']+)'/g,
+      /\bgroup: '([^']+)'/g,
+      /groupOf = [^=]*=> `([^`]+)`/g,
+      /consumer_group = ('[^$]*?)`/g,
+    );
+    assert.deepEqual(now, names.consumerGroups);
+  });
+
+  t('lease kinds', () => {
+    const now = found(/\bleaseKind\w*(?: =|:) '([^']+)'/g, /new Leases\(\{[^}]*?\bkind: '([^']+)'/g);
+    assert.deepEqual(now, names.leaseKinds);
+  });
+
+  t('notify channels', () => {
+    const channels = found(/pg_notify\('([^']+)'/g, /\blisten ([^`'"\s]+)[`'"]/g, /channelOf = [^=]*=> `([^`]+)`/g);
+    assert.deepEqual(channels, names.notifyChannels);
+  });
+
+  t('keys of advisory locks', () => {
+    const calls = found(/(pg_(?:try_)?advisory\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))/g);
+    assert.deepEqual(calls, names.advisoryCalls);
+    const numbers = found(/\w*[lL]ock(?:Key|Class)?\b(?:: \w+)? = ([\d_]{5,});/g);
+    const texts = found(
+      /(?:withTableLock|keptByOne|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
+      /pg_try_advisory_lock\(hashtextextended\(\$1, 0\)\) as ok', \[\s*`([^`]+)`/g,
+      /\balone\([\w.]+, '([^']+)'/g,
+    );
+    assert.deepEqual([...numbers.map((number) => number.replaceAll('_', '')), ...texts], names.advisoryKeys);
+  });
+
+  t('purposes of derived keys, and the keys themselves', () => {
+    const secrets = new Secrets(key);
+    const purposes = found(/type Purpose =([^;]+);/g)[0]?.match(/[\w-]+/g) ?? [];
+    const now = Object.fromEntries(
+      purposes.map((purpose) => [
+        purpose,
+        secrets
+          .subKey(purpose as 'secrets')
+          .toString('hex')
+          .slice(0, 16),
+      ]),
+    );
+    assert.deepEqual(now, names.derivedKeys);
+    const used = found(/\.(?:seal|open|mac|subKey)\('([^']+)'/g).filter(
+      (purpose) => names.derivedKeys[purpose] === undefined,
+    );
+    assert.deepEqual(used, []);
+    const texts = found(/\bupdate\(`([^`$]*(?:\\n|key check|engine)[^`]*)`/g, /\bmac\('\w+', `([^`]+)`/g);
+    assert.deepEqual(texts, names.signedTexts);
+  });
+
+  t('keys of blobs', () => {
+    assert.equal(mediaKey(one, two, 'original', '0123456789abcdef', 'image/png'), names.blobKeys.media);
+    assert.equal(reportKey(one, two, 'csv', '0123456789abcdef0123'), names.blobKeys.report);
+    assert.deepEqual(found(/`(\$\{workspaceId\}\/[^`]*)`/g), names.blobKeyForms);
+  });
+
+  t('ids that are derived from others', () => {
+    const now = {
+      target: targetIdOf(one, two, 3),
+      account: accountIdOf(one, 'bluesky', 'did:plc:1'),
+      keyed: keyedIdOf(one, 'createPost', 'key'),
+      clientName: clientNameIdOf(one, ' Acme '),
+      testTwin: testTwinIdOf(one),
+      caused: causedIdOf(one, `post-${two}`),
+      envelope: envelopeIdOf(one, 'post.published'),
+      delivery: deliveryIdOf(one, two),
+      replayedDelivery: deliveryIdOf(one, two, one),
+    };
+    assert.deepEqual(now, names.derivedIds);
+  });
+
+  t('settings with their former names', () => {
+    const told = configHelp()
+      .split('\n')
+      .map((line) => {
+        const former = /its former name (\w+) still works/.exec(line)?.[1];
+        return `${line.trim().split(' ')[0]}${former === undefined ? '' : ` or ${former}`}`;
+      });
+    assert.deepEqual(told.sort(), names.settings);
+    assert.deepEqual(found(/\benv\.(POSTLINE_\w+)/g), names.faultSettings);
+  });
+
+  t('actors of events that no caller asked for', () => {
+    const now = found(/\{ type: '((?:service|admin)', id: '[^']+)' \}/g).map((text) => text.replace("', id: '", ' '));
+    assert.deepEqual(now, names.ownActors);
+  });
+
+  t('figures for Prometheus', () => {
+    const now = found(
+      /new (?:Gauge|Counter|Histogram|Summary)(?:<[^>]*>)?\(\{[^}]*?\bname: '([^']+)'/g,
+      /\b(?:gauge|counter|histogram)\(\s*'([^']+)'/g,
+    );
+    assert.deepEqual(now, names.prometheusNames);
+    const named = count(/new (?:Gauge|Counter|Histogram|Summary)(?:<[^>]*>)?\(\{[^}]*?\bname: /g);
+    assert.equal(
+      count(/new (?:Gauge|Counter|Histogram|Summary)\b/g),
+      named,
+      'a figure whose name the scan does not find',
+    );
+  });
+});

@@ -1,0 +1,166 @@
+/** Event types by stream kind, each with its version and its members; shape.ts says how these are written. */
+
+/** Shapes that are long or shared, by a name that stands in this file alone. */
+export const sharedShapes: Readonly<Record<string, string>> = {
+  Platform: 'x|instagram|tiktok|youtube|facebook|linkedin|threads|pinterest|bluesky|telegram',
+  Role: 'owner|manager|creator|viewer',
+  Scope:
+    'agency.read|clients.read|clients.manage|accounts.read|accounts.connect|posts.read|posts.compose|analytics.read|reports.read|besttimes.read|media.read|media.manage|approvals.read|approvals.decide|campaigns.read|campaigns.manage|webhooks.read|webhooks.manage|webhooks.delete|events.read',
+  MediaUse: 'feed|carousel|reel|story|cover',
+  MediaKind: 'image|video|gif|document',
+  Schedule: '{type:now|at|range scheduledAt:null scheduledLocal:null from:null to:null spreadMinutes:null}',
+  TargetSelection: '{mode:group|selection|accounts clientId:null accountIds:[]|null platforms:[Platform]|null}',
+  Variant: '{platform:Platform contentOverride:null mediaIdsOverride:[]|null overrides:{*:}}',
+  PostBody:
+    '{content mediaIds:[] targetSelection:TargetSelection variants:[Variant] schedule:Schedule scheduleMode:managed|native timezone aiDisclosure requestApproval campaignId:null thread:{segments:[{content mediaIds:[]}]}|null mediaAltTexts:{*:}|null coverMediaId:null coverFrameMs:null}',
+  PlannedTarget:
+    '{targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null}',
+  Segment: '{index of}',
+  Failure:
+    '{category:reauth_required|rate_limited|invalid_content|permission|media|transient|platform_down|duplicate|unknown code message platformCode:null platformMessage:null retryable actor:user|platform|service mediaId:null}',
+  MediaFailure: '{code message}',
+  PlannedRendition:
+    '{id spec:{kind:video mode:encode|remux width height fit:scale|pad fps:null videoKbps audio:{kbps sampleRate channels}|null sound?:encode range?:hdr rounds? maxBytes:null}|{kind:image format:jpeg|png|webp|gif width height fit:scale|pad quality maxBytes:null}|{kind:frame format:jpeg width height fit:scale|pad atMs quality maxBytes:null}}',
+  Probe:
+    '{kind:MediaKind contentType bytes width:null height:null durationMs:null frames:null image:{format alpha srgb upright located}|null video:{container codec profile:null pixelFormat:null rotation squarePixels fps:null constantRate interlaced hdr bitrate:null indexFirst editList located}|null audio:{codec profile:null channels sampleRate bitrate:null}|null digitalSourceType:null}',
+  PostFigures:
+    '{impressions?:null reach?:null likes?:null comments?:null shares?:null saves?:null clicks?:null permalink?:null reactionsByType?:{like?:null love?:null wow?:null haha?:null sad?:null angry?:null}|null clicksByType?:{*:}|null profileActivity?:{*:}|null navigation?:{forward?:null tap_back?:null exit?:null next_story?:null}|null follows?:null profileVisits?:null linkClicks?:null totalInteractions?:null reposts?:null quotes?:null videoViews?:null videoCompletions?:null skipRate?:null watchTimeMinutes?:null avgViewDurationSeconds?:null avgViewPercentage?:null subscribersGained?:null subscribersLost?:null audienceRetention?:[{position ratio}]|null trafficSources?:{*:}|null audienceBreakdown?:{*:{*:}}|null}',
+  AccountFigures:
+    '{followerCount?:null profileViews?:null accountsEngaged?:null profileLinkTaps?:null videoViews?:null videoWatchTimeMinutes?:null contentPlays?:null}',
+  ReportDefinition:
+    '{name kind:workspace|client|account filters:{clientId:null socialAccountId:null platform:Platform|null} window:last_7_days|last_30_days|last_90_days|last_week|last_month formats:[csv|json|pdf] schedule:{every:day|week|month weekday:null dayOfMonth:null hour}|null}',
+};
+
+export const events: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  workspace: {
+    WorkspaceCreated: '1: name timezone mode:live|test twinOf:null',
+    WorkspaceProfileChanged: '1: name timezone',
+    MemberAdded: '1: memberId name role:Role',
+    MemberRoleChanged: '1: memberId role:Role',
+    MemberRemoved: '1: memberId',
+  },
+  apikey: {
+    ApiKeyCreated: '1: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt',
+    ApiKeyRotated: '1: hash prefix previousHash previousUntil',
+    ApiKeyRevoked: '1:',
+  },
+  client: {
+    ClientCreated:
+      '1: name type:influencer|brand defaultPostMode:now|schedule|draft|approval timezone:null approvalRequired rules:{*:} brandVoice:{*:}',
+    ClientUpdated:
+      '1: name? type?:influencer|brand defaultPostMode?:now|schedule|draft|approval timezone?:null approvalRequired? rules?:{*:} brandVoice?:{*:}',
+    ClientArchived: '1:',
+    ClientNameClaimLapsed: '1: name',
+    ClientErased: '1:',
+  },
+  clientname: {
+    NameClaimed: '1: clientId name claimedAt',
+    NameReleased: '1: clientId',
+  },
+  invite: {
+    ConnectInviteCreated: '1: clientId platforms:[Platform] expiresAt keyVersion recipientEmail:personal maxAccounts?',
+    ConnectInviteUsed: '1: accountId platform:Platform',
+    ConnectInviteRevoked: '1: reason:null',
+  },
+  account: {
+    AccountConnected:
+      '1: clientId platform:Platform externalId username:personal displayName:personal avatarUrl:null scopes:[] expiresAt:null timezone:null network:live|sandbox inviteId:null',
+    AccountReauthorized:
+      '1: clientId username:personal displayName:personal avatarUrl:null scopes:[] expiresAt:null timezone:null inviteId:null',
+    AccountReauthRequired: '1: reason',
+    AccountDisconnected: '1: reason',
+    AccountProfileChanged: '1: clientId username:personal displayName:personal avatarUrl:null',
+  },
+  post: {
+    PostDrafted: '1: clientId createdBy:{type id} body:PostBody',
+    DraftReplaced: '1: body:PostBody',
+    PostScheduled: '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]}',
+    PostTargetsChanged: '1: change:{kind:cancel reason:client_archived|post_canceled} targetIds:[]',
+    PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
+    PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
+    PostTargetReopened: '1: targetId targetRevision',
+    PostPublished: '1: publishedAt',
+    PostPartiallyPublished: '1: publishedAt',
+    PostFailed: '1:',
+    PostCanceled: '1: reason:targets_canceled|client_archived|approval_rejected',
+  },
+  target: {
+    TargetScheduled:
+      '1: targetId accountId clientId platform:Platform dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null postId postRevision',
+    TargetHeld: '1: postRevision',
+    TargetReleased: '1: postRevision dueAt',
+    TargetRescheduled: '1: dueAt scheduledLocal:null jitterSeconds',
+    TargetRevised: '1: postRevision dueAt scheduledLocal:null jitterSeconds',
+    TargetCanceled: '1: reason:requested|client_archived|approval_rejected|post_canceled postRevision:null',
+    TargetPublishStarted: '1: attempt takeover',
+    TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
+    TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
+    TargetPublishTakenOver: '1: attempt takeover',
+    TargetHandedToPlatform: '1: attempt takeover externalId',
+    TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
+    TargetFailed: '1: attempt takeover failure:Failure',
+    TargetRateLimited: '1: attempt takeover retryAt failure:Failure',
+    TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',
+    TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt',
+    TargetOutcomeSettled:
+      '1: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin',
+    TargetRequeued: '1: by:schedule|retry dueAt',
+    TargetFirstCommentPosted: '1: externalId',
+    TargetFirstCommentFailed: '1: code message platformCode:null',
+    TargetRemovedOnPlatform: '1: observedAt',
+  },
+  media: {
+    MediaUploadOffered: '1: fileName clientId:null folder:null contentType bytes key expiresAt',
+    MediaRegistered: '1: name clientId:null folder:null altText:null platforms:[Platform]',
+    MediaImportRequested: '1: url source? name clientId:null folder:null altText:null platforms:[Platform]',
+    MediaStored: '1: key contentType bytes sha256 kind:MediaKind',
+    MediaProbed: '1: probe:Probe',
+    MediaRenditionsRequested: '1: needs:[{platform:Platform use:MediaUse}] for:{kind:post|target id}',
+    MediaRenditionsPlanned:
+      '1: initial needs:[{platform:Platform use:MediaUse rendition:null}] renditions:[PlannedRendition]',
+    MediaRenditionReady:
+      '1: platform:Platform use:MediaUse rendition key contentType bytes sha256 width:null height:null durationMs:null',
+    MediaRenditionFailed: '1: platform:Platform use:MediaUse rendition:null failure:MediaFailure',
+    MediaTranscoded: '1: poster:{key contentType bytes sha256 width height}|null',
+    MediaFailed: '1: failure:MediaFailure',
+    MediaQuarantined: '1: failure:MediaFailure',
+    MediaDeleted: '1:',
+    MediaFilesRemoved: '1:',
+  },
+  webhook: {
+    WebhookRegistered: '1: url events:[] description:null keyVersion',
+    WebhookUpdated: '1: url? events?:[] description?:null',
+    WebhookSecretRotated: '1: generation keyVersion previousExpiresAt',
+    WebhookDisabled: '1: by:user|service reason:requested|failing|gone|receiver',
+    WebhookEnabled: '1:',
+    WebhookDeleted: '1:',
+    WebhookTestRequested: '1: eventType',
+    WebhookResendRequested: '1: deliveryId eventTime',
+    WebhookReplayRequested: '1: replayId from to types:[]|null',
+    WebhookReplayCanceled: '1: replayId',
+  },
+  targetmetrics: {
+    TargetMetricsObserved:
+      '1: accountId clientId platform:Platform observedAt day source raw targetId postId externalId publishedAt figures:PostFigures platformRemovedAt:null',
+  },
+  accountmetrics: {
+    AccountMetricsObserved:
+      '1: accountId clientId platform:Platform observedAt day source raw figures:AccountFigures figuresDay:null demographics?:{*:{*:}}|null',
+  },
+  refresh: {
+    AnalyticsRefreshRequested: '1: accountIds:[]',
+    AnalyticsRefreshed: '1: accountIds:[] failedAccountIds:[]',
+  },
+  report: {
+    ReportDefined: '1: definition:ReportDefinition',
+    ReportRunRequested: '1: runId from to by:schedule|request formats:[csv|json|pdf]',
+    ReportRunCompleted:
+      '1: runId asOf:null exports:[{format:csv|json|pdf key contentType bytes sha256}] completeness?:{complete provisionalDays:[]}',
+    ReportRunFailed: '1: runId code message',
+    ReportRemoved: '1:',
+  },
+  request: {
+    RequestAccepted: '1: operation fingerprint decided',
+    RequestCompleted: '1:',
+  },
+};

@@ -1,0 +1,228 @@
+/** Names outside of the code that are no events and no tables; `*` stands for what a template puts in. */
+
+export const metadata =
+  'workspaceId partitionKey actor:{type:member|apikey|service|guest|admin id} $correlationId $causationId commandId occurredAt schemaVersion keyHmac? fingerprint?';
+
+export const topics: readonly string[] = ['workspace', 'posts', 'media', 'metrics', 'webhooks', 'reports'];
+
+/** Every stream kind; null travels on none. */
+export const topicOfKind: Readonly<Record<string, string | null>> = {
+  workspace: 'workspace',
+  apikey: 'workspace',
+  client: 'workspace',
+  clientname: 'workspace',
+  invite: 'workspace',
+  account: 'workspace',
+  post: 'posts',
+  target: 'posts',
+  media: 'media',
+  webhook: 'webhooks',
+  targetmetrics: 'metrics',
+  accountmetrics: 'metrics',
+  refresh: 'workspace',
+  report: 'reports',
+  request: null,
+};
+
+export const consumerGroups: readonly string[] = [
+  "'projection-' || p.name || '-v' || p.live",
+  'analytics-v*',
+  'archives',
+  'media',
+  'media-fill',
+  'metrics',
+  'outcomes',
+  'projection-*-v*',
+  'reports',
+  'webhooks',
+];
+
+export const leaseKinds: readonly string[] = ['cores', 'media', 'metrics', 'report', 'sweep', 'target'];
+
+export const notifyChannels: readonly string[] = ['*', '*_events', 'webhook_queue'];
+
+export const advisoryCalls: readonly string[] = [
+  'pg_advisory_lock(hashtextextended($1, 0))',
+  'pg_advisory_unlock_all()',
+  'pg_advisory_xact_lock($1, hashtext($2))',
+  'pg_advisory_xact_lock(*)',
+  "pg_advisory_xact_lock(hashtextextended('event store *', 0))",
+  'pg_try_advisory_lock(hashtextextended($1, 0))',
+  "pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0))",
+  'pg_try_advisory_xact_lock($1)',
+];
+
+export const advisoryKeys: readonly string[] = [
+  '7070707',
+  '7070717',
+  '7070718',
+  '7236001',
+  'analytics',
+  'event store tables *',
+  'log * *',
+  'rebuild *',
+  'workspace index',
+  'workspace index *',
+];
+
+/** Purpose and the first 8 bytes of what the key of the test gives. */
+export const derivedKeys: Readonly<Record<string, string>> = {
+  secrets: '5004222ddd00cc8f',
+  cursors: '93392ca3889fad76',
+  'blob-urls': '16524eb258fd3f37',
+  fingerprints: 'cb8e94c4fbafa021',
+  wrapping: '8c64502ee20bda73',
+  consistency: 'd34e94ce9152e389',
+  sessions: 'c07d56576723cc7f',
+  'import-urls': '70b216c21e4fb6ff',
+  'key-check': 'e587b0ec9dbb7ff8',
+};
+
+/** What an HMAC that is stored or shown is made of. */
+export const signedTexts: readonly string[] = [
+  '*\\n*',
+  'invite\\n*',
+  'postline engine *',
+  'postline key check *',
+  'webhook\\n*\\n*',
+];
+
+export const blobKeys: { readonly media: string; readonly report: string } = {
+  media: '11111111-1111-4111-8111-111111111111/22222222-2222-4222-8222-222222222222/original-01234567.png',
+  report:
+    '11111111-1111-4111-8111-111111111111/reports/22222222-2222-4222-8222-222222222222/report-0123456789abcdef.csv',
+};
+
+export const blobKeyForms: readonly string[] = ['*/*/*-*.*', '*/*/upload', '*/reports/*/report-*.*'];
+
+/** For the arguments in the test. */
+export const derivedIds: Readonly<Record<string, string>> = {
+  target: '342579ad-3300-5dd8-9c1f-0ca9c6b04902',
+  account: 'bdd8218e-7487-574d-8254-f2d61e3b84f8',
+  keyed: '01bb4315-dfd0-5070-a320-d08b8d4b5f48',
+  clientName: '9ee2e3a7-8fb8-5c27-92d3-9625ff756981',
+  testTwin: 'e2de242d-e2c0-543e-bfa0-979ff769c5a1',
+  caused: '73182e67-196d-5cfc-b446-9b4c0d298b60',
+  envelope: '91018b71-7c7c-5386-9086-24487616df57',
+  delivery: '2f7c0eca-d187-50e5-a29b-225b8bea0243',
+  replayedDelivery: '222c5a1e-018b-5aec-8a99-1ea44c18bdd5',
+};
+
+export const settings: readonly string[] = [
+  'ANALYTICS_LOST',
+  'BASE_URL',
+  'BLOB_DIR',
+  'BOUNDARY_DEADLINE_MS',
+  'CLICKHOUSE_URL',
+  'CONSOLE_URL',
+  'DATABASE_POOL',
+  'DATABASE_URL',
+  'DATA_DIR',
+  'DEFER_DELAYS_MS',
+  'ESDB_URL or EVENTSTORE_URL',
+  'FFMPEG_PATH',
+  'HOST',
+  'INSIGHTS_CONCURRENCY or METRICS_CONCURRENCY',
+  'INSIGHTS_YOUNG_DELAYS_MS or METRICS_YOUNG_DELAYS_MS',
+  'KAFKA_BROKERS',
+  'KAFKA_MIN_INSYNC_REPLICAS',
+  'KAFKA_REPLICATION_FACTOR',
+  'KAFKA_TOPIC_PREFIX',
+  'LEASE_TTL_MS',
+  'LOG_FILE',
+  'LOG_FILES',
+  'LOG_FILE_BYTES',
+  'LOG_LEVEL',
+  'LOG_PARTITIONS',
+  'MAX_CONNECTIONS',
+  'MAX_CONNECTIONS_PER_ADDRESS',
+  'MAX_RATE_LIMITS',
+  'MEDIA_CONCURRENCY',
+  'MEDIA_DOWNLOADS',
+  'MEDIA_DOWNLOADS_PER_WORKSPACE',
+  'MEDIA_QUOTA_BYTES',
+  'MEDIA_TEMP_DIR',
+  'OPS_HOST',
+  'OPS_PORT',
+  'OUTDATED_FFMPEG',
+  'PORT',
+  'PRIVATE_TARGETS',
+  'PROJECTIONS',
+  'PUBLISH_CONCURRENCY',
+  'RATE_LIMIT_BURST',
+  'RATE_LIMIT_PER_MINUTE',
+  'RECONCILE_DELAYS_MS',
+  'REPORT_WAIT_MS',
+  'S3_ACCESS_KEY_ID',
+  'S3_BUCKET',
+  'S3_ENDPOINT',
+  'S3_PUBLIC_ENDPOINT',
+  'S3_REGION',
+  'S3_SECRET_ACCESS_KEY',
+  'SECRET_KEY',
+  'SETTLE_WINDOW_MS',
+  'SWEEP_INTERVAL_MS',
+  'TRUSTED_PROXIES',
+  'WEBHOOKS_PER_WORKSPACE',
+  'WEBHOOK_BREAKER_FAILURES',
+  'WEBHOOK_BREAKER_MS',
+  'WEBHOOK_CONCURRENCY',
+  'WEBHOOK_DISABLE_AFTER_MS',
+  'WEBHOOK_EXCHANGE_MS',
+  'WEBHOOK_HOST_FAILURES',
+  'WEBHOOK_LEASE_MS',
+  'WEBHOOK_PER_ENDPOINT',
+  'WEBHOOK_PER_HOST',
+  'WEBHOOK_PER_TENANT',
+  'WEBHOOK_RETRY_DELAYS_MS',
+];
+
+/** Set by tests alone. */
+export const faultSettings: readonly string[] = ['POSTLINE_FAULT', 'POSTLINE_FAULT_ONCE', 'POSTLINE_FAULT_SIGNAL'];
+
+export const ownActors: readonly string[] = [
+  'admin standalone',
+  'service media',
+  'service metrics',
+  'service nobody',
+  'service outcomes',
+  'service publisher',
+  'service reports',
+  'service sweeper',
+  'service webhooks',
+];
+
+export const prometheusNames: readonly string[] = [
+  'api_connections',
+  'api_connections_refused_total',
+  'clock_offset_seconds',
+  'consumer_lanes',
+  'insights_failures_total',
+  'insights_fetched_total',
+  'insights_in_work',
+  'insights_lag_seconds',
+  'insights_odd_figures_total',
+  'insights_parked_total',
+  'log_lines_dropped_total',
+  'media_in_work',
+  'media_queue_length',
+  'media_step_seconds',
+  'media_steps_total',
+  'parked_oldest_seconds',
+  'parked_streams',
+  'plans_behind',
+  'plans_behind_oldest_seconds',
+  'publish_start_lateness_seconds',
+  'relay_state',
+  'relay_waiting_records',
+  'report_queue_length',
+  'report_run_seconds',
+  'report_runs_total',
+  'sweep_failures_total',
+  'webhook_attempts_total',
+  'webhook_breaker_open',
+  'webhook_deliveries_total',
+  'webhook_delivery_seconds',
+  'webhook_in_flight',
+  'webhook_queue_lag_seconds',
+];

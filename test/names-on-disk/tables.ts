@@ -1,0 +1,104 @@
+/** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
+
+export const tables: Readonly<Record<string, string>> = {
+  'es.events': 'position stream revision id type data metadata created topic partition partition_key',
+  'es.layout': 'one partitions',
+  'es.workspace_events': 'workspace position',
+  'es.workspace_index': 'one position event_id',
+  'ops.analytics_days': 'version workspace_id day',
+  'ops.analytics_dirty': 'version workspace_id day mark',
+  'ops.analytics_highest': 'version post position since held',
+  'ops.analytics_late': 'version workspace_id after',
+  'ops.analytics_marked': 'version workspace_id kind day since mark',
+  'ops.analytics_readers': 'instance version until',
+  'ops.analytics_rules': 'version rule workspace_id day',
+  'ops.analytics_versions': 'one live newest',
+  'ops.consumer_positions': 'consumer_group lane next_offset position epoch updated_at event_id event_position',
+  'ops.data_keys': 'client_id key_version wrapped created_at destroyed_at',
+  'ops.media_customers': 'customer_id bytes quota',
+  'ops.media_imports': 'id asset_id key_version sealed noted_at',
+  'ops.media_jobs':
+    'asset_id workspace_id revision begun_at attempts failures fetches due_at noted_at tried_at video written fetch_at hidden_at',
+  'ops.media_offers': 'asset_id key due_at seen_etag',
+  'ops.media_recount': 'only_one after next_at',
+  'ops.media_usage': 'asset_id customer_id bytes reserved_until',
+  'ops.metrics_accounts':
+    'account_id workspace_id client_id platform network timezone connected revision not_before limits next_at',
+  'ops.metrics_jobs':
+    'id kind workspace_id account_id due_at post_id external_id published_at use has_video told_at failures gone_at seen_revision wanted',
+  'ops.metrics_parked': 'id workspace_id account_id target_id platform reason raw at',
+  'ops.metrics_refresh_accounts': 'refresh_id account_id failed done',
+  'ops.metrics_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
+  'ops.metrics_zones': 'id timezone revision closed',
+  'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
+  'ops.progress': 'id done at',
+  'ops.projection_readers': 'instance name generation until',
+  'ops.projections': 'name live shape newest',
+  'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id event_position',
+  'ops.report_exports': 'run_id report_id workspace_id ends_at',
+  'ops.report_jobs': 'id report_id workspace_id attempts due_at written heard',
+  'ops.report_schedules': 'report_id workspace_id after due_at heard look_at',
+  'ops.report_subjects': 'client_id report_id workspace_id',
+  'ops.secret_keys': 'version check_value made_at',
+  'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
+  'ops.webhook_deliveries':
+    'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts',
+  'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version',
+  'ops.webhook_health': 'endpoint_id seen_revision failing_since failed_at consecutive open_until opened disable',
+  'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version',
+  'ops.webhook_jobs':
+    'id kind endpoint_id workspace_id cursor from_inclusive settle_at last_position from_time to_time types status read_to minted not_before failure created_at updated_at completed_at known_epoch',
+  'ops.webhook_marks': 'position at',
+  'ops.webhook_messages': 'event_time id workspace_id type position lane body',
+  'ops.webhook_places': 'webhook_id workspace_id taken_at',
+  'ops.webhook_queue':
+    'delivery_id event_time message_id endpoint_id workspace_id lane next_at leased attempt tries trigger forced',
+  'ops.webhook_turns': 'workspace_id next_at version',
+  'ops.webhook_version': 'one version',
+  'ops.work_leases': 'kind id holder epoch until not_before',
+  'ops.workspace_events': 'workspace position revision bytes stream',
+  'ops.workspace_index': 'one position event_id',
+  'sandbox.clock': 'one offset_ms',
+  'sandbox.containers': 'id platform account_id target_id content_hash ready_at expires_at created_at',
+  'sandbox.fired': 'target_id fault times first_at',
+  'sandbox.ledger':
+    'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms',
+  'sandbox.removed': 'platform post_id removed_at',
+};
+
+export const sequences: readonly string[] = [
+  'es.positions',
+  'ops.analytics_marks',
+  'ops.analytics_recounts',
+  'ops.work_lease_epochs',
+  'sandbox.ledger_seq_seq',
+  'sandbox.post_number',
+];
+
+export const schemas: readonly string[] = ['es', 'ops', 'read', 'sandbox'];
+
+/** Projection, view and the stream kind that owns its rows. */
+export const readModels: readonly string[] = [
+  'workspaces: read.workspaces of workspace',
+  'workspaces: read.api_keys of apikey',
+  'clients: read.clients of client',
+  'clients: read.invites of invite',
+  'clients: read.accounts of account',
+  'posts: read.posts of post',
+  'posts: read.post_targets of target',
+  'media: read.media of media',
+  'webhooks: read.webhooks of webhook',
+  'reports: read.reports of report',
+];
+
+export const clickhouseTables: readonly string[] = [
+  'observations',
+  'account_observations',
+  'post_days',
+  'gain_slices',
+  'account_days',
+  'account_figures_days',
+  'account_audience_days',
+  'client_days',
+  'workspace_days',
+];
