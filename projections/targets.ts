@@ -261,7 +261,7 @@ export const shownOfTarget = [
 export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
 
 export const renderTarget = (row: ShownTarget, body: TargetContent) => {
-  const { parts, overrides } = contentFor(body, row.platform);
+  const { segments, overrides } = contentFor(body, row.platform);
   return {
     id: row.id,
     object: 'post_target' as const,
@@ -285,8 +285,8 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
     // Of a thread its head.
-    content: parts[0].content,
-    mediaIds: parts[0].mediaIds,
+    content: segments[0].content,
+    mediaIds: segments[0].mediaIds,
     overrides,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaProbe } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
-import { contentFor, goesOutAsThread, type Part } from './content.ts';
+import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
 import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
@@ -76,7 +76,7 @@ export const unsupportedIssues = (body: PostBody): readonly Issue[] => {
   return issues;
 };
 
-const isEmpty = ({ content, mediaIds }: Part): boolean => content.trim() === '' && mediaIds.length === 0;
+const isEmpty = ({ content, mediaIds }: ContentSegment): boolean => content.trim() === '' && mediaIds.length === 0;
 
 export interface EmptyIssues {
   readonly empty: readonly Issue[];
@@ -90,7 +90,7 @@ export const emptyIssues = (body: PostBody, destinations: readonly Destination[]
     isEmpty(segment) ? [{ path: `/thread/segments/${index}`, message: 'a segment needs text or media' }] : [],
   );
   const whole = destinations
-    .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmpty(contentFor(body, platform).parts[0]))
+    .filter(({ platform }) => !goesOutAsThread(body, platform) && isEmpty(contentFor(body, platform).segments[0]))
     .map(({ accountId, platform }) => ({
       path: pointer(body, platform, 0, '/content'),
       message: `account ${accountId}: a post needs text or media`,
@@ -135,16 +135,16 @@ const pointer = (body: PostBody, platform: Platform, part: number, path: string)
 
 /** One for each part of what goes out. */
 const inputsOf = (body: PostBody, platform: Platform, assets: PostAssets): readonly GateInput[] => {
-  const { parts, overrides } = contentFor(body, platform);
+  const { segments, overrides } = contentFor(body, platform);
   const known = (id: string): readonly GateMedia[] => {
     const asset = assets.get(id);
     return asset === undefined ? [] : [{ id, kind: asset.kind, probe: asset.probe }];
   };
   const [cover = null] = body.coverMediaId === null ? [] : known(body.coverMediaId);
-  return parts.map(({ content, mediaIds }, part) => ({
+  return segments.map(({ content, mediaIds }, index) => ({
     platform,
     content,
-    overrides: part === 0 ? overrides : replyOverrides(platform, overrides),
+    overrides: index === 0 ? overrides : replyOverrides(platform, overrides),
     media: mediaIds.flatMap(known),
     cover,
   }));
@@ -211,7 +211,7 @@ const frameIssues = (body: PostBody, destinations: readonly Destination[], asset
   const { coverFrameMs } = body;
   if (coverFrameMs === null) return [];
   const lengths = destinations.filter(takesFrame).flatMap(({ platform }) => {
-    const [id, ...more] = contentFor(body, platform).parts[0].mediaIds;
+    const [id, ...more] = contentFor(body, platform).segments[0].mediaIds;
     const asset = id === undefined || more.length > 0 ? undefined : assets.get(id);
     return asset?.kind === 'video' ? (asset.probe?.durationMs ?? []) : [];
   });

@@ -4,15 +4,15 @@ import { capabilities } from './platforms/index.ts';
 
 /** What one network gets of a post: its variant where there is one, else the base; the segments of a thread before both. */
 
-export interface Part {
+export interface ContentSegment {
   readonly content: string;
   readonly mediaIds: readonly string[];
 }
 
 export interface PlatformContent {
-  /** What is published one after the other: one part, or the segments of a thread, each a reply to the one before. */
-  readonly parts: readonly [Part, ...Part[]];
-  /** As the caller sent them, unknown keys too. */
+  /** A post that stands alone has one segment. In a thread each segment is a reply to the one before it. */
+  readonly segments: readonly [ContentSegment, ...ContentSegment[]];
+  /** As the caller sent them, unknown keys included. */
   readonly overrides: Readonly<Record<string, unknown>>;
 }
 
@@ -24,11 +24,11 @@ export const goesOutAsThread = (body: Pick<ContentBody, 'thread'>, platform: Pla
 
 export const contentFor = (body: ContentBody, platform: Platform): PlatformContent => {
   const variant = body.variants.find((one) => one.platform === platform);
-  const whole: Part = {
-    // An empty override is a real empty caption; only null means the base.
+  const whole: ContentSegment = {
+    // An empty override is a caption that the caller wants empty; only null means the base.
     content: variant?.contentOverride ?? body.content,
     mediaIds: variant?.mediaIdsOverride ?? body.mediaIds,
   };
   const [head = whole, ...replies] = goesOutAsThread(body, platform) ? (body.thread?.segments ?? []) : [];
-  return { parts: [head, ...replies], overrides: variant?.overrides ?? {} };
+  return { segments: [head, ...replies], overrides: variant?.overrides ?? {} };
 };

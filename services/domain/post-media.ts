@@ -21,19 +21,19 @@ export interface TargetNeed {
   readonly need: MediaNeed;
 }
 
-/** What must be there before a post goes out to one network, from this part of it on; the cover where one is taken. */
+/** What must be there before a post goes out to one network, from this segment on; the cover where one is taken. */
 export const needsOfTarget = (
   body: PostBody,
   platform: Platform,
   kindOf: (id: string) => MediaKind,
   from = 0,
 ): readonly TargetNeed[] => {
-  const { parts, overrides } = contentFor(body, platform);
+  const { segments, overrides } = contentFor(body, platform);
   const needs = new Map<string, TargetNeed>();
   const add = (mediaId: string, need: MediaNeed): void => {
     needs.set(`${mediaId}/${need.use}`, { mediaId, need });
   };
-  for (const { mediaIds } of parts.slice(from)) {
+  for (const { mediaIds } of segments.slice(from)) {
     const kinds = mediaIds.map(kindOf);
     const use = useOf(platform, overrides, kinds);
     for (const mediaId of mediaIds) add(mediaId, { platform, use });

@@ -24,8 +24,8 @@ export const shownOf = async (store: DomainStore, targetId: string): Promise<Sho
   const { state: its } = await store.load(post, state.postId, state.postRevision);
   if (its.status !== 'live')
     throw new BrokenInvariant(`post ${state.postId} has no plan at revision ${state.postRevision}`);
-  const { parts, overrides } = contentFor(its.body, state.platform);
-  const kinds = await Promise.all(parts[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
+  const { segments, overrides } = contentFor(its.body, state.platform);
+  const kinds = await Promise.all(segments[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
   const hasVideo = kinds.some((kind) => kind === 'video' || kind === 'gif');
   return { use: useOf(state.platform, overrides, kinds), hasVideo };
 };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
-import type { Outgoing, PartFiles } from './media.ts';
+import type { Outgoing, SegmentFiles } from './media.ts';
 
 export interface Lent {
   readonly media: readonly PublishMedia[];
@@ -26,7 +26,7 @@ export class Files {
     this.#root = root;
   }
 
-  lend({ media, cover }: PartFiles, signal: AbortSignal): Lent {
+  lend({ media, cover }: SegmentFiles, signal: AbortSignal): Lent {
     const call = randomUUID();
     const paths: string[] = [];
     let used: WorkFolder | null = null;

@@ -23,16 +23,16 @@ export interface Outgoing extends MadeFile {
   readonly altText: string | null;
 }
 
-/** Of one part of what goes out. */
-export interface PartFiles {
+/** The files of one segment. */
+export interface SegmentFiles {
   /** The sources, as the rules look at them. */
   readonly gate: readonly GateMedia[];
   readonly media: readonly Outgoing[];
   readonly cover: Outgoing | null;
 }
 
-/** By the parts of the target's content. */
-export type TargetFiles = readonly PartFiles[];
+/** By the segments of the target's content. */
+export type TargetFiles = readonly SegmentFiles[];
 
 export type MediaReadiness =
   | { readonly kind: 'ready'; readonly files: TargetFiles }
@@ -58,7 +58,7 @@ export interface AwaitedFile {
   readonly askedAt: number | null;
 }
 
-export const noPartFiles: PartFiles = { gate: [], media: [], cover: null };
+export const noSegmentFiles: SegmentFiles = { gate: [], media: [], cover: null };
 export const noFiles = { kind: 'ready', files: [] } as const satisfies MediaReadiness;
 
 type Found =
@@ -69,7 +69,7 @@ type Found =
 const refused: readonly MediaState['status'][] = ['none', 'offered', 'deleted', 'failed', 'quarantined'];
 const isUsable = (state: MediaState): state is Asset => !refused.includes(state.status);
 
-/** @param from the parts before it are out, and nothing is asked of their files */
+/** @param from the segments before it are out, and nothing is asked of their files */
 export const readinessOf = (
   content: Content & { readonly body: PostBody },
   from: number,
@@ -84,11 +84,11 @@ export const readinessOf = (
     return isUsable(loaded.state) ? loaded.state : null;
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
-  const { body, parts } = content;
+  const { body, segments } = content;
   const needs = needsOfTarget(body, platform, kindOf, from);
   const partOf = (mediaId: string): { readonly part?: number } => {
-    const part = parts.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
-    return parts.length === 1 || part < 0 ? {} : { part };
+    const part = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
+    return segments.length === 1 || part < 0 ? {} : { part };
   };
   const alt = (id: string, asset: Asset): string | null => body.mediaAltTexts?.[id] ?? asset.details.altText;
   const found = needs.map(({ mediaId, need }) => {
@@ -124,8 +124,8 @@ export const readinessOf = (
   const overrides = contentFor(body, platform).overrides;
   return {
     kind: 'ready',
-    files: parts.map(({ mediaIds }, index): PartFiles => {
-      if (index < from) return noPartFiles;
+    files: segments.map(({ mediaIds }, index): SegmentFiles => {
+      if (index < from) return noSegmentFiles;
       const kinds = mediaIds.map(kindOf);
       const use = useOf(platform, overrides, kinds);
       const media = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);

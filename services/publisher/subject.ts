@@ -11,7 +11,7 @@ import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
-import { type Assets, noPartFiles, type TargetFiles } from './media.ts';
+import { type Assets, noSegmentFiles, type TargetFiles } from './media.ts';
 
 /** What a target is about, folded from the streams: its content, its account, its client. */
 
@@ -74,7 +74,7 @@ export class Subjects {
   /** Those of the parts from this one on. Read for each claim: what is made of a file meanwhile is in its stream. */
   async media(content: Content, from: number): Promise<Assets> {
     const cover = content.body?.coverMediaId ?? null;
-    const named = content.parts.slice(from).flatMap(({ mediaIds }) => mediaIds);
+    const named = content.segments.slice(from).flatMap(({ mediaIds }) => mediaIds);
     const ids = [...new Set([...named, ...(cover === null ? [] : [cover])])];
     const found: [string, Loaded<MediaState>][] = [];
     for (let at = 0; at < ids.length; at += readAtOnce) {
@@ -108,7 +108,7 @@ export class Subjects {
     if (state.status !== 'live')
       throw new BrokenInvariant(`post ${target.postId} has no plan at revision ${target.postRevision}`);
     const content = contentFor(state.body, target.platform);
-    const bare = content.parts.every(({ mediaIds }) => mediaIds.length === 0);
+    const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
     return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };
   }
 }
@@ -130,17 +130,17 @@ export const interruption = (target: LiveTarget, { client: itsClient }: Conditio
   target.segments.length > 0 && itsClient.state.status !== 'live' ? { failure: threadInterrupted } : null;
 
 /** Which segment of its thread goes out next; null when it is no thread. */
-export const nextSegment = (target: LiveTarget, { parts }: Content): Segment | null =>
-  parts.length === 1 ? null : { index: target.segments.length, of: parts.length };
+export const nextSegment = (target: LiveTarget, { segments }: Content): Segment | null =>
+  segments.length === 1 ? null : { index: target.segments.length, of: segments.length };
 
 /** Of a thread nothing goes out while a later segment would be refused. */
 export const contentFault = (target: LiveTarget, content: Content, files: TargetFiles): Fault | null => {
   const { platform } = target;
-  for (const [index, { content: text }] of content.parts.entries()) {
+  for (const [index, { content: text }] of content.segments.entries()) {
     if (index < target.segments.length) continue;
     const overrides = overridesOf(target, content, index);
     const failure = publishCheck({ platform, content: text, overrides, media: files[index]?.gate ?? [] });
-    if (failure !== null) return content.parts.length === 1 ? { failure } : { failure, part: index };
+    if (failure !== null) return content.segments.length === 1 ? { failure } : { failure, part: index };
   }
   return null;
 };
@@ -151,7 +151,7 @@ const overridesOf = ({ platform }: LiveTarget, { overrides }: Content, index: nu
 /** The part that is next, or that a boundary was crossed for. */
 const partOf = (target: LiveTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {
   const segment = nextSegment(target, content);
-  const { content: text } = content.parts[segment?.index ?? 0] ?? content.parts[0];
+  const { content: text } = content.segments[segment?.index ?? 0] ?? content.segments[0];
   const parent = target.segments.at(-1);
   const [head] = target.segments;
   const replyTo = head && parent ? { parent: parent.externalId, head: head.externalId } : null;
@@ -189,4 +189,4 @@ export const requestOf = (
 });
 
 /** Those of the part that is next. */
-export const filesOf = (target: LiveTarget, files: TargetFiles) => files[target.segments.length] ?? noPartFiles;
+export const filesOf = (target: LiveTarget, files: TargetFiles) => files[target.segments.length] ?? noSegmentFiles;

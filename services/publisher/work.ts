@@ -21,7 +21,7 @@ import { type Claim, ClaimLost } from './claim.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
 import type { Tools } from './deps.ts';
 import type { Lent } from './files.ts';
-import { type MediaReadiness, noFiles, type PartFiles, readinessOf } from './media.ts';
+import { type MediaReadiness, noFiles, readinessOf, type SegmentFiles } from './media.ts';
 import { nextQuestionMs, provableAt, reconcileLimitMs, reconcileResultOf, restMs, timesOf } from './reconcile.ts';
 import { BoundaryMissed, Steps } from './steps.ts';
 import {
@@ -239,7 +239,7 @@ export class Work {
     target: In<'publishing'>,
     conditions: Conditions,
     content: Content,
-    files: PartFiles,
+    files: SegmentFiles,
     steps: Steps,
   ): Promise<PublishOutcome | null> {
     const lent = this.#tools.files.lend(files, steps.signal);

@@ -290,10 +290,10 @@ const ofTarget = (
     post,
     itsPost.filter(({ revision }) => revision <= state.postRevision),
   );
-  const parts = composed.status === 'live' ? contentFor(composed.body, state.platform).parts : [];
+  const sent = composed.status === 'live' ? contentFor(composed.body, state.platform).segments : [];
   for (const row of made) {
-    if (row.content !== parts[row.segment]?.content)
-      wrong.push(`has another text on its network in part ${row.segment}`);
+    if (row.content !== sent[row.segment]?.content)
+      wrong.push(`has another text on its network in segment ${row.segment}`);
   }
   // Of a thread each segment once, in its order, a reply to the one before, whatever became of the whole.
   for (const [index, { externalId }] of segments.entries()) {

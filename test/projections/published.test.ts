@@ -144,8 +144,8 @@ suite('posts that went out', (t) => {
           overrides: from.pick<Record<string, unknown>>([{}, { contentType: from.pick(['feed', 'reel', 'story', 7]) }]),
         }));
       const body = { content: 'text', mediaIds: chosen(), variants: from.shuffle(variants), thread: null };
-      const { parts, overrides } = contentFor(body, platform);
-      const use = useOf(platform, overrides, parts[0].mediaIds.map(kindOf));
+      const { segments, overrides } = contentFor(body, platform);
+      const use = useOf(platform, overrides, segments[0].mediaIds.map(kindOf));
       const wanted = use === 'reel' || use === 'story' ? use : 'feed';
       return { id: randomUUID(), postId: randomUUID(), platform, body, wanted };
     });

@@ -15,7 +15,7 @@ const variant = (over: Partial<Variant>): Variant => ({
 suite('content of a post for one network', (t) => {
   t('is the base where there is no variant', () =>
     deepEqual(contentFor(postBody({ content: 'base', mediaIds: ['m'] }), 'x'), {
-      parts: [{ content: 'base', mediaIds: ['m'] }],
+      segments: [{ content: 'base', mediaIds: ['m'] }],
       overrides: {},
     }),
   );
@@ -30,12 +30,12 @@ suite('content of a post for one network', (t) => {
         variant({ contentOverride: 'short', mediaIdsOverride: [] }),
       ],
     });
-    deepEqual(contentFor(body, 'tiktok'), { parts: [{ content: 'base', mediaIds: ['m'] }], overrides });
-    deepEqual(contentFor(body, 'x'), { parts: [{ content: 'short', mediaIds: [] }], overrides: {} });
+    deepEqual(contentFor(body, 'tiktok'), { segments: [{ content: 'base', mediaIds: ['m'] }], overrides });
+    deepEqual(contentFor(body, 'x'), { segments: [{ content: 'short', mediaIds: [] }], overrides: {} });
   });
 
   t('takes an empty override as a real empty caption', () =>
-    deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').parts, [
+    deepEqual(contentFor(postBody({ content: 'base', variants: [variant({ contentOverride: '' })] }), 'x').segments, [
       { content: '', mediaIds: [] },
     ]),
   );
@@ -52,8 +52,8 @@ suite('content of a post for one network', (t) => {
       variants: [variant({ contentOverride: 'short', mediaIdsOverride: ['n'], overrides })],
       thread: { segments },
     });
-    deepEqual(contentFor(body, 'x'), { parts: segments, overrides });
-    deepEqual(contentFor(body, 'threads'), { parts: segments, overrides: {} });
-    deepEqual(contentFor(body, 'bluesky').parts, [{ content: 'base', mediaIds: ['m'] }]);
+    deepEqual(contentFor(body, 'x'), { segments: segments, overrides });
+    deepEqual(contentFor(body, 'threads'), { segments: segments, overrides: {} });
+    deepEqual(contentFor(body, 'bluesky').segments, [{ content: 'base', mediaIds: ['m'] }]);
   });
 });
