@@ -4,14 +4,17 @@
  */
 
 import assert from 'node:assert/strict';
-import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { projections } from '#projections/index.ts';
+import { eventCatalogue } from '#schemas/events.ts';
+import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { suite } from '#test/support/suite.ts';
-
-const root = path.resolve(import.meta.dirname, '..');
-const { imports } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
-  imports: Record<string, string>;
-};
+import { circlesOf } from './architecture/circles.ts';
+import { plannedEvents, plannedPublicTypes } from './architecture/planned.ts';
+import { codeOf, edges, importsOf, production, root, sources, textOf } from './architecture/sources.ts';
+import { ambiguousTypes } from './architecture/type-names.ts';
+import { appendedEvents, mintedTypes } from './architecture/used-events.ts';
 
 /** What a zone may import beside itself. `process` is any folder of services with a main.ts of its own. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
@@ -61,26 +64,42 @@ function allowed(from: string, to: string): boolean {
   return there.zone === 'platforms' && (zone === 'domain' || ARROWS[zone]?.includes('domain') === true);
 }
 
-/** Every file of ours that a file imports, by its path from the root. Type imports count: they couple as well. */
-function importsOf(file: string): string[] {
-  const text = readFileSync(path.join(root, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-  const found = text.matchAll(
-    /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|\bimport\s*\(?\s*['"]([^'"]+)['"]/gm,
-  );
-  return [...found].flatMap(([, named, bare]) => {
-    const target = named ?? bare ?? '';
-    if (target.startsWith('.')) return [path.posix.join(path.posix.dirname(file), target)];
-    const alias = Object.keys(imports).find((key) => target.startsWith(key.slice(0, -1)) && target.startsWith('#'));
-    if (alias === undefined) return [];
-    const folder = imports[alias]?.slice('./'.length, -1) ?? '';
-    return [path.posix.join(folder, target.slice(alias.length - 1))];
-  });
-}
+/** A rule with exceptions of today, which may only become fewer. */
+const only = (wrong: readonly string[], excepted: readonly string[], shown = (one: string) => one): void => {
+  const fresh = wrong.filter((one) => !excepted.includes(one)).map(shown);
+  const mended = excepted.filter((one) => !wrong.includes(one));
+  assert.deepEqual(fresh, [], 'new: mend it, the list of exceptions may only shrink');
+  assert.deepEqual(mended, [], 'no longer wrong: remove it from the list');
+};
 
-const sources = globSync('{schemas,contracts,services,projections,infra,test}/**/*.ts', { cwd: root }).map((file) =>
-  file.replaceAll(path.sep, '/'),
-);
-const edges = sources.flatMap((from) => importsOf(from).map((to) => ({ from, to })));
+const CIRCLES: readonly string[] = [
+  'infra/blob/disk.ts ↔ infra/blob/served.ts',
+  'infra/ffmpeg/index.ts ↔ infra/ffmpeg/probe-video.ts ↔ infra/ffmpeg/probe.ts ↔ infra/ffmpeg/render-images.ts ↔ infra/ffmpeg/render-videos.ts ↔ infra/ffmpeg/render.ts',
+  'services/admin/commands.ts ↔ services/admin/data.ts ↔ services/admin/installation.ts ↔ services/admin/keys.ts ↔ services/admin/media.ts ↔ services/admin/parked.ts ↔ services/admin/reports.ts ↔ services/admin/workspaces.ts',
+  'services/domain/platforms/gate-media.ts ↔ services/domain/platforms/gate.ts',
+  'services/publisher/media.ts ↔ services/publisher/subject.ts',
+  'test/faults/desk.ts ↔ test/faults/load.ts',
+];
+
+const SQL_OUTSIDE: readonly string[] = [
+  ...['services/admin/find.ts', 'services/admin/keys.ts', 'services/admin/reports.ts', 'services/api/posts/load.ts'],
+  ...['services/api/webhooks/room.ts', 'services/media/remove.ts', 'services/outcomes/archived.ts'],
+  ...['services/outcomes/metrics.ts', 'services/outcomes/sweeper.ts', 'services/publisher/due.ts'],
+  ...['services/publisher/unknown.ts', 'services/standalone/first-start.ts'],
+];
+
+/** Type names. */
+const AMBIGUOUS: readonly string[] = [
+  ...['Answer', 'Comparison', 'Counter', 'Lease', 'Plan', 'Range', 'Reached', 'RequestState', 'Rest', 'Source'],
+  'WakeSignal',
+];
+
+const LONG: readonly string[] = [
+  'services/domain/target.ts',
+  'services/publisher/work.ts',
+  'services/runtime/process/config.ts',
+];
+const maxLines = 400;
 
 suite('architecture', (t) => {
   t('imports point the way the architecture says', () => {
@@ -132,7 +151,7 @@ suite('architecture', (t) => {
     const readers = sources.filter(
       (file) =>
         !/^(test\/|infra\/setup\/|contracts\/ports\/.*\.suite\.ts$)/.test(file) &&
-        /\bprocess\.env\b|\bprocess\[/.test(readFileSync(path.join(root, file), 'utf8')),
+        /\bprocess\.env\b|\bprocess\[/.test(textOf(file)),
     );
     assert.deepEqual(readers, ['services/runtime/process/config.ts']);
   });
@@ -142,12 +161,64 @@ suite('architecture', (t) => {
       (file) =>
         file.endsWith('.test.ts') &&
         !file.startsWith('test/support/fixtures/') &&
-        !importsOf(file).includes('test/support/suite.ts'),
+        !importsOf(file).some(({ to }) => to === 'test/support/suite.ts'),
     );
     assert.deepEqual(strangers, []);
-    const direct = sources.filter((file) => /^import .* from 'uvu'/m.test(readFileSync(path.join(root, file), 'utf8')));
+    const direct = sources.filter((file) => /^import .* from 'uvu'/m.test(textOf(file)));
     assert.deepEqual(direct, []);
     const misplaced = sources.filter((file) => file.endsWith('.test.ts') && !file.startsWith('test/'));
     assert.deepEqual(misplaced, []);
+  });
+
+  t('imports go round in no circle', () => {
+    only(
+      circlesOf(edges).map((circle) => circle.join(' ↔ ')),
+      CIRCLES,
+    );
+  });
+
+  t('the finder of circles finds them', () => {
+    const graph = (text: string) => text.split(' ').map((edge) => ({ from: edge.charAt(0), to: edge.charAt(1) }));
+    assert.deepEqual(circlesOf(graph('ab bc cd')), []);
+    assert.deepEqual(circlesOf(graph('ab ba bc')), [['a', 'b']]);
+    assert.deepEqual(circlesOf(graph('ab bc ca cd de ed xa')), [
+      ['a', 'b', 'c'],
+      ['d', 'e'],
+    ]);
+  });
+
+  t('read models are read through the functions in projections/ alone', () => {
+    const names = projections.flatMap(({ models }) => models.map(({ name }) => name));
+    const sql = new RegExp(String.raw`\bread\.(?:${names.join('|')})\b`);
+    const outside = production.filter((file) => !file.startsWith('projections/') && sql.test(codeOf(file)));
+    only(outside, SQL_OUTSIDE);
+  });
+
+  t('a type that others import has a name of its own', () => {
+    const found = ambiguousTypes();
+    only([...found.keys()], AMBIGUOUS, (name) => `${name}: ${found.get(name)?.join(', ')}`);
+  });
+
+  t('every event is appended by a decider, or planned', () => {
+    const appended = appendedEvents();
+    const types = Object.values(eventCatalogue).flatMap((events) => Object.keys(events));
+    assert.ok(appended.size > 50, `only ${appended.size} appended events were found: the scan of deciders is broken`);
+    only(
+      types.filter((type) => !appended.has(type)),
+      plannedEvents,
+    );
+  });
+
+  t('every public type of webhooks is minted from an event, or planned', () => {
+    const minted = mintedTypes();
+    only(
+      eventTypes.filter((type) => !minted.has(type)),
+      plannedPublicTypes,
+    );
+  });
+
+  t(`no file is longer than ${maxLines} lines`, () => {
+    const long = production.filter((file) => textOf(file).split('\n').length - 1 > maxLines);
+    only(long, LONG);
   });
 });
