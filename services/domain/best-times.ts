@@ -1,6 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { platforms as allPlatforms, type Platform } from '#schemas/common.ts';
-import { type PriorTimes, priorTimes } from './platforms/prior-times.ts';
+import type { PriorTimes } from './platforms/prior-times.ts';
+import { rulesOf } from './platforms/registry.ts';
 
 /**
  * When to post: what the posts of each hour and weekday got, compared with what their accounts usually get, held
@@ -120,7 +121,7 @@ export const bestTimes = (
   const told = posts.flatMap(({ postId, accountId, platform, kind, publishedAt, observedAt, interactions }) => {
     if (interactions === null || Date.parse(observedAt) - Date.parse(publishedAt) < minAgeMs[kind]) return [];
     const slot = slotOf(publishedAt);
-    const log = Math.log(interactions + chance) - logMean([priorTimes[platform]], slot);
+    const log = Math.log(interactions + chance) - logMean([rulesOf(platform).priorTimes], slot);
     return [{ postId, slot, peers: `${accountId} ${kind}`, log }];
   });
   // The median is of what is beyond the prior: an account that always posts at one time tells nothing about that time.
@@ -148,7 +149,7 @@ export const bestTimes = (
     left = left.map(({ slot, beyond }) => ({ slot, beyond: beyond - believed(slot) }));
     return { believed, means };
   });
-  const priors = (platforms.length === 0 ? allPlatforms : platforms).map((platform) => priorTimes[platform]);
+  const priors = (platforms.length === 0 ? allPlatforms : platforms).map((platform) => rulesOf(platform).priorTimes);
   return weekSlots
     .map((slot) => {
       const log = levels.reduce((sum, { believed }) => sum + believed(slot), logMean(priors, slot));

@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf, useRules } from '#domain/platforms/index.ts';
-import type { Range, SizeRules, UseRules } from '#domain/platforms/media-index.ts';
+import type { Range, SizeRules, UseRules } from '#domain/platforms/media-rules.ts';
 import type { Failure } from '#schemas/target.ts';
 import { findBinaries } from '../../ffmpeg/binaries.ts';
 import { limits, runTool } from '../../ffmpeg/child.ts';

@@ -24,7 +24,7 @@ const refuse = (name: string, what: string): never => {
   throw new ImpossibleFigure(`${name} is not ${what}`);
 };
 
-const plain = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => ({
+export const plain = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => ({
   name,
   derived: false,
   ofVideo: false,
@@ -32,7 +32,7 @@ const plain = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => (
 });
 
 /** Checks of values; null and undefined pass. */
-const checking =
+export const checking =
   <T>(check: (value: unknown, name: string) => T) =>
   (value: unknown, name: string): Told<T> =>
     value === null || value === undefined ? value : check(value, name);
@@ -57,7 +57,7 @@ const asUrl = (value: unknown, name: string): string =>
 
 const maxItems = 1000;
 
-type Members = { readonly [member: string]: unknown };
+export type Members = { readonly [member: string]: unknown };
 
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -122,46 +122,12 @@ export const items = (raw: unknown, path: string): Told<readonly Members[]> => {
 };
 
 /** The item whose `member` is `value`, in a list that has one for each of its metrics. What else is in the list is no concern of its. */
-const itemOf = (raw: unknown, path: string, member: string, value: string) => {
+export const itemOf = (raw: unknown, path: string, member: string, value: string) => {
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
   const found = asList(list, path).find((one) => isObject(one) && one[member] === value);
   return found as Members | undefined;
 };
-
-/**
- * Insights of Meta: `data[{name, values[{value}]}]` or `data[{name, total_value{value}}]`; values that come split by a
- * breakdown are added up. No value is no answer: an empty list is not 0.
- */
-const insightValue = (raw: unknown, call: string, metric: string): unknown => {
-  const one = itemOf(raw, `${call}.data`, 'name', metric);
-  if (one === null || one === undefined) return one;
-  if (one.total_value !== undefined) return dig(one, 'total_value.value');
-  const values = items(one, 'values');
-  if (values === null || values === undefined || values.length < 2) return values?.[0]?.value;
-  return values.reduce((sum, { value }) => sum + asCount(value, metric), 0);
-};
-
-const insightAs =
-  <T>(check: (value: unknown, name: string) => T) =>
-  (metric: string, call = 'insights'): Source<T> =>
-    plain(metric, (raw) => checking(check)(insightValue(raw, call, metric), metric));
-
-export const insight = insightAs(asCount);
-export const insightAmount = insightAs(asAmount);
-export const insightCounts = insightAs(asCounts);
-/** An object whose members are read one by one. */
-export const insightObject = insightAs(asObject);
-
-/** Of an insight of Meta by one breakdown: label and count. */
-export const insightBreakdown = (metric: string, call = 'insights'): Source<Counted> =>
-  plain(metric, (raw) => {
-    const results = items(itemOf(raw, `${call}.data`, 'name', metric), 'total_value.breakdowns.0.results');
-    if (results === null || results === undefined) return results;
-    return counted(
-      results.map((one) => [asLabel(dig(one, 'dimension_values.0'), metric), asCount(one.value, metric)] as const),
-    );
-  });
 
 /** A list with one item for each metric: `elements[{metricType, count}]`. */
 export const element = (path: string, member: string, metric: string, value: string): Source<number> =>
@@ -248,4 +214,4 @@ export const renamed = <N extends string>(
   },
 });
 
-export { asAmount, asCount, asDigits, asLabel, asList, counted };
+export { asAmount, asCount, asCounts, asDigits, asLabel, asList, asObject, counted };

@@ -3,11 +3,12 @@ import { places } from '#domain/renditions/failures.ts';
 import { planRenditions } from '#domain/renditions/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
-import type { GateError } from './gate.ts';
-import { isStill, takesCover, useOf, useRules } from './media-index.ts';
-import { rulesOf } from './networks.ts';
-import type { Overrides } from './overrides.ts';
-import type { MediaRule } from './rules.ts';
+import type { GateError } from './gate-error.ts';
+import type { PostShape } from './media-rules.ts';
+import { takesCover, useOf, useRules } from './media-use.ts';
+import { isStill } from './media-violations.ts';
+import { rulesOf } from './registry.ts';
+import type { Overrides } from './rules.ts';
 
 /** A file as the gate looks at it. `probe` is null while nobody has looked into it. */
 export interface GateMedia {
@@ -62,7 +63,7 @@ const show = (platform: Platform, use: MediaUse, file: GateMedia): Shown => {
 /** How many and which together. Nothing is said of the single files. */
 const shapeError = (platform: Platform, use: MediaUse, shown: readonly Shown[]): GateError | null => {
   const { name, media } = rulesOf(platform);
-  const rows = media.filter((row) => row.use === use);
+  const rows = media.shapes.filter((row) => row.use === use);
   const strange = shown.find(({ shownAs }) => !rows.some(({ kinds }) => kinds.includes(shownAs)));
   if (strange !== undefined) {
     const message = `media ${strange.id}: ${name} takes no ${strange.shownAs}s${places[use]}`;
@@ -84,7 +85,7 @@ const shapeError = (platform: Platform, use: MediaUse, shown: readonly Shown[]):
     : null;
 };
 
-const countError = (name: string, use: MediaUse, rows: readonly MediaRule[], count: number): GateError => {
+const countError = (name: string, use: MediaUse, rows: readonly PostShape[], count: number): GateError => {
   if (count === 0) return error('too_few_media', `${name} takes no post without media${places[use]}`);
   const few = count < Math.min(...rows.map(({ min }) => min));
   const limit = few ? Math.min(...rows.map(({ min }) => min)) : Math.max(...rows.map(({ max }) => max));

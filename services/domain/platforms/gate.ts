@@ -1,10 +1,11 @@
 /** The network's own rules held against one target, before it is scheduled and again when it is published. */
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
+import type { GateError } from './gate-error.ts';
 import { type GateMedia, mediaErrors } from './gate-media.ts';
-import { rulesOf } from './networks.ts';
-import { checkOverride, isSet, type Overrides, overrideRules } from './overrides.ts';
-import type { TextUnit } from './rules.ts';
+import { checkOverride, isSet, overrideRules } from './overrides.ts';
+import { rulesOf } from './registry.ts';
+import type { Overrides, TextUnit } from './rules.ts';
 import { sentText, textLength, usedWords } from './text-length.ts';
 
 export interface GateInput {
@@ -16,15 +17,6 @@ export interface GateInput {
   readonly media: readonly GateMedia[];
   /** The post's own cover, where it has one. */
   readonly cover?: GateMedia | null;
-}
-
-export interface GateError {
-  /** Of the file that is wrong; null where it is no single one. */
-  readonly mediaId: string | null;
-  /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`; `/coverMediaId`. */
-  readonly path: string;
-  readonly message: string;
-  readonly code: string;
 }
 
 const words: Readonly<Record<TextUnit, string>> = {
@@ -45,7 +37,7 @@ function textErrors({ platform, content, overrides }: GateInput): GateError[] {
   const { text, path } = sentText(rules, content, overrides);
   // A text that comes from a known key is held to its length there.
   if (path !== '/content') return [];
-  return textLength(platform, text, { parseMode: overrides.parseMode })
+  return textLength(platform, text, overrides)
     .parts.filter(({ used, limit }) => used > limit)
     .map(({ used, limit, unit }) => ({
       path,
@@ -86,16 +78,7 @@ export function gate(input: GateInput): GateError[] {
   return [...textErrors(input), ...overrideErrors(input), ...mediaErrors(input)];
 }
 
-/** The title as it is sent: the override, else the first line of the content that has text; null when it is unusable. */
-export function youtubeTitle(content: string, overrides: Overrides): string | null {
-  const own = overrides.title;
-  const set = typeof own === 'string' && own.trim() !== '';
-  const title = set
-    ? own.trim()
-    : (content.split(/\r\n|[\n\r\u2028\u2029]/u).find((line) => line.trim() !== '') ?? '').trim();
-  // A line that is too long is not cut: a target without a usable title fails, it is not degraded in silence.
-  return title === '' || [...title].length > 100 || /[<>]/.test(title) ? null : title;
-}
+const isFilled = (overrides: Overrides, key: string): boolean => isSet(overrides, key) && overrides[key] !== '';
 
 const invalid = (code: string, message: string, mediaId: string | null = null): Failure => ({
   category: 'invalid_content',
@@ -108,29 +91,17 @@ const invalid = (code: string, message: string, mediaId: string | null = null): 
   mediaId,
 });
 
-const missing: Readonly<Record<string, string>> = {
-  tiktok_privacy_level_required: 'TikTok needs the override privacyLevel',
-  youtube_title_required:
-    'YouTube needs a title: the override title, or a first line of content, of 1 to 100 characters without < and >',
-  pinterest_board_required: 'Pinterest needs the override boardId',
-};
-
 /** What makes a target fail when it is published, though it may have been scheduled; null when it can go out. */
 export function publishCheck(input: GateInput): Failure | null {
   const { platform, content, overrides } = input;
-  for (const [key, rule] of Object.entries(rulesOf(platform).overrides)) {
-    if (rule.required === undefined) continue;
-    const value = overrides[key];
-    const usable =
-      platform === 'youtube' && key === 'title'
-        ? youtubeTitle(content, overrides) !== null
-        : value !== undefined && value !== null && value !== '';
-    if (!usable) return invalid(rule.required, missing[rule.required] ?? `the override ${key} is required`);
+  const { text: rules, overrides: known } = rulesOf(platform);
+  for (const [key, { required }] of Object.entries(known)) {
+    if (required === undefined) continue;
+    const { code, message, usable = () => isFilled(overrides, key) } = required;
+    if (!usable(content, overrides)) return invalid(code, message);
   }
-  const { text } = sentText(rulesOf(platform).text, content, overrides);
-  if (platform === 'youtube' && /[<>]/.test(text)) {
-    return invalid('youtube_description_invalid', 'YouTube takes no < or > in a description');
-  }
+  const { text } = sentText(rules, content, overrides);
+  if (rules.refused?.pattern.test(text)) return invalid(rules.refused.code, rules.refused.message);
   const [error] = gate(input);
   return error === undefined ? null : invalid(error.code, error.message, error.mediaId);
 }

@@ -1,21 +1,14 @@
-/** The ten networks: rules as data, and the pure functions that read them. */
+/** What each network allows and reports, as data, and the pure functions that read it. */
 export { type FailureCode, failureCodes } from './failure-codes.ts';
-export { type GateError, type GateInput, gate, publishCheck, youtubeTitle } from './gate.ts';
+export { type GateInput, gate, publishCheck } from './gate.ts';
+export type { GateError } from './gate-error.ts';
 export type { GateMedia } from './gate-media.ts';
-export {
-  coverOf,
-  isStill,
-  type Misfit,
-  mediaRules,
-  minVideoBytes,
-  misfits,
-  posterFits,
-  takesCover,
-  useOf,
-  useRules,
-} from './media-index.ts';
-export { capabilities, normalizePlatform, rules, rulesOf } from './networks.ts';
-export { effectiveOverrides, type Overrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
+export { minVideoBytes } from './media-blocks.ts';
+export type * from './media-rules.ts';
+export { coverOf, posterFits, takesCover, useOf, useRules } from './media-use.ts';
+export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
+export { effectiveOverrides, type OverrideValue, overrideRules, replyOverrides } from './overrides.ts';
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
+export { capabilities, normalizePlatform, rules, rulesOf } from './registry.ts';
 export type * from './rules.ts';
-export { sentText, type TextLength, telegramText, textLength } from './text-length.ts';
+export { sentText, type TextLength, textLength } from './text-length.ts';

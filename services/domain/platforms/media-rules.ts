@@ -1,5 +1,5 @@
-/** What a network takes of a file, per use, as data. A figure that is null is not limited. */
-import type { MediaUse } from '#schemas/media.ts';
+/** What a network takes of files, as data. A figure that is null is not limited. */
+import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
 export interface Range {
   readonly min: number;
@@ -99,3 +99,24 @@ export interface UseRules {
 }
 
 export type MediaUseRules = Readonly<Partial<Record<MediaUse, UseRules>>> & { readonly feed: UseRules };
+
+/** One of the shapes the media of a post may have; a post fits when it fits one row of its use. */
+export interface PostShape {
+  readonly use: MediaUse;
+  /** As the network shows them: a gif that is published as a video counts as one. */
+  readonly kinds: readonly MediaKind[];
+  readonly min: number;
+  readonly max: number;
+  /** Refused together unless their ratios are equal. */
+  readonly sameAspect?: boolean;
+}
+
+export interface NetworkMedia {
+  readonly shapes: readonly [PostShape, ...PostShape[]];
+  readonly files: MediaUseRules;
+  /**
+   * What the network shows the files of one post as. Default: the feed, always.
+   * @param asked by the override `contentType`; null: the feed, or nothing
+   */
+  readonly useOf?: (asked: 'reel' | 'story' | null, kinds: readonly MediaKind[]) => MediaUse;
+}

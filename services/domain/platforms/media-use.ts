@@ -1,23 +1,22 @@
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
-import { mediaRules, useRules } from './media-table.ts';
+import type { UseRules } from './media-rules.ts';
 import { jpegFits } from './media-violations.ts';
-import type { Overrides } from './overrides.ts';
+import { rulesOf } from './registry.ts';
+import type { Overrides } from './rules.ts';
+
+/** What a network takes of files for one use; null: the network knows no such use. */
+export const useRules = (platform: Platform, use: MediaUse): UseRules | null =>
+  rulesOf(platform).media.files[use] ?? null;
 
 /** What a network shows the files of one target as. */
-export const useOf = (platform: Platform, overrides: Overrides, kinds: readonly MediaKind[]): MediaUse => {
-  const { contentType } = overrides;
+export const useOf = (platform: Platform, { contentType }: Overrides, kinds: readonly MediaKind[]): MediaUse => {
   const asked = contentType === 'reel' || contentType === 'story' ? contentType : null;
-  if (platform === 'facebook') return asked ?? 'feed';
-  if (platform !== 'instagram') return 'feed';
-  if (asked !== null) return asked;
-  if (kinds.length > 1) return 'carousel';
-  // A single video is published as a reel whatever contentType says ("IG User Media", since 2023-07).
-  return kinds[0] === 'video' || kinds[0] === 'gif' ? 'reel' : 'feed';
+  return rulesOf(platform).media.useOf?.(asked, kinds) ?? 'feed';
 };
 
 /** Whether a still of its own may be sent with a video. */
-export const coverOf = (platform: Platform): boolean => mediaRules[platform].cover !== undefined;
+export const coverOf = (platform: Platform): boolean => useRules(platform, 'cover') !== null;
 
 /** A cover is of what moves in a feed or as a reel; stories and carousels take none. */
 export const takesCover = (platform: Platform, use: MediaUse, kinds: readonly MediaKind[]): boolean =>

@@ -15,7 +15,7 @@ import type {
  * Why a file as it is does not suit a use. What nobody could find out about it counts as unsuitable: making a rendition
  * costs time, a refused post costs the post.
  */
-export type Misfit =
+export type Violation =
   | 'kind'
   | 'bytes'
   | 'too_light'
@@ -42,7 +42,7 @@ export type Misfit =
   | 'content_type';
 
 /** Those that lie in the wrapping alone: copying the streams into a new file mends them. */
-export const wrapping: ReadonlySet<Misfit> = new Set(['container', 'index', 'edit_list', 'located', 'too_light']);
+export const wrapping: ReadonlySet<Violation> = new Set(['container', 'index', 'edit_list', 'located', 'too_light']);
 
 /** Measured rates wander: 23.976 is 24 to a network, and 128 kbit/s of sound are never exactly that. */
 const rateSlack = 0.05;
@@ -59,10 +59,10 @@ const known = (rules: readonly CodecRule[], codec: string, profile: string | nul
 const moreThan = (bitsPerSecond: number | null, kbps: number | null): boolean =>
   kbps !== null && (bitsPerSecond === null || bitsPerSecond > kbps * 1000 * bitrateSlack);
 
-const listed = (...found: readonly (readonly [boolean, Misfit])[]): readonly Misfit[] =>
-  found.flatMap(([is, misfit]) => (is ? [misfit] : []));
+const listed = (...found: readonly (readonly [boolean, Violation])[]): readonly Violation[] =>
+  found.flatMap(([is, violation]) => (is ? [violation] : []));
 
-const sizeMisfits = (rules: SizeRules, width: number | null, height: number | null): readonly Misfit[] => {
+const sizeViolations = (rules: SizeRules, width: number | null, height: number | null): readonly Violation[] => {
   if (width === null || height === null) return ['size'];
   const { maxPixels, maxSum } = rules;
   const fits =
@@ -84,13 +84,13 @@ const soundFits = (rules: AudioRules, sound: MediaProbe['audio']): boolean =>
 
 const isMp4 = (container: string): boolean => container === 'mp4' || container === 'mov';
 
-const videoMisfits = (rules: VideoRules, probe: MediaProbe): readonly Misfit[] => {
+const videoViolations = (rules: VideoRules, probe: MediaProbe): readonly Violation[] => {
   const { video, durationMs } = probe;
   if (video === null || durationMs === null) return ['codec'];
   const { fps } = video;
   const inRate = fps !== null && fps >= rules.fps.min - rateSlack && fps <= rules.fps.max + rateSlack;
   return [
-    ...sizeMisfits(rules, probe.width, probe.height),
+    ...sizeViolations(rules, probe.width, probe.height),
     ...listed(
       [probe.bytes > rules.bytes.max, 'bytes'],
       [probe.bytes < rules.bytes.min, 'too_light'],
@@ -113,11 +113,11 @@ const videoMisfits = (rules: VideoRules, probe: MediaProbe): readonly Misfit[] =
   ];
 };
 
-const imageMisfits = (rules: ImageRules, probe: MediaProbe): readonly Misfit[] => {
+const imageViolations = (rules: ImageRules, probe: MediaProbe): readonly Violation[] => {
   const { image } = probe;
   if (image === null) return ['format'];
   return [
-    ...sizeMisfits(rules, probe.width, probe.height),
+    ...sizeViolations(rules, probe.width, probe.height),
     ...listed(
       [!within(probe.bytes, rules.bytes), 'bytes'],
       [!rules.formats.includes(image.format), 'format'],
@@ -129,7 +129,7 @@ const imageMisfits = (rules: ImageRules, probe: MediaProbe): readonly Misfit[] =
   ];
 };
 
-const gifMisfits = (rules: GifRules, probe: MediaProbe): readonly Misfit[] => {
+const gifViolations = (rules: GifRules, probe: MediaProbe): readonly Violation[] => {
   const { frames, width, height } = probe;
   const { maxFrames, maxPixelsOfAll } = rules;
   const tooMany =
@@ -137,12 +137,12 @@ const gifMisfits = (rules: GifRules, probe: MediaProbe): readonly Misfit[] => {
     frames > maxFrames ||
     (maxPixelsOfAll !== null && (width ?? 0) * (height ?? 0) * frames > maxPixelsOfAll);
   return [
-    ...sizeMisfits(rules, width, height),
+    ...sizeViolations(rules, width, height),
     ...listed([!within(probe.bytes, rules.bytes), 'bytes'], [tooMany, 'frames']),
   ];
 };
 
-const documentMisfits = (rules: DocumentRules, probe: MediaProbe): readonly Misfit[] =>
+const documentViolations = (rules: DocumentRules, probe: MediaProbe): readonly Violation[] =>
   listed(
     [!within(probe.bytes, rules.bytes), 'bytes'],
     [!rules.contentTypes.includes(probe.contentType), 'content_type'],
@@ -152,15 +152,15 @@ const documentMisfits = (rules: DocumentRules, probe: MediaProbe): readonly Misf
 export const isStill = ({ kind, frames }: MediaProbe): boolean => kind === 'image' || (kind === 'gif' && frames === 1);
 
 /** Everything that keeps the file, as it is, from a use; empty when it fits. */
-export const violations = (rules: UseRules, probe: MediaProbe): readonly Misfit[] => {
-  if (isStill(probe)) return rules.image === null ? ['kind'] : imageMisfits(rules.image, probe);
+export const violations = (rules: UseRules, probe: MediaProbe): readonly Violation[] => {
+  if (isStill(probe)) return rules.image === null ? ['kind'] : imageViolations(rules.image, probe);
   switch (probe.kind) {
     case 'video':
-      return rules.video === null ? ['kind'] : videoMisfits(rules.video, probe);
+      return rules.video === null ? ['kind'] : videoViolations(rules.video, probe);
     case 'gif':
-      return rules.gif === null ? ['kind'] : gifMisfits(rules.gif, probe);
+      return rules.gif === null ? ['kind'] : gifViolations(rules.gif, probe);
     case 'document':
-      return rules.document === null ? ['kind'] : documentMisfits(rules.document, probe);
+      return rules.document === null ? ['kind'] : documentViolations(rules.document, probe);
     case 'image':
       return [];
   }
@@ -173,4 +173,4 @@ export const jpegFits = (
 ): boolean =>
   rules.image?.formats.includes('jpeg') === true &&
   within(file.bytes, rules.image.bytes) &&
-  sizeMisfits(rules.image, file.width, file.height).length === 0;
+  sizeViolations(rules.image, file.width, file.height).length === 0;

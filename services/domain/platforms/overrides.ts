@@ -1,10 +1,8 @@
 /** Override keys of spec 2.3: a known key is held to its type, an unknown one does not exist. */
 import type { Platform } from '#schemas/common.ts';
-import { rulesOf } from './networks.ts';
-import type { OverrideRule } from './rules.ts';
+import { rulesOf } from './registry.ts';
+import type { OverrideRule, Overrides } from './rules.ts';
 import { textLength, usedWords } from './text-length.ts';
-
-export type Overrides = Readonly<Record<string, unknown>>;
 
 export type OverrideValue = string | boolean | readonly (string | Readonly<Record<string, unknown>>)[];
 
@@ -105,7 +103,7 @@ export function checkOverride(
         return tooLong(`must be at most ${rule.max} characters; it has ${count(value)}`);
       }
       if (!rule.asPost) return null;
-      const { used, limit } = textLength(platform, value, { parseMode: overrides.parseMode });
+      const { used, limit } = textLength(platform, value, overrides);
       return used > limit
         ? tooLong(`is over the network's own limit of ${limit}: ${usedWords({ used, limit })}`)
         : null;

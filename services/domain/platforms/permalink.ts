@@ -1,5 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
-import { rulesOf } from './networks.ts';
+import { rulesOf } from './registry.ts';
 
 export interface PermalinkParts {
   /** The network's id of the post. */

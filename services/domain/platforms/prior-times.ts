@@ -1,5 +1,3 @@
-import type { Platform } from '#schemas/common.ts';
-
 /**
  * When people are on a network, before anything was observed: how many times the usual engagement a post gets by the
  * hour and by the weekday it goes out, in the zone of its audience.
@@ -19,7 +17,7 @@ export interface PriorTimes {
 const night = [0.75, 0.65, 0.6, 0.6, 0.62, 0.7] as const;
 
 /** Breaks and evenings. */
-const leisure: PriorTimes = {
+export const leisure: PriorTimes = {
   hours: [
     ...night,
     ...[0.85, 0.97, 1.05, 1.08, 1.08, 1.12],
@@ -30,7 +28,7 @@ const leisure: PriorTimes = {
 };
 
 /** Late afternoons and evenings, more at the weekend: what takes time to watch or to browse. */
-const evening: PriorTimes = {
+export const evening: PriorTimes = {
   hours: [
     ...night,
     ...[0.78, 0.85, 0.92, 0.96, 1, 1.04],
@@ -41,7 +39,7 @@ const evening: PriorTimes = {
 };
 
 /** Morning to evening, with the news. */
-const talk: PriorTimes = {
+export const talk: PriorTimes = {
   hours: [
     ...night,
     ...[0.9, 1.04, 1.14, 1.18, 1.16, 1.14],
@@ -52,7 +50,7 @@ const talk: PriorTimes = {
 };
 
 /** Office hours. */
-const office: PriorTimes = {
+export const office: PriorTimes = {
   hours: [
     ...night,
     ...[0.85, 1.05, 1.18, 1.22, 1.24, 1.2],
@@ -60,17 +58,4 @@ const office: PriorTimes = {
     ...[0.95, 0.9, 0.86, 0.82, 0.78, 0.74],
   ],
   weekdays: [1.05, 1.12, 1.12, 1.1, 1, 0.8, 0.81],
-};
-
-export const priorTimes: Readonly<Record<Platform, PriorTimes>> = {
-  x: talk,
-  instagram: leisure,
-  tiktok: evening,
-  youtube: evening,
-  facebook: leisure,
-  linkedin: office,
-  threads: talk,
-  pinterest: evening,
-  bluesky: talk,
-  telegram: leisure,
 };

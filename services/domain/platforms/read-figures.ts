@@ -3,34 +3,12 @@ import type { Platform } from '#schemas/common.ts';
 import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { issuesOf } from '#schemas/validator.ts';
-import { bluesky } from './bluesky/insights.ts';
-import { facebook } from './facebook/insights.ts';
 import { ImpossibleFigure, type Source } from './figure-source.ts';
 import type { AccountTable, InsightsTable, PostTable } from './insights-table.ts';
-import { instagram } from './instagram/insights.ts';
-import { linkedin } from './linkedin/insights.ts';
-import { pinterest } from './pinterest/insights.ts';
-import { telegram } from './telegram/insights.ts';
-import { threads } from './threads/insights.ts';
-import { tiktok } from './tiktok/insights.ts';
-import { x } from './x/insights.ts';
-import { youtube } from './youtube/insights.ts';
-
-const tables: { readonly [P in Platform]: InsightsTable } = {
-  x,
-  instagram,
-  tiktok,
-  youtube,
-  facebook,
-  linkedin,
-  threads,
-  pinterest,
-  bluesky,
-  telegram,
-};
+import { rulesOf } from './registry.ts';
 
 const postTable = (platform: Platform, use: MediaUse): PostTable => {
-  const { post } = tables[platform];
+  const { post } = rulesOf(platform).insights;
   return use === 'reel' || use === 'story' ? post[use] : post.feed;
 };
 
@@ -135,7 +113,7 @@ export function accountFiguresOf(
 ): MappedAccount {
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
-  const { account, demographics: source } = tables[platform];
+  const { account, demographics: source } = rulesOf(platform).insights;
   const all = fitting(AccountTold, read({ ...account, demographics: source }, raw, asked));
   const reason = wholly(all);
   if (reason !== null) return { kind: 'nonsense', reason };
@@ -155,5 +133,7 @@ const named = <Table extends object>(table: Table): Names<Table> =>
 
 /** For every figure the network's own name, null where it does not tell it, `derived` where it is computed. */
 export const fieldsOf = (platform: Platform, use: MediaUse): Names<PostTable> => named(postTable(platform, use));
-export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<InsightsTable, 'demographics'>> =>
-  named({ ...tables[platform].account, demographics: tables[platform].demographics });
+export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<InsightsTable, 'demographics'>> => {
+  const { account, demographics } = rulesOf(platform).insights;
+  return named({ ...account, demographics });
+};

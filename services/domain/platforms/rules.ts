@@ -1,9 +1,12 @@
 /**
- * What one social network allows, as data: the same table serves the gate, the publisher, the sandbox and the pages
- * that show a caller what is left to write. Every figure names in its file the page it was read from.
+ * Everything the house knows of one social network, as data: the gate, the publisher, the sandbox and the reports read
+ * the same value. Every figure names in its file the page it was read from.
  */
 import type { Platform } from '#schemas/common.ts';
-import type { MediaKind, MediaUse } from '#schemas/media.ts';
+import type { FailureCode } from './failure-codes.ts';
+import type { InsightsTable } from './insights-table.ts';
+import type { NetworkMedia } from './media-rules.ts';
+import type { PriorTimes } from './prior-times.ts';
 
 /** How a network counts. One text may be under several limits at once (Bluesky: graphemes and bytes). */
 export type TextUnit =
@@ -28,18 +31,11 @@ export interface TextRules {
   readonly limits: readonly [TextLimit, ...TextLimit[]];
   /** Override key whose string is sent instead of the content, where it is set. */
   readonly replacedBy?: string;
+  /** The text without its markup, for the unit `parsed_utf16_units`. Default: the text as it is. */
+  readonly shown?: (text: string, overrides: Overrides) => string;
+  /** A text that matches fails at publish. */
+  readonly refused?: { readonly pattern: RegExp; readonly code: FailureCode; readonly message: string };
   readonly note: string;
-}
-
-/** One of the shapes the media of a post may have; a post fits when it fits one row of its use. */
-export interface MediaRule {
-  readonly use: MediaUse;
-  /** As the network shows them: a gif that is published as a video counts as one. */
-  readonly kinds: readonly MediaKind[];
-  readonly min: number;
-  readonly max: number;
-  /** Refused together unless their ratios are equal. */
-  readonly sameAspect?: boolean;
 }
 
 export interface Capabilities {
@@ -81,11 +77,21 @@ export interface PublishRules {
   readonly permalinks: readonly string[];
 }
 
+/** What a caller set for one network, by key, before it is checked. */
+export type Overrides = Readonly<Record<string, unknown>>;
+
+/** A target without a usable value fails at publish, never at the gate (spec 7.2). */
+export interface RequiredOverride {
+  readonly code: FailureCode;
+  readonly message: string;
+  /** Whether the network gets a usable value. Default: the override is set and not empty. */
+  readonly usable?: (content: string, overrides: Overrides) => boolean;
+}
+
 interface OverrideBase {
   /** Sent when the caller set nothing. */
   readonly default?: string | boolean;
-  /** The target fails at publish without it; the code it fails with. */
-  readonly required?: string;
+  readonly required?: RequiredOverride;
   /** Of a thread only its first segment is sent with it. */
   readonly headOnly?: boolean;
 }
@@ -111,16 +117,16 @@ export interface BannedPair {
   readonly when: Readonly<Record<string, string | boolean>>;
   /** The key an error points at. */
   readonly path: string;
-  readonly code: string;
+  readonly code: FailureCode;
   readonly message: string;
 }
 
-export interface PlatformRules {
+export interface NetworkRules {
   readonly platform: Platform;
   /** As people write it. */
   readonly name: string;
   readonly text: TextRules;
-  readonly media: readonly [MediaRule, ...MediaRule[]];
+  readonly media: NetworkMedia;
   readonly capabilities: Capabilities;
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;
@@ -128,4 +134,7 @@ export interface PlatformRules {
   readonly banned: readonly BannedPair[];
   /** The network's own key that repeats `aiGenerated`. */
   readonly aiKey: string | null;
+  /** Where the network reports each figure. */
+  readonly insights: InsightsTable;
+  readonly priorTimes: PriorTimes;
 }

@@ -2,8 +2,8 @@
 
 import { lazy } from '#domain/lazy.ts';
 import type { Platform } from '#schemas/common.ts';
-import { rulesOf } from './networks.ts';
-import type { TextLimit, TextRules, TextUnit } from './rules.ts';
+import { rulesOf } from './registry.ts';
+import type { Overrides, TextLimit, TextRules, TextUnit } from './rules.ts';
 import { links, weightedLength } from './weighted-length.ts';
 
 const graphemes = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }));
@@ -25,109 +25,42 @@ const mayBeEmoji = /^[\p{Emoji}\p{Extended_Pictographic}]/u;
 const isEmoji = lazy(() => /^(?:\p{RGI_Emoji}|\p{Extended_Pictographic})/v);
 
 /** Threads: an emoji weighs its UTF-8 bytes, any other character 1. */
-function emojiBytes(text: string, most: number): number {
+function emojiBytes(text: string, max: number): number {
   if (isPlain(text)) return text.length;
   let used = 0;
   for (const { segment } of graphemes().segment(text)) {
     const weighs = mayBeEmoji.test(segment) && isEmoji().test(segment) && !/^[©®]$/u.test(segment);
     used += weighs ? utf8.encode(segment).length : codePoints(segment);
-    if (used > most) break;
+    if (used > max) break;
   }
   return used;
 }
 
-function graphemeCount(text: string, most: number): number {
+function graphemeCount(text: string, max: number): number {
   if (isPlain(text)) return text.length;
   let count = 0;
   for (const _ of graphemes().segment(text)) {
     count += 1;
-    if (count > most) break;
+    if (count > max) break;
   }
   return count;
 }
 
-function differentLinks(text: string, most: number): number {
+function differentLinks(text: string, max: number): number {
   const found = new Set<string>();
   for (const { start, end } of links(text)) {
     found.add(text.slice(start, end));
-    if (found.size > most) break;
+    if (found.size > max) break;
   }
   return found.size;
 }
 
-const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
-
-/** Tokens of Telegram's two markdowns; a `[text](` is a link only if its address ends, which is looked for apart. */
-const markdownV2 = /\\([\s\S])|!?\[((?:\\.|[^[\]\\\n]){0,4096})\]\(|\|\||^\*{0,2}>|[*_~`]/gmu;
-const markdown = /\\([_*`[])|\[([^[\]\n]{0,4096})\]\(|[*_`]/gu;
-const addressEnd = /[)\s]/g;
-const maxAddress = 2_100;
-
-/** @param shownOf what a link shows of its text. */
-function withoutMarkdown(text: string, token: RegExp, shownOf: (text: string) => string): string {
-  const out: string[] = [];
-  let at = 0;
-  // Where the next address can end: kept while links begin before it, or each of many `[](` would look for it anew.
-  let end = -1;
-  for (;;) {
-    token.lastIndex = at;
-    const found = token.exec(text);
-    if (found === null) break;
-    const [whole, escaped, linked] = found;
-    out.push(text.slice(at, found.index));
-    at = found.index + whole.length;
-    if (linked === undefined) {
-      out.push(escaped ?? '');
-      continue;
-    }
-    if (end < at) {
-      addressEnd.lastIndex = at;
-      end = addressEnd.exec(text)?.index ?? text.length;
-    }
-    if (text[end] === ')' && end > at && end - at <= maxAddress) {
-      out.push(shownOf(linked));
-      at = end + 1;
-    } else {
-      out.push(text[found.index] ?? '');
-      at = found.index + 1;
-    }
-  }
-  out.push(text.slice(at));
-  return out.join('');
-}
-
-/**
- * The text Telegram shows: markup of the parse mode taken out. Markup that Telegram would refuse is not judged here;
- * what is left in counts, so a length is never too small by it.
- */
-export function telegramText(text: string, parseMode: unknown): string {
-  if (parseMode === 'HTML') {
-    return text
-      .replace(/<\/?[a-z][^<>]{0,2100}>/gi, '')
-      .replace(/&(?:(lt|gt|amp|quot)|#(\d{1,7})|#x([0-9a-f]{1,6}));/gi, (whole, name, decimal, hex) => {
-        if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
-        const code = decimal !== undefined ? Number(decimal) : Number.parseInt(String(hex), 16);
-        return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-      });
-  }
-  if (parseMode === 'MarkdownV2') {
-    return withoutMarkdown(text, markdownV2, (linked) => telegramText(linked, parseMode));
-  }
-  return parseMode === 'Markdown' ? withoutMarkdown(text, markdown, (linked) => linked) : text;
-}
-
-/** What a counter may need beside the text. */
-export interface TextOptions {
-  /** Telegram's `parseMode` override. */
-  readonly parseMode?: unknown;
-}
-
-/** Each may stop at a number over `most`. */
-const counters: Readonly<Record<TextUnit, (text: string, most: number, options: TextOptions) => number>> = {
+/** Each may stop at a number over `max`. */
+const counters: Readonly<Record<TextUnit, (text: string, max: number) => number>> = {
   weighted: weightedLength,
   code_points: codePoints,
   utf16_units: (text) => text.length,
-  parsed_utf16_units: (text, _most, { parseMode }) => telegramText(text, parseMode).length,
+  parsed_utf16_units: (text) => text.length,
   graphemes: graphemeCount,
   utf8_bytes: (text) => utf8.encode(text).length,
   emoji_bytes: emojiBytes,
@@ -156,10 +89,11 @@ export const usedWords = ({ used, limit }: Pick<TextMeasure, 'used' | 'limit'>):
   used > limit * countedTimes ? `more than ${limit * countedTimes}` : String(used);
 
 /** `used` of `limit` in the network's own units; over when any part is. */
-export function textLength(platform: Platform, text: string, options: TextOptions = {}): TextLength {
-  const { limits } = rulesOf(platform).text;
+export function textLength(platform: Platform, text: string, overrides: Overrides = {}): TextLength {
+  const { limits, shown } = rulesOf(platform).text;
+  const counted = (unit: TextUnit) => (unit === 'parsed_utf16_units' ? (shown?.(text, overrides) ?? text) : text);
   const measure = ({ unit, limit }: TextLimit) => ({
-    used: counters[unit](text, limit * countedTimes, options),
+    used: counters[unit](counted(unit), limit * countedTimes),
     limit,
     unit,
   });
@@ -170,11 +104,7 @@ export function textLength(platform: Platform, text: string, options: TextOption
 }
 
 /** The string the network will get as its text, and the pointer to the member it comes from. */
-export function sentText(
-  rules: TextRules,
-  content: string,
-  overrides: Readonly<Record<string, unknown>>,
-): { text: string; path: string } {
+export function sentText(rules: TextRules, content: string, overrides: Overrides): { text: string; path: string } {
   const key = rules.replacedBy;
   const replaced = key === undefined ? undefined : overrides[key];
   return typeof replaced === 'string'

@@ -1,4 +1,4 @@
-import type { Range, SizeRules } from '#domain/platforms/media-index.ts';
+import type { Range, SizeRules } from '#domain/platforms/media-rules.ts';
 
 export interface Canvas {
   readonly width: number;

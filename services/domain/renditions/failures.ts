@@ -1,5 +1,5 @@
 import { lazy } from '#domain/lazy.ts';
-import { rulesOf } from '#domain/platforms/networks.ts';
+import { rulesOf } from '#domain/platforms/registry.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 
 /** Why a network cannot have a file, in a sentence that names the network, its limit and what the file has. */

@@ -1,4 +1,5 @@
-import { type ImageRules, misfits, type UseRules } from '#domain/platforms/media-index.ts';
+import type { ImageRules, UseRules } from '#domain/platforms/media-rules.ts';
+import { violations } from '#domain/platforms/media-violations.ts';
 import type { MediaFailure, MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { type Canvas, canvasOf } from './canvas.ts';
 import { tooSmall, unknownFacts } from './failures.ts';
@@ -7,7 +8,7 @@ import type { Plan } from './plan.ts';
 
 /** A still wanted as an image. JPEG is what every network takes; what is see-through becomes white. */
 export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): Plan => {
-  if (misfits(uses, probe).length === 0) return 'fits';
+  if (violations(uses, probe).length === 0) return 'fits';
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
 };

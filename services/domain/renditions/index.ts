@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { PlannedNeed } from '#domain/media.ts';
-import { isStill, misfits, useOf, useRules } from '#domain/platforms/media-index.ts';
+import { useOf, useRules } from '#domain/platforms/media-use.ts';
+import { isStill, violations } from '#domain/platforms/media-violations.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
@@ -24,7 +25,7 @@ const planDocument = (need: MediaNeed, probe: MediaProbe): Plan => {
   const uses = useRules(need.platform, need.use);
   const rules = uses?.document ?? null;
   if (uses === null || rules === null) return { failure: notTaken(need, probe.kind) };
-  const found = misfits(uses, probe);
+  const found = violations(uses, probe);
   if (found.includes('bytes')) return { failure: fileTooHeavy(need, probe.kind, rules.bytes.max, probe.bytes) };
   return found.length === 0 ? 'fits' : { failure: notTaken(need, probe.kind) };
 };
@@ -37,7 +38,7 @@ const planOf = (need: MediaNeed, probe: MediaProbe): Plan => {
   if (isStill(probe)) {
     return image === null ? { failure: notTaken(need, 'image') } : planImage(need, uses, image, probe);
   }
-  if (probe.kind === 'gif' && gif !== null && misfits(uses, probe).length === 0) return 'fits';
+  if (probe.kind === 'gif' && gif !== null && violations(uses, probe).length === 0) return 'fits';
   if (video !== null) return planVideo(need, uses, video, probe);
   // A still of something that moves is a cover, never a post of its own.
   return image !== null && need.use === 'cover'

@@ -1,4 +1,4 @@
-import type { ImageClass, VideoClass } from '#domain/platforms/media-index.ts';
+import type { ImageClass, VideoClass } from '#domain/platforms/media-rules.ts';
 import type { Box } from './canvas.ts';
 
 /**

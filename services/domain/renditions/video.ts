@@ -1,11 +1,6 @@
-import {
-  type Misfit,
-  minVideoBytes,
-  misfits,
-  type UseRules,
-  type VideoRules,
-  wrapping,
-} from '#domain/platforms/media-index.ts';
+import { minVideoBytes } from '#domain/platforms/media-blocks.ts';
+import type { UseRules, VideoRules } from '#domain/platforms/media-rules.ts';
+import { type Violation, violations, wrapping } from '#domain/platforms/media-violations.ts';
 import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
@@ -23,7 +18,7 @@ export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, pr
   if (shownMs < rules.durationMs.min) return { failure: tooShort(need, kind, rules.durationMs.min, durationMs) };
   if (durationMs > rules.durationMs.max) return { failure: tooLong(need, kind, rules.durationMs.max, durationMs) };
   if (kind === 'video') {
-    const found = misfits(uses, probe);
+    const found = violations(uses, probe);
     if (found.length === 0) return 'fits';
     const spec = found.every((one) => wrapping.has(one) || one === 'sound') ? remuxOf(rules, probe, found) : null;
     if (spec !== null) return { spec };
@@ -56,7 +51,7 @@ const soundOf = ({ maxKbps }: VideoRules['audio']): NonNullable<VideoSpec['audio
  * The pictures as they are in another wrapping, and the sound where that is not what keeps the file from the network. May
  * be a little larger than what it replaces; null where that could be too large, or cannot hold the pictures.
  */
-const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Misfit[]): VideoSpec | null => {
+const remuxOf = (rules: VideoRules, probe: MediaProbe, found: readonly Violation[]): VideoSpec | null => {
   const { video, audio, width, height, bytes, durationMs } = probe;
   if (video === null || width === null || height === null || durationMs === null) return null;
   if (!carried.includes(video.codec)) return null;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { bestTimes, type ObservedPost, type PostKind, type Slot } from '#domain/best-times.ts';
-import { priorTimes } from '#domain/platforms/prior-times.ts';
+import { rules } from '#domain/platforms/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { type Random, random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -50,7 +50,7 @@ const reference = (posts: readonly ObservedPost[], { platforms: asked }: typeof 
   const hourOf = (one: ObservedPost) => new Date(one.publishedAt).getUTCHours();
   const dayOf = (one: ObservedPost) => (new Date(one.publishedAt).getUTCDay() + 6) % 7;
   const priorOf = (platform: ObservedPost['platform'], day: number, hour: number) =>
-    Math.log((priorTimes[platform].hours[hour] ?? 0) * (priorTimes[platform].weekdays[day] ?? 0));
+    Math.log((rules[platform].priorTimes.hours[hour] ?? 0) * (rules[platform].priorTimes.weekdays[day] ?? 0));
   const logOf = (one: ObservedPost) =>
     Math.log((one.interactions ?? 0) + 3) - priorOf(one.platform, dayOf(one), hourOf(one));
   const beyond = (one: ObservedPost) => {
@@ -299,8 +299,8 @@ suite('best times', (t) => {
         slots.slice(0, 20).every(({ hour }) => hour >= 7 && hour <= 22),
         platform,
       );
-      assert.equal(priorTimes[platform].hours.length, 24);
-      assert.equal(priorTimes[platform].weekdays.length, 7);
+      assert.equal(rules[platform].priorTimes.hours.length, 24);
+      assert.equal(rules[platform].priorTimes.weekdays.length, 7);
     }
     assert.deepEqual(bestTimes([], { timezone: 'UTC', platforms: [] }), bestTimes([], { timezone: 'UTC', platforms }));
     assert.deepEqual(

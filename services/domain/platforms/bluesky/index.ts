@@ -1,7 +1,10 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { talk } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** Bluesky, AT Protocol. Figures: docs.bsky.app, lexicon app.bsky.feed.post; atproto.com, "Record keys". */
-export const bluesky: PlatformRules = {
+export const bluesky: NetworkRules = {
   platform: 'bluesky',
   name: 'Bluesky',
   text: {
@@ -11,10 +14,7 @@ export const bluesky: PlatformRules = {
     ],
     note: '300 graphemes and 3,000 UTF-8 bytes; links count in full.',
   },
-  media: [
-    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
-    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -43,4 +43,6 @@ export const bluesky: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: talk,
 };

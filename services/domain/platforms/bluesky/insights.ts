@@ -5,7 +5,7 @@
 import { count, orNull } from '#domain/platforms/figure-source.ts';
 import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
 
-export const bluesky: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     likes: count('likeCount'),

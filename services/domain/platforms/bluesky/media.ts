@@ -1,8 +1,8 @@
 import { aac, anySize, eightBit420, h264, upToMB } from '#domain/platforms/media-blocks.ts';
-import type { MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** Bluesky. Figures: lexicons app.bsky.embed.images and app.bsky.embed.video; docs.bsky.app, "Video". */
-export const bluesky: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     // 2 MB since 2026; a personal data server with older lexicons takes 1 MB.
     image: { ...anySize, formats: ['jpeg', 'png', 'webp'], bytes: upToMB(1), target: 'social' },
@@ -25,4 +25,12 @@ export const bluesky: MediaUseRules = {
     gif: null,
     document: null,
   },
+};
+
+export const media: NetworkMedia = {
+  shapes: [
+    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+  ],
+  files,
 };

@@ -1,20 +1,17 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { leisure } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** Facebook Pages, Graph API v25. Figures: developers.facebook.com, "Pages API: Posts", "Page Feed", "Page Video Reels". */
-export const facebook: PlatformRules = {
+export const facebook: NetworkRules = {
   platform: 'facebook',
   name: 'Facebook',
   text: {
     limits: [{ unit: 'code_points', limit: 63_206 }],
     note: 'Message of 63,206 characters.',
   },
-  // Photos and a video do not go together; ten photos are practice, not documentation.
-  media: [
-    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
-    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
-    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
-    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -40,4 +37,6 @@ export const facebook: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: leisure,
 };

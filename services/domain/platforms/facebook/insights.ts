@@ -11,9 +11,6 @@ import {
   count,
   derived,
   first,
-  insight,
-  insightCounts,
-  insightObject,
   minutesOf,
   ofVideo,
   orZero,
@@ -23,6 +20,7 @@ import {
   url,
 } from '#domain/platforms/figure-source.ts';
 import { type InsightsTable, type PostTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { insight, insightCounts, insightObject } from '#domain/platforms/meta-insights.ts';
 
 const ofVideoInsights = (metric: string) => insight(metric, 'video_insights');
 const watched = first(insight('post_video_view_time'), ofVideoInsights('total_video_view_total_time'));
@@ -63,7 +61,7 @@ const all: PostTable = {
   avgViewDurationSeconds: ofVideo(secondsOf(ofVideoInsights('post_video_avg_time_watched'))),
 };
 
-export const facebook: InsightsTable = {
+export const insights: InsightsTable = {
   post: {
     feed: {
       ...all,

@@ -11,7 +11,7 @@ import {
   upToMB,
   vp9,
 } from '#domain/platforms/media-blocks.ts';
-import type { ImageRules, MediaUseRules, VideoRules } from '#domain/platforms/media-rules.ts';
+import type { ImageRules, MediaUseRules, NetworkMedia, VideoRules } from '#domain/platforms/media-rules.ts';
 
 /** Facebook Pages. Figures: developers.facebook.com, "Page Photos", "Page Videos", "Page Video Reels", "Page Stories". */
 
@@ -53,9 +53,21 @@ const reel: VideoRules = {
 /** A still gif would be taken, a moving one would stand still: it is published as a video. */
 const none = { gif: null, document: null };
 
-export const facebook: MediaUseRules = {
+const files: MediaUseRules = {
   feed: { ...none, image, video: feedVideo },
   reel: { ...none, image: null, video: reel },
   story: { ...none, image, video: { ...reel, durationMs: seconds(3, 60) } },
   cover: { ...none, image: { ...image, target: 'thumbnail' }, video: null },
+};
+
+export const media: NetworkMedia = {
+  // Photos and a video do not go together; ten photos are practice, not documentation.
+  shapes: [
+    { use: 'feed', kinds: ['image'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
+    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
+  ],
+  files,
+  useOf: (asked) => asked ?? 'feed',
 };

@@ -1,7 +1,10 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { leisure } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** Instagram, Graph API v25. Figures: developers.facebook.com, "Instagram Platform: Content publishing", "IG User Media". */
-export const instagram: PlatformRules = {
+export const instagram: NetworkRules = {
   platform: 'instagram',
   name: 'Instagram',
   text: {
@@ -12,13 +15,7 @@ export const instagram: PlatformRules = {
     ],
     note: 'Caption of 2,200 characters with at most 30 hashtags and 20 mentions.',
   },
-  media: [
-    { use: 'feed', kinds: ['image'], min: 1, max: 1 },
-    { use: 'carousel', kinds: ['image', 'video'], min: 2, max: 10 },
-    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
-    // Several would be as many stories, each a post of its own.
-    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -49,4 +46,6 @@ export const instagram: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: leisure,
 };

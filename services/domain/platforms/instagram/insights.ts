@@ -8,10 +8,6 @@
  */
 import {
   count,
-  derived,
-  insight,
-  insightAmount,
-  insightBreakdown,
   mapped,
   minutesOf,
   ofVideo,
@@ -22,6 +18,7 @@ import {
   url,
 } from '#domain/platforms/figure-source.ts';
 import { type InsightsTable, type PostTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { followerDemographics, insight, insightAmount, insightBreakdown } from '#domain/platforms/meta-insights.ts';
 
 /** `tap_forward` and `TAP_FORWARD` were both seen. */
 const lowered = (source: Source<Readonly<Record<string, number>>>) =>
@@ -49,7 +46,7 @@ const liked = { likes: insight('likes'), comments: insight('comments'), saves: i
 /** Percent or fraction: its unit is not documented, and under one percent it is not seen. */
 const fraction = (told: number): string => (told > 1 ? told / 100 : told).toFixed(4);
 
-export const instagram: InsightsTable = {
+export const insights: InsightsTable = {
   post: {
     feed: { ...all, ...liked, ...afterwards },
     reel: {
@@ -87,14 +84,5 @@ export const instagram: InsightsTable = {
     contentPlays: insight('views', 'views'),
   },
   // From 100 followers on.
-  demographics: derived('follower_demographics', (raw) => demographicsOf(raw)),
+  demographics: followerDemographics,
 };
-
-/** By the breakdown: those that were asked and answered. Shared with Threads, which answers alike. */
-export function demographicsOf(raw: unknown): Record<string, Readonly<Record<string, number>>> | undefined {
-  const found = ['country', 'city', 'age', 'gender'].flatMap((dimension) => {
-    const told = insightBreakdown('follower_demographics', `follower_demographics.${dimension}`).read(raw);
-    return told === null || told === undefined ? [] : [[dimension, told] as const];
-  });
-  return found.length === 0 ? undefined : Object.fromEntries(found);
-}

@@ -1,5 +1,5 @@
 import { aac, anySize, eightBit420, h264, hevc, seconds, upToMB, within } from '#domain/platforms/media-blocks.ts';
-import type { ImageRules, MediaUseRules, VideoRules } from '#domain/platforms/media-rules.ts';
+import type { ImageRules, MediaUseRules, NetworkMedia, VideoRules } from '#domain/platforms/media-rules.ts';
 
 /** Instagram. Figures: developers.facebook.com, "IG User Media": image, reel and story specifications. */
 
@@ -34,7 +34,7 @@ const reel: VideoRules = {
 /** A gif is published as a video; documents are not. */
 const none = { gif: null, document: null };
 
-export const instagram: MediaUseRules = {
+const files: MediaUseRules = {
   // A video of a feed post is published as a reel.
   feed: { ...none, image, video: reel },
   // The figures of videos in a carousel are practice, not documentation. Pictures are cropped to the first one's ratio.
@@ -47,4 +47,21 @@ export const instagram: MediaUseRules = {
     video: { ...reel, bytes: upToMB(100), durationMs: seconds(3, 60), aspect: within(0.1, 10) },
   },
   cover: { ...none, image: { ...image, aspect: within(0.1, 10) }, video: null },
+};
+
+export const media: NetworkMedia = {
+  shapes: [
+    { use: 'feed', kinds: ['image'], min: 1, max: 1 },
+    { use: 'carousel', kinds: ['image', 'video'], min: 2, max: 10 },
+    { use: 'reel', kinds: ['video'], min: 1, max: 1 },
+    // Several would be as many stories, each a post of its own.
+    { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
+  ],
+  files,
+  useOf: (asked, kinds) => {
+    if (asked !== null) return asked;
+    if (kinds.length > 1) return 'carousel';
+    // A single video is published as a reel whatever contentType says ("IG User Media", since 2023-07).
+    return kinds[0] === 'video' || kinds[0] === 'gif' ? 'reel' : 'feed';
+  },
 };

@@ -1,18 +1,17 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { office } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** LinkedIn, Posts API. Figures: learn.microsoft.com/linkedin, "Posts API", "Comments API", "MultiImage API". */
-export const linkedin: PlatformRules = {
+export const linkedin: NetworkRules = {
   platform: 'linkedin',
   name: 'LinkedIn',
   text: {
     limits: [{ unit: 'code_points', limit: 3000 }],
     note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',
   },
-  media: [
-    { use: 'feed', kinds: ['image', 'gif'], min: 0, max: 20 },
-    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
-    { use: 'feed', kinds: ['document'], min: 0, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -36,4 +35,6 @@ export const linkedin: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: office,
 };

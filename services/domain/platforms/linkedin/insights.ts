@@ -80,7 +80,7 @@ const facets = {
   followerCountsByStaffCountRange: 'staffCountRange',
 } as const;
 
-export const linkedin: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     impressions: first(ofMember('IMPRESSION'), ofShare('impressionCount')),

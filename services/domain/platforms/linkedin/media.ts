@@ -10,14 +10,14 @@ import {
   upToMB,
   within,
 } from '#domain/platforms/media-blocks.ts';
-import type { MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** LinkedIn. Figures: learn.microsoft.com/linkedin, "Images API", "Videos API", "Documents API". */
 
 // "Fewer than 36,152,320 pixels."
 const maxPixels = 36_152_319;
 
-export const linkedin: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     // No limit of bytes is documented; 8 MB is practice.
     image: { ...anySize, formats: ['jpeg', 'png', 'gif'], bytes: upToMB(8), maxPixels, target: 'large' },
@@ -44,4 +44,13 @@ export const linkedin: MediaUseRules = {
     gif: { ...anySize, bytes: upToMB(8), maxPixels, maxFrames: 250, maxPixelsOfAll: null },
     document: { contentTypes: pdf, bytes: upToMB(100) },
   },
+};
+
+export const media: NetworkMedia = {
+  shapes: [
+    { use: 'feed', kinds: ['image', 'gif'], min: 0, max: 20 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 1 },
+  ],
+  files,
 };

@@ -1,18 +1,17 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { evening } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** Pinterest, API v5. Figures: developers.pinterest.com, OpenAPI description 5.23, "Create Pin". */
-export const pinterest: PlatformRules = {
+export const pinterest: NetworkRules = {
   platform: 'pinterest',
   name: 'Pinterest',
   text: {
     limits: [{ unit: 'code_points', limit: 800 }],
     note: 'The text is the description: 800 characters.',
   },
-  // "Images must have the same width/height ratios."
-  media: [
-    { use: 'feed', kinds: ['image'], min: 1, max: 5, sameAspect: true },
-    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: false,
@@ -31,10 +30,15 @@ export const pinterest: PlatformRules = {
     permalinks: ['https://www.pinterest.com/pin/{id}/'],
   },
   overrides: {
-    boardId: { type: 'string', required: 'pinterest_board_required' },
+    boardId: {
+      type: 'string',
+      required: { code: 'pinterest_board_required', message: 'Pinterest needs the override boardId' },
+    },
     title: { type: 'string', max: 100 },
     link: { type: 'url', max: 2048 },
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: evening,
 };

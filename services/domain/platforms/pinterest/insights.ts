@@ -13,7 +13,7 @@ const ofPin = (metric: string) => count(`pin.pin_metrics.lifetime_metrics.${metr
 const closeups = first(since('PIN_CLICK'), ofPin('pin_click'));
 const outbound = first(since('OUTBOUND_CLICK'), ofPin('clickthrough'));
 
-export const pinterest: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     impressions: first(since('IMPRESSION'), ofPin('impression')),

@@ -1,5 +1,5 @@
 import { aac, anySize, eightBit420, h264, hevc, seconds, upToMB, within } from '#domain/platforms/media-blocks.ts';
-import type { ImageRules, MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { ImageRules, MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** Pinterest. Figures: developers.pinterest.com, "Create Pin", "Media"; help.pinterest.com, product specifications. */
 
@@ -12,7 +12,7 @@ const image: ImageRules = {
   target: 'large',
 };
 
-export const pinterest: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     image,
     video: {
@@ -37,4 +37,13 @@ export const pinterest: MediaUseRules = {
     document: null,
   },
   cover: { image: { ...image, target: 'thumbnail' }, video: null, gif: null, document: null },
+};
+
+export const media: NetworkMedia = {
+  // "Images must have the same width/height ratios."
+  shapes: [
+    { use: 'feed', kinds: ['image'], min: 1, max: 5, sameAspect: true },
+    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
+  ],
+  files,
 };

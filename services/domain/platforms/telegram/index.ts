@@ -1,7 +1,11 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { leisure } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
+import { shownText } from './text.ts';
 
 /** Telegram, Bot API. Figures: core.telegram.org/bots/api, "sendMessage", "Formatting options"; the server's own source. */
-export const telegram: PlatformRules = {
+export const telegram: NetworkRules = {
   platform: 'telegram',
   name: 'Telegram',
   text: {
@@ -10,13 +14,10 @@ export const telegram: PlatformRules = {
       { unit: 'parsed_utf16_units', limit: 4096 },
       { unit: 'utf8_bytes', limit: 32_768 },
     ],
+    shown: (text, { parseMode }) => shownText(text, parseMode),
     note: '4,096 UTF-16 units after the markup of parseMode is taken out; the raw text at most 32 KiB.',
   },
-  // "sendMediaGroup": photos and videos together, documents only with documents.
-  media: [
-    { use: 'feed', kinds: ['image', 'video'], min: 0, max: 10 },
-    { use: 'feed', kinds: ['document'], min: 0, max: 10 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -43,4 +44,6 @@ export const telegram: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: leisure,
 };

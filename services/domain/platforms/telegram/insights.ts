@@ -8,7 +8,7 @@
 import { asCount, count, derived, items, orNull } from '#domain/platforms/figure-source.ts';
 import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
 
-export const telegram: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     likes: orNull(

@@ -1,5 +1,5 @@
 import { aac, anySize, eightBit420, h264, pdf, upToMB, within } from '#domain/platforms/media-blocks.ts';
-import type { ImageRules, MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { ImageRules, MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** Telegram. Figures: core.telegram.org/bots/api, "Sending files", "sendPhoto", "sendVideo", "sendAnimation". */
 
@@ -12,7 +12,7 @@ const image: ImageRules = {
   target: 'large',
 };
 
-export const telegram: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     image,
     video: {
@@ -36,4 +36,13 @@ export const telegram: MediaUseRules = {
     document: { contentTypes: pdf, bytes: upToMB(50) },
   },
   cover: { image: { ...image, target: 'thumbnail' }, video: null, gif: null, document: null },
+};
+
+export const media: NetworkMedia = {
+  // "sendMediaGroup": photos and videos together, documents only with documents.
+  shapes: [
+    { use: 'feed', kinds: ['image', 'video'], min: 0, max: 10 },
+    { use: 'feed', kinds: ['document'], min: 0, max: 10 },
+  ],
+  files,
 };

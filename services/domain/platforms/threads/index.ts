@@ -1,7 +1,10 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { talk } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** Threads API. Figures: developers.facebook.com/docs/threads, "Posts", "Overview", changelog of 2025-12-22 (links). */
-export const threads: PlatformRules = {
+export const threads: NetworkRules = {
   platform: 'threads',
   name: 'Threads',
   text: {
@@ -11,7 +14,7 @@ export const threads: PlatformRules = {
     ],
     note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
   },
-  media: [{ use: 'feed', kinds: ['image', 'video'], min: 0, max: 20 }],
+  media,
   capabilities: {
     thread: true,
     firstComment: true,
@@ -37,4 +40,6 @@ export const threads: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: talk,
 };

@@ -3,9 +3,9 @@
  * `{threads_insights, follower_demographics}` of an account, the latter by the breakdown it was asked with.
  */
 
-import { asCount, derived, insight, items, orNull, type Source, sumOf, url } from '#domain/platforms/figure-source.ts';
+import { asCount, derived, items, orNull, type Source, sumOf, url } from '#domain/platforms/figure-source.ts';
 import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
-import { demographicsOf } from '#domain/platforms/instagram/insights.ts';
+import { followerDemographics, insight } from '#domain/platforms/meta-insights.ts';
 
 const counters = ['likes', 'replies', 'reposts', 'quotes', 'shares'] as const;
 
@@ -18,7 +18,7 @@ const summed = (metric: string, list: string): Source<number> =>
     return counts.reduce((sum, { value }) => asCount(sum + asCount(value, metric), metric), 0);
   });
 
-export const threads: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     impressions: insight('views'),
@@ -39,5 +39,5 @@ export const threads: InsightsTable = {
     profileViews: summed('views', 'values'),
     profileLinkTaps: summed('clicks', 'link_total_values'),
   },
-  demographics: derived('follower_demographics', demographicsOf),
+  demographics: followerDemographics,
 };

@@ -1,8 +1,8 @@
 import { aac, anySize, eightBit420, h264, hevc, upTo, upToMB, within } from '#domain/platforms/media-blocks.ts';
-import type { MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** Threads. Figures: developers.facebook.com/docs/threads, "Overview": image and video specifications. */
-export const threads: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     image: {
       ...anySize,
@@ -32,4 +32,9 @@ export const threads: MediaUseRules = {
     gif: null,
     document: null,
   },
+};
+
+export const media: NetworkMedia = {
+  shapes: [{ use: 'feed', kinds: ['image', 'video'], min: 0, max: 20 }],
+  files,
 };

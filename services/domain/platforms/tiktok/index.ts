@@ -1,17 +1,17 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { evening } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** TikTok, Content Posting API v2. Figures: developers.tiktok.com, "Direct Post", "Media transfer guide", "Content sharing guidelines". */
-export const tiktok: PlatformRules = {
+export const tiktok: NetworkRules = {
   platform: 'tiktok',
   name: 'TikTok',
   text: {
     limits: [{ unit: 'utf16_units', limit: 2200 }],
     note: 'Caption of 2,200 UTF-16 units.',
   },
-  media: [
-    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
-    { use: 'feed', kinds: ['image'], min: 1, max: 35 },
-  ],
+  media,
   capabilities: {
     thread: false,
     firstComment: false,
@@ -35,7 +35,7 @@ export const tiktok: PlatformRules = {
     privacyLevel: {
       type: 'enum',
       values: ['PUBLIC_TO_EVERYONE', 'MUTUAL_FOLLOW_FRIENDS', 'FOLLOWER_OF_CREATOR', 'SELF_ONLY'],
-      required: 'tiktok_privacy_level_required',
+      required: { code: 'tiktok_privacy_level_required', message: 'TikTok needs the override privacyLevel' },
     },
     yourBrand: { type: 'boolean', default: false },
     brandedContent: { type: 'boolean', default: false },
@@ -52,4 +52,6 @@ export const tiktok: PlatformRules = {
     },
   ],
   aiKey: 'isAigc',
+  insights,
+  priorTimes: evening,
 };

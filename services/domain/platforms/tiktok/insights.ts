@@ -5,7 +5,7 @@
 import { count, url } from '#domain/platforms/figure-source.ts';
 import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
 
-export const tiktok: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     // A view is no impression: its network tells none.

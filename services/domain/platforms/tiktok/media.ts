@@ -10,10 +10,10 @@ import {
   vp8,
   vp9,
 } from '#domain/platforms/media-blocks.ts';
-import type { MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** TikTok. Figures: developers.tiktok.com, "Media transfer guide", "Direct Post" (video and photo restrictions). */
-export const tiktok: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     // PNG is refused.
     image: {
@@ -48,4 +48,12 @@ export const tiktok: MediaUseRules = {
     gif: null,
     document: null,
   },
+};
+
+export const media: NetworkMedia = {
+  shapes: [
+    { use: 'feed', kinds: ['video'], min: 1, max: 1 },
+    { use: 'feed', kinds: ['image'], min: 1, max: 35 },
+  ],
+  files,
 };

@@ -1,19 +1,17 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { talk } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
 
 /** X, API v2. Figures: docs.x.com, "Counting characters", "Create Post", "Media best practices". */
-export const x: PlatformRules = {
+export const x: NetworkRules = {
   platform: 'x',
   name: 'X',
   text: {
     limits: [{ unit: 'weighted', limit: 280 }],
     note: 'Weighted as twitter-text v3 does: Latin 1, most other scripts 2, an emoji 2, any link 23.',
   },
-  // docs.x.com, "Media best practices": four photos, or one animated GIF, or one video.
-  media: [
-    { use: 'feed', kinds: ['image'], min: 0, max: 4 },
-    { use: 'feed', kinds: ['gif'], min: 0, max: 1 },
-    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
-  ],
+  media,
   capabilities: {
     thread: true,
     firstComment: true,
@@ -47,4 +45,6 @@ export const x: PlatformRules = {
   },
   banned: [],
   aiKey: null,
+  insights,
+  priorTimes: talk,
 };

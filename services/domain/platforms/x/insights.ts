@@ -48,7 +48,7 @@ const quarters = [
   'playback_100_count',
 ];
 
-export const x: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     impressions: count('data.public_metrics.impression_count'),

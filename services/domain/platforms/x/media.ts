@@ -1,8 +1,8 @@
 import { aac, anySize, eightBit420, h264, upTo, upToMB, within } from '#domain/platforms/media-blocks.ts';
-import type { MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** X. Figures: docs.x.com, "Media best practices", "Upload media". */
-export const x: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     image: { ...anySize, formats: ['jpeg', 'png', 'webp', 'gif'], bytes: upToMB(5), target: 'large' },
     video: {
@@ -35,4 +35,14 @@ export const x: MediaUseRules = {
     },
     document: null,
   },
+};
+
+export const media: NetworkMedia = {
+  // docs.x.com, "Media best practices": four photos, or one animated GIF, or one video.
+  shapes: [
+    { use: 'feed', kinds: ['image'], min: 0, max: 4 },
+    { use: 'feed', kinds: ['gif'], min: 0, max: 1 },
+    { use: 'feed', kinds: ['video'], min: 0, max: 1 },
+  ],
+  files,
 };

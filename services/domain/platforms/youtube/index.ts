@@ -1,15 +1,24 @@
-import type { PlatformRules } from '#domain/platforms/rules.ts';
+import { evening } from '#domain/platforms/prior-times.ts';
+import type { NetworkRules } from '#domain/platforms/rules.ts';
+import { insights } from './insights.ts';
+import { media } from './media.ts';
+import { youtubeTitle } from './text.ts';
 
 /** YouTube, Data API v3. Figures: developers.google.com/youtube, "Videos" resource, "Resumable uploads". */
-export const youtube: PlatformRules = {
+export const youtube: NetworkRules = {
   platform: 'youtube',
   name: 'YouTube',
   text: {
     limits: [{ unit: 'utf8_bytes', limit: 5000 }],
     replacedBy: 'description',
+    refused: {
+      pattern: /[<>]/,
+      code: 'youtube_description_invalid',
+      message: 'YouTube takes no < or > in a description',
+    },
     note: 'The text is the description: 5,000 UTF-8 bytes, without < and >.',
   },
-  media: [{ use: 'feed', kinds: ['video'], min: 1, max: 1 }],
+  media,
   capabilities: {
     thread: false,
     firstComment: true,
@@ -30,7 +39,16 @@ export const youtube: PlatformRules = {
     permalinks: ['https://www.youtube.com/watch?v={id}'],
   },
   overrides: {
-    title: { type: 'string', max: 100, required: 'youtube_title_required' },
+    title: {
+      type: 'string',
+      max: 100,
+      required: {
+        code: 'youtube_title_required',
+        message:
+          'YouTube needs a title: the override title, or a first line of content, of 1 to 100 characters without < and >',
+        usable: (content, overrides) => youtubeTitle(content, overrides) !== null,
+      },
+    },
     privacyStatus: { type: 'enum', values: ['public', 'unlisted', 'private'] },
     categoryId: {
       type: 'enum',
@@ -45,4 +63,6 @@ export const youtube: PlatformRules = {
   },
   banned: [],
   aiKey: 'containsSyntheticMedia',
+  insights,
+  priorTimes: evening,
 };

@@ -61,7 +61,7 @@ const breakdowns = {
   deviceType: byLabel('devices', 'deviceType', 'views', asDigits),
 };
 
-export const youtube: InsightsTable = {
+export const insights: InsightsTable = {
   post: always({
     ...untold,
     // Hidden where the channel hides it.

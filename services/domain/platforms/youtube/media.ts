@@ -1,12 +1,12 @@
 import { about, anySize, eightBit420, h264, tenBits, upToMB, vp8 } from '#domain/platforms/media-blocks.ts';
-import type { CodecRule, MediaUseRules } from '#domain/platforms/media-rules.ts';
+import type { CodecRule, MediaUseRules, NetworkMedia } from '#domain/platforms/media-rules.ts';
 
 /** YouTube. Figures: developers.google.com/youtube, "Videos: insert", "Thumbnails: set"; support.google.com, formats. */
 
 const sounds = ['aac', 'opus', 'vorbis', 'mp3', 'flac', 'ac3', 'pcm_s16le', 'pcm_s24le'];
 const any = (codec: string): CodecRule => ({ codec, profiles: null });
 
-export const youtube: MediaUseRules = {
+const files: MediaUseRules = {
   feed: {
     image: null,
     video: {
@@ -46,4 +46,9 @@ export const youtube: MediaUseRules = {
     gif: null,
     document: null,
   },
+};
+
+export const media: NetworkMedia = {
+  shapes: [{ use: 'feed', kinds: ['video'], min: 1, max: 1 }],
+  files,
 };

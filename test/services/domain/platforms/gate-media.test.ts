@@ -154,7 +154,7 @@ suite('media at the gate', (t) => {
 
   t('every shape of the rules is tried above at its ends', () => {
     for (const platform of platforms) {
-      for (const { use, kinds, max } of rules[platform].media) {
+      for (const { use, kinds, max } of rules[platform].media.shapes) {
         const tried = table[platform].some(([media, code, contentType]) => {
           const list = of(media);
           return (

@@ -1,5 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { capabilities, failureCodes, gate, publishCheck, rules, youtubeTitle } from '#domain/platforms/index.ts';
+import { capabilities, failureCodes, gate, publishCheck, rules } from '#domain/platforms/index.ts';
+import { youtubeTitle } from '#domain/platforms/youtube/text.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -119,7 +120,8 @@ suite('gate and publish check', (t) => {
 
   t('every code a rule may answer with is explained', () => {
     const codes = platforms.flatMap((platform) => [
-      ...Object.values(rules[platform].overrides).flatMap(({ required }) => required ?? []),
+      ...Object.values(rules[platform].overrides).flatMap(({ required }) => required?.code ?? []),
+      ...(rules[platform].text.refused === undefined ? [] : [rules[platform].text.refused.code]),
       ...rules[platform].banned.map(({ code }) => code),
     ]);
     deepEqual(

@@ -1,5 +1,6 @@
 import { equal, ok } from 'node:assert/strict';
-import { normalizePlatform, rules, telegramText, textLength } from '#domain/platforms/index.ts';
+import { normalizePlatform, rules, textLength } from '#domain/platforms/index.ts';
+import { shownText } from '#domain/platforms/telegram/text.ts';
 import { links, weightedLength } from '#domain/platforms/weighted-length.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -110,7 +111,7 @@ suite('text of a network', (t) => {
       ['*b* [t](https://e.com) \\_', 'Markdown', 'b t _'],
       ['*b* <b>', undefined, '*b* <b>'],
     ];
-    for (const [text, mode, shown] of table) equal(telegramText(text, mode), shown);
+    for (const [text, mode, shown] of table) equal(shownText(text, mode), shown);
     equal(textLength('telegram', `<b>${'a'.repeat(4096)}</b>`, { parseMode: 'HTML' }).used, 4096);
     equal(textLength('telegram', '<i></i>'.repeat(5000), { parseMode: 'HTML' }).unit, 'utf8_bytes');
   });

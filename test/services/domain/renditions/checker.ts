@@ -1,5 +1,5 @@
-import { mediaRules } from '#domain/platforms/index.ts';
-import type { AudioRules, CodecRule, ImageRules, Range, SizeRules, VideoRules } from '#domain/platforms/media-index.ts';
+import { useRules } from '#domain/platforms/index.ts';
+import type { AudioRules, CodecRule, ImageRules, Range, SizeRules, VideoRules } from '#domain/platforms/media-rules.ts';
 import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 
 /** Holds a source, or what a spec promises of a rendition, against the data of the rules. Shares no code with the planner. */
@@ -88,8 +88,8 @@ const imageComplaints = (rules: ImageRules, probe: MediaProbe): Complaints => {
 
 /** Why the source itself should not have been called fitting. */
 export const sourceComplaints = ({ platform, use }: MediaNeed, probe: MediaProbe): Complaints => {
-  const rules = mediaRules[platform][use];
-  if (rules === undefined) return ['no such use'];
+  const rules = useRules(platform, use);
+  if (rules === null) return ['no such use'];
   const still = probe.kind === 'image' || (probe.kind === 'gif' && probe.frames === 1);
   if (still) return rules.image === null ? ['not taken'] : imageComplaints(rules.image, probe);
   if (probe.kind === 'document') {
@@ -190,7 +190,7 @@ const stillComplaints = (rules: ImageRules, probe: MediaProbe, spec: ImageSpec):
 
 /** What a rendition made to the letter of its spec would break. */
 export const specComplaints = ({ platform, use }: MediaNeed, probe: MediaProbe, spec: RenditionSpec): Complaints => {
-  const rules = mediaRules[platform][use];
+  const rules = useRules(platform, use);
   if (spec.kind === 'video') return rules?.video ? videoComplaints(rules.video, probe, spec) : ['not taken'];
   return rules?.image ? stillComplaints(rules.image, probe, spec) : ['not taken'];
 };

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import Schema from 'typebox/schema';
-import { mediaRules } from '#domain/platforms/index.ts';
+import { useRules } from '#domain/platforms/index.ts';
 import { planRenditions, posterSpec } from '#domain/renditions/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { MediaFailure, type MediaNeed, type MediaProbe, mediaUses, RenditionSpec } from '#schemas/media.ts';
@@ -95,12 +95,12 @@ const everyNeed: readonly MediaNeed[] = platforms.flatMap((platform) => mediaUse
 
 /** What must hold for a refusal to be true, from the data alone. */
 const justified = ({ platform, use }: MediaNeed, probe: MediaProbe, code: string): boolean => {
-  const rules = mediaRules[platform][use];
+  const rules = useRules(platform, use);
   const still = probe.kind === 'image' || (probe.kind === 'gif' && probe.frames === 1);
   const { width, height, durationMs } = probe;
   switch (code) {
     case 'media_kind_not_taken':
-      if (rules === undefined) return true;
+      if (rules === null) return true;
       if (probe.kind === 'document') return rules.document === null;
       return still ? rules.image === null : rules.video === null && (use !== 'cover' || rules.image === null);
     case 'media_too_long':

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { mediaRules } from '#domain/platforms/index.ts';
-import type { ImageRules, SizeRules, VideoRules } from '#domain/platforms/media-index.ts';
+import { useRules } from '#domain/platforms/index.ts';
+import type { ImageRules, SizeRules, VideoRules } from '#domain/platforms/media-rules.ts';
 import { planRenditions } from '#domain/renditions/index.ts';
 import { platforms } from '#schemas/common.ts';
 import { type MediaNeed, type MediaProbe, mediaUses } from '#schemas/media.ts';
@@ -11,7 +11,7 @@ import { documentProbe, gifProbe, imageProbe, videoProbe } from './probes.ts';
 /** Every network, use and rule: a source that just fits, one that breaks this rule alone, and what becomes of it. */
 
 const needs: readonly MediaNeed[] = platforms.flatMap((platform) =>
-  mediaUses.flatMap((use) => (mediaRules[platform][use] === undefined ? [] : [{ platform, use }])),
+  mediaUses.flatMap((use) => (useRules(platform, use) === null ? [] : [{ platform, use }])),
 );
 const place = ({ platform, use }: MediaNeed) => `${platform}/${use}`;
 
@@ -272,7 +272,7 @@ suite('each rule of each network', (t) => {
   t('of videos', () => {
     let held = 0;
     for (const need of needs) {
-      const rules = mediaRules[need.platform][need.use]?.video ?? null;
+      const rules = useRules(need.platform, need.use)?.video ?? null;
       if (rules === null) continue;
       for (const [name, made, expected] of videoCases) {
         const probe = made(rules);
@@ -288,7 +288,7 @@ suite('each rule of each network', (t) => {
   t('of images, covers among them', () => {
     let held = 0;
     for (const need of needs) {
-      const rules = mediaRules[need.platform][need.use]?.image ?? null;
+      const rules = useRules(need.platform, need.use)?.image ?? null;
       if (rules === null) continue;
       for (const [name, made, expected] of imageCases) {
         const probe = made(rules);
@@ -302,7 +302,7 @@ suite('each rule of each network', (t) => {
 
   t('of gifs: kept where they are taken, else a video, a single picture an image', () => {
     for (const need of needs) {
-      const { gif, video, image } = mediaRules[need.platform][need.use] ?? { gif: null, video: null, image: null };
+      const { gif, video, image } = useRules(need.platform, need.use) ?? { gif: null, video: null, image: null };
       const still = outcome(need, gifProbe({ frames: 1, durationMs: 0, bytes: 300_000 }));
       if (image === null) equal(still, 'media_kind_not_taken', place(need));
       else ok(['fits', 'image'].includes(still), `${place(need)}: ${still}`);
@@ -323,7 +323,7 @@ suite('each rule of each network', (t) => {
   t('of documents', () => {
     const takers: string[] = [];
     for (const need of needs) {
-      const rules = mediaRules[need.platform][need.use]?.document ?? null;
+      const rules = useRules(need.platform, need.use)?.document ?? null;
       if (rules === null) {
         equal(outcome(need, documentProbe()), 'media_kind_not_taken', place(need));
         continue;
@@ -338,7 +338,7 @@ suite('each rule of each network', (t) => {
   t('of uses: what a network does not know is not taken', () => {
     for (const platform of platforms) {
       for (const use of mediaUses) {
-        if (mediaRules[platform][use] !== undefined) continue;
+        if (useRules(platform, use) !== null) continue;
         for (const probe of [videoProbe(), imageProbe(), gifProbe(), documentProbe()]) {
           equal(outcome({ platform, use }, probe), 'media_kind_not_taken', `${platform}/${use}`);
         }
