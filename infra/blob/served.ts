@@ -3,11 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import {
   BlobError,
   type BlobInfo,
+  type BlobStore,
   type ServedAnswer,
   type ServedBlobs,
   ServedRefusal,
 } from '#contracts/ports/blob-store.ts';
-import type { DiskBlobs } from './disk.ts';
+import type { WriteOptions } from './disk-write.ts';
 import { disposition } from './disposition.ts';
 import type { Permission, SignedUrls } from './signed-urls.ts';
 
@@ -17,8 +18,14 @@ type Request = Parameters<ServedBlobs['handle']>[0];
 type PutPermission = Extract<Permission, { method: 'PUT' }>;
 type GetPermission = Extract<Permission, { method: 'GET' }>;
 
-/** What of the disk store is served. */
-type Store = Pick<DiskBlobs, 'put' | 'head' | 'get'>;
+/** The part of the disk store that is served. */
+interface Store extends Pick<BlobStore, 'head' | 'get'> {
+  put(
+    key: string,
+    body: Request['body'],
+    options: WriteOptions & { readonly contentType: string },
+  ): Promise<Pick<BlobInfo, 'etag'>>;
+}
 
 /** The longest that an upload may take, milliseconds: 5 GiB at 2 Mbit/s. */
 const longestMs = 6 * 3_600_000;

@@ -8,11 +8,11 @@ import type { Bytes } from './bytes.ts';
 import { type Ended, limits, runTool } from './child.ts';
 import { type Layout, layoutOf } from './containers.ts';
 import { bomb, tooMuchWork, unreadable, unsupported } from './failures.ts';
-import type { Tools } from './index.ts';
 import { input, notOnList, picturesOf } from './input.ts';
 import { folderIn } from './isolation.ts';
 import { heaviest, sourceTypesIn } from './marks.ts';
 import { isPictures } from './streams.ts';
+import type { Tools } from './tools.ts';
 
 /** Of ffprobe's JSON: the members that are read. Numbers come as text, and anything may be missing. */
 export interface Stream {

@@ -5,9 +5,9 @@ import { type Bytes, withBytes } from './bytes.ts';
 import { bomb, empty, unreadable, unsupported } from './failures.ts';
 import { gifFrames } from './gif.ts';
 import { maxPixels, workOnImage } from './images.ts';
-import type { Tools } from './index.ts';
 import { heaviest, marksOf } from './marks.ts';
 import { probeVideo } from './probe-video.ts';
+import type { Tools } from './tools.ts';
 
 const nothing = { durationMs: null, frames: null, image: null, video: null, audio: null, digitalSourceType: null };
 

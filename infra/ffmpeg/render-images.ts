@@ -5,7 +5,7 @@ import { limits, runTool } from './child.ts';
 import { frameCommand } from './command.ts';
 import { type ImageOutput, workOnImage } from './images.ts';
 import { fingerprint } from './made.ts';
-import { failedRendition, type Render, type Wanted } from './render.ts';
+import { failedRendition, type Render, type Wanted } from './rendering.ts';
 import { coloursOf } from './streams.ts';
 
 const outputOf = ({ to, spec }: Wanted<'image' | 'frame'>): ImageOutput => {

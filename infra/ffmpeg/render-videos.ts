@@ -8,7 +8,7 @@ import { keptColours, writesHevc } from './hdr.ts';
 import { fillVideo, fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
 import { processorsFor } from './processors.ts';
-import { failedRendition, type Render, type Wanted } from './render.ts';
+import { failedRendition, type Render, type Wanted } from './rendering.ts';
 import { beginningOf, coloursOf } from './streams.ts';
 
 const GiB = 1024 ** 3;

@@ -8,29 +8,11 @@ import {
 } from '#contracts/ports/transcoder.ts';
 import type { RenditionSpec } from '#schemas/media.ts';
 import { unavailableCode } from './failures.ts';
-import type { Tools } from './index.ts';
 import { folderIn } from './isolation.ts';
 import { renderFrames, renderImages } from './render-images.ts';
 import { renderVideos } from './render-videos.ts';
-
-/** One render: what its parts need of it. */
-export interface Render {
-  readonly tools: Tools;
-  readonly source: SourceFile;
-  readonly options: RenderOptions;
-  /** Its own folder, gone when it ends. */
-  readonly folder: string;
-}
-
-export type Wanted<K extends RenditionSpec['kind']> = Omit<WantedRendition, 'spec'> & {
-  readonly spec: Extract<RenditionSpec, { kind: K }>;
-};
-
-export const failedRendition = (id: string, code: string, message: string): MadeRendition => ({
-  id,
-  kind: 'failed',
-  failure: { code, message },
-});
+import { failedRendition, type Render, type Wanted } from './rendering.ts';
+import type { Tools } from './tools.ts';
 
 const of = <K extends RenditionSpec['kind']>(wanted: readonly WantedRendition[], kind: K): readonly Wanted<K>[] =>
   wanted.filter((each): each is Wanted<K> => each.spec.kind === kind);

@@ -1,4 +1,4 @@
-import type { Admin, Answer } from './context.ts';
+import type { Admin, Answer, Given } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
@@ -17,12 +17,6 @@ import {
 } from './workspaces.ts';
 
 /** The table of what an operator can do. `<x>` must be given, `--y` too unless it stands in brackets. */
-
-export interface Given {
-  /** The n-th `<…>` of the usage. */
-  readonly at: (place: number) => string;
-  readonly flag: (name: string) => string | undefined;
-}
 
 interface Words {
   readonly usage: string;

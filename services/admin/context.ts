@@ -49,6 +49,13 @@ export interface Admin {
 export type Shown = Readonly<Record<string, unknown>>;
 export type Answer = Shown | readonly Shown[];
 
+/** The arguments of a command, by the places and flags of its usage. */
+export interface Given {
+  /** The n-th `<…>` of the usage. */
+  readonly at: (place: number) => string;
+  readonly flag: (name: string) => string | undefined;
+}
+
 const patienceMs = 2_000;
 const behind =
   'The read models are behind what is stored; they catch up when a projections process (or npm start) runs.';

@@ -1,6 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import type { Given } from './commands.ts';
-import { type Answer, type Shown, UsageError } from './context.ts';
+import { type Answer, type Given, type Shown, UsageError } from './context.ts';
 
 /** Commands about clusters on this machine's disk whose data folders were removed. They need no database. */
 

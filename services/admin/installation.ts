@@ -10,8 +10,7 @@ import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Failure } from '#schemas/target.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, shown, UsageError } from './context.ts';
+import { type Admin, type Answer, type Given, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
 /** What concerns the whole installation, or what nobody but a person can decide. */

@@ -2,8 +2,7 @@ import { apikey } from '#domain/apikey.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, caughtUp, shown, UsageError } from './context.ts';
+import { type Admin, type Answer, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** API keys: what only the one who makes them ever sees. */

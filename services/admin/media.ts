@@ -1,6 +1,5 @@
 import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, UsageError } from './context.ts';
+import { type Admin, type Answer, type Given, UsageError } from './context.ts';
 import { workspaceOf } from './find.ts';
 
 /** What the media of a workspace and its sandbox twin may take. */

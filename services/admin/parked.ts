@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isWanted, listParked, maxTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, type Shown, UsageError } from './context.ts';
+import { type Admin, type Answer, type Given, type Shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Events that consumers set aside. They are asked for here, and applied by the consumer whose they are. */

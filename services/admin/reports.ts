@@ -10,8 +10,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
 import { type ReportDefinition, type ReportFormat, reportFormats } from '#schemas/report.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, caughtUp, shown, UsageError } from './context.ts';
+import { type Admin, type Answer, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** Saved reports: what they are about, when they run by themselves, and runs that somebody asks for. */

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { configHelp } from '#runtime/process/config.ts';
-import { type Command, commands, type Given } from './commands.ts';
-import { UsageError } from './context.ts';
+import { type Command, commands } from './commands.ts';
+import { type Given, UsageError } from './context.ts';
 
 /** From the command line to a command of the table. */
 

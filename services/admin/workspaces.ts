@@ -6,8 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
-import type { Given } from './commands.ts';
-import { type Admin, type Answer, shown, UsageError } from './context.ts';
+import { type Admin, type Answer, type Given, shown, UsageError } from './context.ts';
 import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './find.ts';
 
 /** Agencies and their people. */

@@ -5,7 +5,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { type ReportDefinition, reportFormats } from '#schemas/report.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import type { Random } from '#test/support/seed.ts';
-import { insist } from './load.ts';
+import { insist } from './insist.ts';
 
 /** An operator who has reports made. Each has its ids before it is asked for, so that asking again is the same report. */
 

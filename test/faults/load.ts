@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { capabilities } from '#domain/platforms/index.ts';
-import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { platforms } from '#schemas/common.ts';
-import { patience } from '#test/support/patience.ts';
 import type { Random } from '#test/support/seed.ts';
 import { saysNoOther } from './builds.ts';
 import type { Subject } from './desk.ts';
+import { insist, patienceMs } from './insist.ts';
 
 /**
  * Callers that go on through any fault: every call has its key, one whose outcome is not known is repeated under the
@@ -93,22 +92,7 @@ const required: Readonly<Record<string, Json>> = {
   youtube: { title: 'Hello' },
 };
 
-/** A call whose outcome is still not known after this long is a violation, milliseconds. */
-const patienceMs = 90_000 * patience;
 const hourMs = 3_600_000;
-
-/** Of what is asked of the store directly, and may be asked again: until nothing of ours is away. */
-export const insist = async <T>(ask: () => Promise<T>): Promise<T> => {
-  for (const until = performance.now() + patienceMs; ; await delay(100)) {
-    try {
-      return await ask();
-    } catch (error) {
-      // What the sandbox says of its own database stands behind its words.
-      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-      if (!isInfrastructureFault(cause) || performance.now() > until) throw error;
-    }
-  }
-};
 
 export interface LoadOptions {
   /** Origin of the api, null while it is down. */
