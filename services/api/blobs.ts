@@ -6,8 +6,8 @@ import {
   ServedRefusal,
   type ServedRefusalCode,
 } from '#contracts/ports/blob-store.ts';
+import type { ErrorCode } from '#domain/codes.ts';
 import type { Deps } from './deps.ts';
-import type { ErrorCode } from './errors.ts';
 import type { Allowance, Allowances } from './middleware/rate-limit.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';

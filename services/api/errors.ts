@@ -1,3 +1,4 @@
+import type { ErrorCode } from '#domain/codes.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { failureCodes } from '#domain/platforms/failure-codes.ts';
 import { publishFailures } from '#domain/publish-failures.ts';
@@ -15,7 +16,7 @@ interface Entry {
   readonly about: string;
 }
 
-const refusals = {
+export const errors: Readonly<Record<ErrorCode, Entry>> = {
   invalid_json: {
     status: 400,
     title: 'The body is not JSON',
@@ -62,11 +63,6 @@ const refusals = {
     status: 401,
     title: 'The token was revoked',
     about: 'The key was revoked, or its member has left the workspace. Create a new one.',
-  },
-  wrong_audience: {
-    status: 401,
-    title: 'The token is for another service',
-    about: 'An access token must be asked for with `resource` equal to the root of this API.',
   },
   insufficient_scope: {
     status: 403,
@@ -137,11 +133,6 @@ const refusals = {
     title: 'The post is not a draft',
     about: 'Only a draft can be replaced or published.',
   },
-  post_not_scheduled: {
-    status: 409,
-    title: 'The post is not scheduled',
-    about: 'Only a post that was scheduled can be revised. A draft is replaced with PATCH.',
-  },
   target_not_pending: {
     status: 409,
     title: 'The target is no longer pending',
@@ -152,18 +143,7 @@ const refusals = {
     title: 'The target cannot be retried',
     about: 'Only failed and rate_limited targets can be retried; one with an unknown outcome is settled first.',
   },
-  approval_not_pending: {
-    status: 409,
-    title: 'The approval is decided',
-    about: 'Only a pending approval can be decided.',
-  },
   run_not_completed: { status: 409, title: 'The run is not complete', about: 'Wait until the run is completed.' },
-  idempotency_in_flight: {
-    status: 409,
-    title: 'The first call is still running',
-    about:
-      'Reserved: concurrent calls under one key carry out the same effects once and get the same answer, so none has to wait.',
-  },
   already_exists: {
     status: 409,
     title: 'It exists already',
@@ -222,11 +202,6 @@ const refusals = {
     status: 422,
     title: 'The time is too far ahead',
     about: 'A target may be due at most 18 months ahead. `errors` names each account.',
-  },
-  cadence_exceeded: {
-    status: 422,
-    title: 'The account may not post that often',
-    about: 'The network’s limit or the workspace’s own would be passed. `errors` names each account.',
   },
   client_archived: {
     status: 422,
@@ -298,11 +273,6 @@ const refusals = {
     about:
       'Wait for Retry-After seconds. The header RateLimit says what is left. A body of more than 32 KiB, or 330 values, counts as one request more for each 8 KiB, or 80 values.',
   },
-  quota_exceeded: {
-    status: 429,
-    title: 'The posting quota is used up',
-    about: 'The body’s `resetsAt` says when the next period begins.',
-  },
   internal: {
     status: 500,
     title: 'Something is broken on our side',
@@ -314,11 +284,7 @@ const refusals = {
     about:
       'Either nothing was written, or the outcome is learnt by repeating the call with the same Idempotency-Key. Wait for Retry-After seconds.',
   },
-} as const satisfies Record<string, Entry>;
-
-export type ErrorCode = keyof typeof refusals;
-
-export const errors: Readonly<Record<ErrorCode, Entry>> = refusals;
+};
 
 export type Category = 'request' | 'auth' | 'permission' | 'conflict' | 'limit' | 'internal';
 
@@ -330,7 +296,7 @@ export const categoryOf = (status: number): Category => {
   return status >= 500 ? 'internal' : 'request';
 };
 
-export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(refusals, code);
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errors, code);
 
 /** A page of the catalogue. `status` is null for what a target, an asset or a run fails with: no answer carries it as its code. */
 export interface ErrorPage {

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
+import type { ErrorCode } from '#domain/codes.ts';
 import { Meta, Page, Problem } from '#schemas/http/common.ts';
-import { type ErrorCode, errors } from './errors.ts';
+import { errors } from './errors.ts';
 import { isSearchable, type Operation, searchCost } from './operation.ts';
 
 /** The contract, made from the table of operations. Pure: the same table gives the same bytes. */
@@ -67,7 +68,7 @@ export const codesOf = ({
     ...(params === undefined ? [] : (['not_found'] as const)),
     'not_found',
     'not_acceptable',
-    ...(body === undefined ? [] : (['payload_too_large', 'unsupported_media_type'] as const)),
+    ...(body === undefined ? [] : (['payload_too_large', 'too_many_values', 'unsupported_media_type'] as const)),
     ...(ifMatch === true && method !== 'GET' ? (['revision_mismatch'] as const) : []),
     'validation_failed',
     ...codes,

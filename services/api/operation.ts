@@ -1,11 +1,11 @@
 import type { TObject, TSchema } from 'typebox';
+import type { ErrorCode } from '#domain/codes.ts';
 import type { CommandContext, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Deps, Readers } from './deps.ts';
-import type { ErrorCode } from './errors.ts';
 
 /** What an operation is: its promises as data, and one function. */
 

@@ -1,5 +1,5 @@
+import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
-import type { ErrorCode } from './errors.ts';
 
 interface More {
   readonly errors?: readonly { readonly path: string; readonly message: string }[];

@@ -1,4 +1,6 @@
-/** What a decision is: a value with pure functions. Time and ids come in with the command. */
+import type { ErrorCode, WorkerCode } from './codes.ts';
+
+/** A decider is a value with pure functions. Time and ids come in with the command. */
 
 /** Where and when an event was stored, as far as a decision may know it. */
 export interface Fact {
@@ -20,14 +22,14 @@ export interface Decider<State, Command, Event extends { readonly type: string }
   evolve(state: State, event: Event, fact: Fact): State;
 }
 
-/** A request that the rules refuse. `code` is public and stable (design: the table of errors). */
+/** A command that the rules refuse. */
 export class Rejection extends Error {
-  readonly code: string;
+  readonly code: ErrorCode | WorkerCode;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
   /** Members of the problem body beyond the standard ones. */
   readonly extra: Readonly<Record<string, unknown>>;
   constructor(
-    code: string,
+    code: ErrorCode | WorkerCode,
     detail: string,
     more: {
       readonly errors?: readonly { readonly path: string; readonly message: string }[];

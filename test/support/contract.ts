@@ -6,7 +6,7 @@ import addFormats from 'ajv-formats';
 
 type Json = Record<string, unknown>;
 interface Response {
-  readonly content?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, { readonly examples?: Readonly<Record<string, unknown>> }>>;
 }
 interface Documented {
   readonly operationId: string;
@@ -72,6 +72,11 @@ export const assertContract = ({ method, path, sent, status, contentType, body }
   assert.ok(answer !== undefined, `${where}: the contract does not declare this status`);
   const type = contentType.split(';')[0] ?? '';
   assert.ok(answer.content?.[type] !== undefined, `${where}: the contract does not declare ${type}`);
+  if (status >= 400) {
+    const { code } = body as { readonly code?: string };
+    const declared = Object.keys(answer.content[type]?.examples ?? {});
+    assert.ok(declared.includes(String(code)), `${where}: the contract does not declare the code ${code}`);
+  }
   const check = (parts: readonly string[], value: unknown, what: string): void => {
     const validate = validatorAt(parts);
     assert.ok(validate(value), `${where}: ${what} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);

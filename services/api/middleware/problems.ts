@@ -2,11 +2,12 @@ import type { Context, Middleware } from 'koa';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
+import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { maxIssues } from '#schemas/validator.ts';
 import type { Deps } from '../deps.ts';
-import { categoryOf, type ErrorCode, errors, isErrorCode } from '../errors.ts';
+import { categoryOf, errors, isErrorCode } from '../errors.ts';
 import { Refusal } from '../refusal.ts';
 import { stateOf } from '../state.ts';
 

@@ -37,6 +37,7 @@ export const createPost = operation({
     'no_targets',
     'media_not_publishable',
     'media_not_in_client',
+    'thread_not_supported',
   ],
   example: postExample,
   handle: async (call) => {

@@ -55,6 +55,7 @@ export const publishPost = operation({
     'no_targets',
     'media_not_publishable',
     'media_not_in_client',
+    'thread_not_supported',
   ],
   example: { body: { schedule: { type: 'now' } }, data: postExample.data },
   handle: async (call) => {

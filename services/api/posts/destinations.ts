@@ -1,5 +1,6 @@
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
+import type { ErrorCode } from '#domain/codes.ts';
 import type { Issue } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import type { Destination } from '#domain/scheduling.ts';
@@ -62,7 +63,11 @@ const named = async (call: Asking, ids: readonly string[]): Promise<readonly (Ac
 
 const unknown = (path: string): Issue => ({ path, message: 'is not known' });
 
-const refuse = (issues: readonly Issue[], code = 'validation_failed', detail = 'The input is not valid.'): void => {
+const refuse = (
+  issues: readonly Issue[],
+  code: ErrorCode = 'validation_failed',
+  detail = 'The input is not valid.',
+): void => {
   if (issues.length > 0) throw new Rejection(code, detail, { errors: issues });
 };
 

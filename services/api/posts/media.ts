@@ -1,3 +1,4 @@
+import type { ErrorCode } from '#domain/codes.ts';
 import { type Issue, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type MediaState, media } from '#domain/media.ts';
@@ -82,7 +83,7 @@ export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets
   return found;
 };
 
-const refuse = (code: string, detail: string, issues: readonly Issue[]): void => {
+const refuse = (code: ErrorCode, detail: string, issues: readonly Issue[]): void => {
   if (issues.length > 0) throw new Rejection(code, detail, { errors: issues });
 };
 

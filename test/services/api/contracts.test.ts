@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { scopes } from '#schemas/apikey.ts';
 import { issuesOf } from '#schemas/validator.ts';
@@ -9,6 +9,8 @@ import { errorPages, errors, isErrorCode } from '#services/api/errors.ts';
 import { codesOf } from '#services/api/openapi.ts';
 import { operations } from '#services/api/operations.ts';
 import { suite } from '#test/support/suite.ts';
+
+const root = new URL('../../../', import.meta.url);
 
 interface Documented {
   readonly operationId: string;
@@ -122,5 +124,20 @@ suite('contracts', (t) => {
     const codes = errorPages.map(({ code }) => code);
     assert.equal(new Set(codes).size, codes.length);
     for (const { title, about } of Object.values(errors)) assert.ok(title !== '' && about !== '');
+  });
+
+  t('every code of the catalogue is thrown somewhere', async () => {
+    const throws = /(?:new (?:Rejection|Refusal)\(\s*|\brefuse\((?:\w+, )?|\w(?:: | = ))'([a-z_]+)'/g;
+    const catalogue = ['services/api/errors.ts', 'services/domain/codes.ts'];
+    const thrown = new Set<string>();
+    for await (const file of glob('services/**/*.ts', { cwd: fileURLToPath(root) })) {
+      if (catalogue.includes(file)) continue;
+      const text = await readFile(new URL(file, root), 'utf8');
+      for (const [, code = ''] of text.matchAll(throws)) thrown.add(code);
+    }
+    assert.deepEqual(
+      Object.keys(errors).filter((code) => !thrown.has(code)),
+      [],
+    );
   });
 });
