@@ -16,21 +16,26 @@ const unbornOf = (kind: string): readonly string[] =>
   projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.unborn ?? [];
 
 /**
- * One row by the id in the path, not older than what its caller wrote.
+ * One row by the id in the path, not older than the caller's own writes.
+ * @param planned what another stream says of a row whose own stream does not exist yet
  * @throws Refusal 404; Unavailable when the stream exists and its row is not there yet: never 404 for what exists.
  */
-export const readRow = async <Row>(
+export const readRow = async <Row, Planned = never>(
   call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
   kind: string,
   topics: readonly Topic[],
   get: (id: string) => Promise<Row | null>,
-): Promise<Row> => {
+  planned: (id: string) => Promise<Planned | null> = async () => null,
+): Promise<Row | Planned> => {
   const { deps, workspaceId, params } = call;
   const behind = await call.behind(topics);
   const row = await get(params.id);
   if (row !== null && !behind) return row;
+  const plan = row === null ? await planned(params.id) : null;
+  if (plan !== null && !behind) return plan;
   const events = await deps.store.readStream(`${kind}-${params.id}`);
   const born = events.find(({ type }) => !unbornOf(kind).includes(type));
+  if (born === undefined && plan !== null) return plan;
   if (born === undefined || born.metadata.workspaceId !== workspaceId) throw notFound(kind);
   throw new Unavailable(`The read model of this ${kind} is behind.`);
 };

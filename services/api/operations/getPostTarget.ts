@@ -3,7 +3,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { PostTarget } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';
 import { targetExample } from '../posts/examples.ts';
-import { loadTarget } from '../posts/load.ts';
+import { readPlannedTarget } from '../posts/load.ts';
 import { readRow } from '../rows.ts';
 
 export const getPostTarget = operation({
@@ -12,6 +12,8 @@ export const getPostTarget = operation({
   path: '/post-targets/{id}',
   tag: 'post target',
   summary: 'Get a post target',
+  description:
+    'A target that the post has planned and that is not written yet is answered from the plan, without ETag.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,
@@ -21,15 +23,10 @@ export const getPostTarget = operation({
   codes: [],
   example: { data: targetExample },
   handle: async (call) => {
-    const find = (id: string) => getTarget(call.deps.knex, call.workspaceId, id);
-    const { target, body } = await readRow(call, 'target', ['posts'], async (id) => {
-      const found = await find(id);
-      if (found !== null) return found;
-      // A target that is planned and not written yet is written here: it is never 404.
-      await loadTarget(call, id);
-      await call.deps.caughtUp(call.positions, 2_000);
-      return find(id);
-    });
-    return { data: renderTarget(target, body), revision: target.revision };
+    const { deps, workspaceId } = call;
+    const planned = (id: string) => readPlannedTarget(call, id);
+    const found = await readRow(call, 'target', ['posts'], (id) => getTarget(deps.knex, workspaceId, id), planned);
+    const data = renderTarget(found.target, found.body);
+    return 'planned' in found ? { data } : { data, revision: data.revision };
   },
 });

@@ -1,15 +1,18 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
+import type { TargetWithContent } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
+import { plannedTarget } from './answers.ts';
 
 /** Streams that a path names: another workspace's are unknown, in the same words. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions'>;
+type Reading = Pick<Call, 'deps' | 'workspaceId'>;
 
 const isOurs = (call: Asking, loaded: Loaded<unknown>): boolean =>
   loaded.events[0]?.metadata.workspaceId === call.workspaceId;
@@ -26,7 +29,7 @@ export const loadPost = async (call: Asking, id: string): Promise<LoadedPost> =>
  * The post that has planned a target which is not written yet. Such a post is behind its plan, and those are few: the
  * partial index holds nothing else.
  */
-const planning = async (call: Asking, targetId: string): Promise<string | null> => {
+const planning = async (call: Reading, targetId: string): Promise<string | null> => {
   const { rows } = await call.deps.pool.query<{ id: string }>(
     `select id from read.posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,
     [call.workspaceId, targetId],
@@ -45,7 +48,19 @@ const load = async (call: Asking, id: string): Promise<LoadedTarget | null> => {
   return { target: { state, revision, events }, post: await call.deps.store.load(post, state.postId) };
 };
 
-/** Ensures the fan-out of its post first: a planned target is never 404. @throws not_found */
+/** The target as its post plans it, while the post is behind its plan. A read makes no fan-out. */
+export const readPlannedTarget = async (
+  call: Reading,
+  id: string,
+): Promise<(TargetWithContent & { readonly planned: true }) | null> => {
+  const postId = await planning(call, id);
+  if (postId === null) return null;
+  const { state, events } = await call.deps.store.load(post, postId);
+  const found = state.status === 'live' ? plannedTarget(postId, state, events, id) : null;
+  return found === null ? null : { ...found, planned: true };
+};
+
+/** For an action: ensures the fan-out of its post first, so that a planned target is never 404. @throws not_found */
 export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget> => {
   const found = await load(call, id);
   if (found !== null) {

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { type ReportCommand, report } from '#domain/report.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { operations } from '#services/api/operations.ts';
+import { contextOf } from '#services/workflows/provision.ts';
+import { type Composer, composer } from '#test/support/composing.ts';
+import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+import { presignBody } from '#test/support/uploads.ts';
+
+const nowhere = '00000000-0000-4000-8000-000000000000';
+
+interface Scheduled {
+  plan: { targets: { targetId: string }[] };
+}
+
+suite('reads over HTTP', (t) => {
+  let world: World;
+  let tester: Caller;
+  let one: Composer;
+  t.before(async () => {
+    world = await startWorld();
+    tester = world.tester;
+    one = await composer(world, ['x']);
+  });
+  t.after(() => world?.close());
+
+  /** A post whose api process died between the post's append and the fan-out: its target has no stream. */
+  const withoutFanOut = async () => {
+    const { data: source } = await tester.post('/posts', one.body());
+    const [scheduled] = await world.store.readStream(`post-${source.id}`);
+    const [postId, targetId] = [randomUUID(), randomUUID()];
+    const data = structuredClone(scheduled?.data) as unknown as Scheduled;
+    for (const target of data.plan.targets) target.targetId = targetId;
+    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
+    const event = { type: 'PostScheduled', data };
+    const [stored] = await world.store.append(`post-${postId}`, -1, [event], context, postId);
+    await world.settled();
+    return { postId, targetId, plannedAt: stored?.metadata.occurredAt };
+  };
+
+  const reportWithRun = async (): Promise<{ readonly id: string; readonly runId: string }> => {
+    const [id, runId] = [randomUUID(), randomUUID()];
+    const commands: readonly ReportCommand[] = [
+      {
+        type: 'Define',
+        definition: {
+          ...{ name: 'Monthly', kind: 'workspace', window: 'last_30_days', formats: ['pdf'], schedule: null },
+          filters: { clientId: null, socialAccountId: null, platform: null },
+        },
+      },
+      { type: 'RequestRun', runId, at: '2026-03-03T12:00:00.000Z', timezone: 'UTC', by: 'request', formats: null },
+    ];
+    for (const command of commands) {
+      await execute(world.store, report, id, command, contextOf(world.operator, testTwinIdOf(world.workspaceId)));
+    }
+    return { id, runId };
+  };
+
+  t('no GET appends anything to the store', async () => {
+    const { postId, targetId } = await withoutFanOut();
+    const media = await tester.post('/media/presign', presignBody());
+    const webhook = await tester.post('/webhooks', { url: 'https://hooks.agency.example/in', events: ['*'] });
+    const replay = await tester.post(`/webhooks/${webhook.data.id}/replays`, { from: '2026-01-31T08:00:00Z' });
+    const delivery = await tester.post(`/webhooks/${webhook.data.id}/test`, { eventType: 'webhook.test' });
+    const { id: reportId, runId } = await reportWithRun();
+    await world.settled();
+    const account = String(one.accounts.x);
+    /** By the folder of the path, the id of something that is there. */
+    const ids: Readonly<Record<string, string>> = {
+      clients: one.clientId,
+      accounts: account,
+      posts: postId,
+      'post-targets': targetId,
+      media: String(media.data.assetId),
+      reports: reportId,
+      webhooks: webhook.data.id,
+    };
+    const pathOf = (path: string): string =>
+      path
+        .replace(/([a-z-]+)\/\{id\}/, (_all, folder: string) => `${folder}/${ids[folder] ?? nowhere}`)
+        .replace('{runId}', runId)
+        .replace('{replayId}', replay.data.id)
+        .replace('{deliveryId}', delivery.data.id)
+        .replace('{code}', 'not_found');
+    const before = await world.head();
+    const statuses: Record<string, number> = {};
+    for (const { id, method, path } of operations) {
+      if (method !== 'GET') continue;
+      statuses[id] = (await tester.get(pathOf(path))).status;
+      assert.deepEqual(await world.eventsAfter(before), [], id);
+    }
+    const others = Object.entries(statuses).filter(([, status]) => status !== 200);
+    // This world has neither a dispatcher nor a store for analytics, and the run has not ended.
+    assert.deepEqual(Object.fromEntries(others), {
+      getAnalyticsOverview: 503,
+      getPostAnalytics: 503,
+      listPostAnalytics: 503,
+      getAccountAnalytics: 503,
+      getClientAnalytics: 503,
+      listBestTimes: 503,
+      getReportExport: 409,
+      getWebhookDelivery: 503,
+      getWebhookReplay: 503,
+    });
+  });
+
+  t('a planned target without a stream is answered from the plan of its post', async () => {
+    const { postId, targetId, plannedAt } = await withoutFanOut();
+    const planned = await tester.get(`/post-targets/${targetId}`);
+    assert.equal(planned.status, 200, planned.text);
+    assert.equal(planned.headers.get('etag'), null);
+    const { createdAt, status, postId: of, content } = planned.data;
+    assert.deepEqual(
+      { createdAt, status, of, content },
+      { createdAt: plannedAt, status: 'pending', of: postId, content: 'A word from us.' },
+    );
+    assert.deepEqual(await world.store.readStream(`target-${targetId}`), []);
+    for (const caller of [world.owner, (await world.agency('Southern Cross')).owner]) {
+      assert.equal((await caller.get(`/post-targets/${targetId}`)).status, 404);
+    }
+  });
+
+  t('If-Match on an action brings the target to its plan first; the target then reads as planned', async () => {
+    const { targetId } = await withoutFanOut();
+    const planned = await tester.get(`/post-targets/${targetId}`);
+    const move = (revision: number) =>
+      tester.post(
+        `/post-targets/${targetId}/reschedule`,
+        { shiftMinutes: 30 },
+        { headers: { 'if-match': `"${revision}"` } },
+      );
+    const refused = await move(1);
+    assert.equal(refused.body.code, 'revision_mismatch');
+    await world.settled();
+    const written = await tester.get(`/post-targets/${targetId}`);
+    assert.equal(written.headers.get('etag'), '"0"');
+    assert.deepEqual(written.data, planned.data);
+    assert.equal((await move(0)).status, 200);
+  });
+});
