@@ -3,6 +3,7 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost, Leases } from '#runtime/work/leases.ts';
+import { Liveness } from '#runtime/work/liveness.ts';
 import { Rest } from '#runtime/work/wake-signal.ts';
 import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
@@ -41,7 +42,7 @@ export class Worker {
   readonly #underWay = new Map<Promise<void>, DueAccount>();
   /** By account: turns in a row. */
   readonly #away = new Map<string, number>();
-  #lookedAt = performance.now();
+  readonly #liveness: Liveness;
   /** When refreshes are completed next; monotonic milliseconds. */
   #completeAt = Number.NEGATIVE_INFINITY;
   readonly #completing: Rest;
@@ -53,6 +54,7 @@ export class Worker {
     this.#cadence = cadence;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
+    this.#liveness = new Liveness(10 * pollMs);
     this.#search = new DueSearch(pool, leaseKind);
     this.#completing = new Rest(pollMs);
     this.#leases = new Leases({
@@ -62,11 +64,7 @@ export class Worker {
       ...(clock === undefined ? {} : { clock }),
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
-    readiness?.add('insights', async () => {
-      const age = performance.now() - this.#lookedAt;
-      if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, asks for ${this.#underWay.size} accounts`;
-    });
+    readiness?.add('insights', async () => this.#liveness.check(`asks for ${this.#underWay.size} accounts`));
   }
 
   async run(): Promise<void> {
@@ -108,7 +106,7 @@ export class Worker {
         this.#completeAt = performance.now() + this.#completing.after(completed > 0 || this.#underWay.size > 0);
       }
       await this.#clean();
-      this.#lookedAt = performance.now();
+      this.#liveness.looked();
     } catch (error) {
       logger.warn({ err: error }, 'looking for figures to ask for failed');
     }

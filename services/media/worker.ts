@@ -2,6 +2,7 @@ import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
+import { Liveness } from '#runtime/work/liveness.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
@@ -45,8 +46,7 @@ export class Worker {
   #alone = false;
   /** The newest report of each asset's progress: the row goes after it. */
   readonly #reports = new Map<string, Promise<void>>();
-  /** When it looked for work, or was full. */
-  #lookedAt = performance.now();
+  readonly #liveness: Liveness;
 
   constructor(deps: MediaDeps, bell: WakeSignal, signal: AbortSignal) {
     const { pool, store, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
@@ -55,6 +55,7 @@ export class Worker {
     this.#bell = bell;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
+    this.#liveness = new Liveness(10 * pollMs);
     this.#leases = new Leases({
       pool,
       kind: leaseKind,
@@ -69,11 +70,7 @@ export class Worker {
     // No workspace has the last slot.
     this.#files = new Slots(mediaConcurrency, Math.max(1, mediaConcurrency - 1));
     this.#videos = videoSlots(mediaConcurrency);
-    readiness?.add('media', async () => {
-      const age = performance.now() - this.#lookedAt;
-      if (age > 10 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, works on ${this.#underWay.size}`;
-    });
+    readiness?.add('media', async () => this.#liveness.check(`works on ${this.#underWay.size}`));
   }
 
   async run(): Promise<void> {
@@ -123,7 +120,7 @@ export class Worker {
     try {
       const downloads = await this.#due('downloads', this.#downloads);
       const { chosen: files, alone } = await this.#filesToBegin();
-      this.#lookedAt = performance.now();
+      this.#liveness.looked();
       const chosen = [...downloads, ...files];
       const leases = await this.#leases.acquire(chosen.map(({ assetId }) => assetId));
       for (const lease of leases) {

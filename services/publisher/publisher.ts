@@ -5,6 +5,7 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
+import { Liveness } from '#runtime/work/liveness.ts';
 import { Claim, ClaimLost } from './claim.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import { type DueRow, DueSearch, type Holding, LeftBehind } from './due.ts';
@@ -66,7 +67,7 @@ class Publisher {
   readonly #questions: Shares;
   readonly #due: DueSearch;
   readonly #unknown: UnknownSearch;
-  #lookedAt = performance.now();
+  readonly #liveness = new Liveness(staleAfterMs);
   #awakeUntil = performance.now() + awakeMs;
   /** Version of the events at the last look. */
   #seen: number;
@@ -103,11 +104,7 @@ class Publisher {
       ttlMs: config.leaseTtlMs,
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
-    readiness?.add('publisher', async () => {
-      const age = performance.now() - this.#lookedAt;
-      if (age > staleAfterMs) throw new Error(`has not looked for due work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, holds ${this.#leases.size}`;
-    });
+    readiness?.add('publisher', async () => this.#liveness.check(`holds ${this.#leases.size}`));
   }
 
   async run(): Promise<void> {
@@ -155,7 +152,7 @@ class Publisher {
     const before = new Date(now() + aheadMs);
     await this.#lease(this.#supply, (holding) => this.#due.find(before, holding), this.#bring);
     await this.#lease(this.#questions, (holding) => this.#unknown.find(holding), this.#askFor);
-    this.#lookedAt = performance.now();
+    this.#liveness.looked();
   }
 
   /** Leases as many of what is found as have a slot, and begins with them. */

@@ -3,6 +3,7 @@ import { report } from '#domain/report.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
+import { Liveness } from '#runtime/work/liveness.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ReportDeps } from './deps.ts';
 import { type Begun, type Job, Jobs } from './jobs.ts';
@@ -25,8 +26,7 @@ export class Worker {
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #metrics: ReportMetrics | null;
-  /** When it looked for work, or finished some. */
-  #lookedAt = performance.now();
+  readonly #liveness: Liveness;
 
   constructor(deps: ReportDeps, bell: WakeSignal, signal: AbortSignal) {
     const { pool, config, clock, logger, readiness, registry, pollMs = 1_000 } = deps;
@@ -34,6 +34,7 @@ export class Worker {
     this.#bell = bell;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
+    this.#liveness = new Liveness(60 * pollMs);
     this.#metrics = registry === undefined ? null : reportMetrics(registry, () => this.#jobs.length());
     this.#leases = new Leases({
       pool,
@@ -42,11 +43,7 @@ export class Worker {
       ...(clock === undefined ? {} : { clock }),
       onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
     });
-    readiness?.add('reports', async () => {
-      const age = performance.now() - this.#lookedAt;
-      if (age > 60 * pollMs) throw new Error(`has not looked for work for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago`;
-    });
+    readiness?.add('reports', async () => this.#liveness.check());
   }
 
   async run(): Promise<void> {
@@ -69,14 +66,14 @@ export class Worker {
   async #look(): Promise<boolean> {
     let worked = false;
     try {
-      this.#lookedAt = performance.now();
+      this.#liveness.looked();
       await this.#jobs.endLives();
       for (const job of await this.#jobs.due(leaseKind)) {
         if (this.#signal.aborted) return false;
         const [lease] = await this.#leases.acquire([job.id]);
         if (lease === undefined) continue;
         await this.#hold(job, lease);
-        this.#lookedAt = performance.now();
+        this.#liveness.looked();
         worked = true;
       }
     } catch (error) {

@@ -4,6 +4,7 @@ import { encodeToken } from '#runtime/eventing/consistency.ts';
 import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
+import { Liveness } from '#runtime/work/liveness.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { PendingCounts } from './counts.ts';
@@ -60,7 +61,7 @@ export class Sender implements Handover {
   #woken = true;
   #draining = false;
   #ringing = false;
-  #lookedAt = performance.now();
+  readonly #liveness = new Liveness(staleAfterMs);
   #restUntil = 0;
   /** Until the next look where nothing wakes it: doubled with each that found nothing. */
   #waitMs = 0;
@@ -94,11 +95,7 @@ export class Sender implements Handover {
     });
     const gauges = { open: () => this.#endpoints.open, underWay: () => this.#places.underWay };
     this.#metrics = deps.registry === undefined ? null : senderMetrics(deps.registry, gauges);
-    deps.readiness?.add('webhooks', async () => {
-      const age = performance.now() - this.#lookedAt;
-      if (age > staleAfterMs) throw new Error(`has not looked at the queue for ${Math.round(age)} ms`);
-      return `looked ${Math.round(age)} ms ago, ${this.#places.underWay} under way`;
-    });
+    deps.readiness?.add('webhooks', async () => this.#liveness.check(`${this.#places.underWay} under way`));
   }
 
   reserve(endpointId: string, workspaceId: string, wanted: number): number {
@@ -167,7 +164,7 @@ export class Sender implements Handover {
   }
 
   #lookAt(): number {
-    return Math.max(this.#woken ? 0 : this.#lookedAt + this.#waitMs, this.#restUntil);
+    return Math.max(this.#woken ? 0 : this.#liveness.lookedAt + this.#waitMs, this.#restUntil);
   }
 
   #isWorkDue(): boolean {
@@ -189,9 +186,10 @@ export class Sender implements Handover {
     // What waits for a host's credit begins when it is there: nothing else may come to an end meanwhile.
     this.#start();
     this.#sweep();
-    this.#lookedAt = performance.now();
-    const took = this.#lookedAt - begun;
-    this.#restUntil = took > cheapLookMs ? this.#lookedAt + Math.min(9 * took, maxRestMs) : 0;
+    this.#liveness.looked();
+    const { lookedAt } = this.#liveness;
+    const took = lookedAt - begun;
+    this.#restUntil = took > cheapLookMs ? lookedAt + Math.min(9 * took, maxRestMs) : 0;
   }
 
   #sweep(): void {
