@@ -11,14 +11,9 @@ import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#doma
 import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { target } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
-import {
-  type CommandContext,
-  type DomainStore,
-  foldEvents,
-  type Loaded,
-  uuidv7,
-} from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, type DomainStore, foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { serviceContext } from '#runtime/eventing/service-context.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
@@ -58,15 +53,8 @@ const maxRaw = 128 * 1024;
 
 export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandContext => {
   const cause = causeOf(job);
-  return {
-    workspaceId,
-    actor: { type: 'service', id: 'metrics' },
-    correlationId: cause,
-    causationId: cause,
-    causeEventId: cause,
-    commandId: uuidv7(),
-    now: now.toISOString(),
-  };
+  const from = { workspaceId, correlationId: cause, causationId: cause, causeEventId: cause };
+  return serviceContext('metrics', from, now.getTime());
 };
 
 const causeOf = ({ id, dueAt }: Job): string => uuidv5(id, dueAt.toISOString());

@@ -2,8 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { refresh } from '#domain/refresh.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { serviceContext } from '#runtime/eventing/service-context.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
@@ -157,13 +158,6 @@ const complete = async (pool: Pool, store: DomainStore, one: Complete): Promise<
   if (rows.length === 0) return;
   const idsOf = (failed: boolean) => rows.flatMap((row) => (row.failed === failed ? [row.id] : []));
   const command = { type: 'Complete', accountIds: idsOf(false), failedAccountIds: idsOf(true) } as const;
-  await execute(store, refresh, refreshId, command, {
-    workspaceId,
-    actor: { type: 'service', id: 'metrics' },
-    correlationId,
-    causationId: causeId,
-    causeEventId: causeId,
-    commandId: uuidv7(),
-    now: new Date().toISOString(),
-  });
+  const cause = { workspaceId, correlationId, causationId: causeId, causeEventId: causeId };
+  await execute(store, refresh, refreshId, command, serviceContext('metrics', cause, Date.now()));
 };

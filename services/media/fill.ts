@@ -2,8 +2,9 @@ import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { type DomainStore, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { derivedFrom, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostEvent } from '#schemas/post.ts';
@@ -22,7 +23,7 @@ export const fill = async (store: DomainStore, event: DecodedEvent, now: () => n
   const { body, plan } = data;
   const ids = mediaIdsOf(body);
   if (ids.length === 0) return;
-  const { workspaceId, $correlationId: correlationId } = event.metadata;
+  const { workspaceId } = event.metadata;
   const assets = new Map<string, Loaded<MediaState>>();
   for (const id of ids) {
     const loaded = await store.load(media, id);
@@ -43,15 +44,7 @@ export const fill = async (store: DomainStore, event: DecodedEvent, now: () => n
       media,
       id,
       { type: 'RequestRenditions', needs: wanted, for: { kind: 'post', id: event.stream.slice('post-'.length) } },
-      {
-        workspaceId,
-        actor: { type: 'service', id: 'media' },
-        correlationId,
-        causationId: event.id,
-        causeEventId: event.id,
-        commandId: uuidv7(),
-        now: new Date(now()).toISOString(),
-      },
+      serviceContext('media', derivedFrom(event), now()),
       { loaded },
     );
     faultPoint('fill:after-request');

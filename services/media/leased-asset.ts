@@ -4,8 +4,9 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { type Asset, type MediaCommand, type MediaFile, type MediaState, media } from '#domain/media.ts';
-import { type CommandContext, type DomainStore, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Jobs } from './jobs.ts';
@@ -117,15 +118,8 @@ export class LeasedAsset {
   }
 
   #context(): CommandContext {
-    const last = this.#loaded.events.at(-1);
-    return {
-      workspaceId: this.workspaceId,
-      actor: { type: 'service', id: 'media' },
-      correlationId: last?.metadata.$correlationId ?? this.id,
-      causationId: last?.id ?? this.id,
-      commandId: uuidv7(),
-      now: new Date(this.#options.now()).toISOString(),
-    };
+    const cause = causedByNewest(this.#loaded.events, this.workspaceId, this.id);
+    return serviceContext('media', cause, this.#options.now());
   }
 }
 

@@ -1,4 +1,3 @@
-import { BlobError } from '#contracts/ports/blob-store.ts';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { bytesOf, filesOf, type MediaStep, nextStep } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
@@ -171,7 +170,6 @@ const tidy = async (held: LeasedAsset, { importUrls, usage }: Tools): Promise<vo
 
 /** Faults of what is around the file: they go on being tried, and are not counted against it. */
 export const isInnocent = (error: unknown): boolean => {
-  if (error instanceof BlobError) return error.code === 'unavailable';
   if (error instanceof DownloadError || error instanceof Postponed) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -1,8 +1,9 @@
 import type { ClientBase, Pool } from 'pg';
 import { invite } from '#domain/invite.ts';
 import { post } from '#domain/post.ts';
-import { type CommandContext, type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 
@@ -45,12 +46,7 @@ export const cleanUpArchived = async (
   { clientId, ...cause }: Archived,
   now: () => number = Date.now,
 ): Promise<void> => {
-  const context = (): CommandContext => ({
-    ...cause,
-    actor: { type: 'service', id: 'outcomes' },
-    commandId: uuidv7(),
-    now: new Date(now()).toISOString(),
-  });
+  const context = (): CommandContext => serviceContext('outcomes', cause, now());
   for (let after: string | undefined = lowest; after !== undefined; ) {
     const rows: Open[] = (await pool.query<Open>(openTargets, [clientId, after])).rows;
     for (const { postId, targetIds } of rows) {

@@ -2,8 +2,9 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import type { Decider, Fact } from '#domain/decider.ts';
 import { type PostCommand, type PostState, post } from '#domain/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { derivedFrom, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
@@ -83,22 +84,13 @@ const tell = async (store: DomainStore, postId: string, all: readonly News[], no
     const known = all.findIndex(({ command }) => post.decide(command, loaded.state).length > 0);
     const first = all[known];
     if (first === undefined) return;
-    const { metadata, id } = first.cause;
     try {
       await execute(
         store,
         inOrder,
         postId,
         all.slice(known).map(({ command }) => command),
-        {
-          workspaceId: metadata.workspaceId,
-          actor: { type: 'service', id: 'outcomes' },
-          correlationId: metadata.$correlationId,
-          causationId: id,
-          causeEventId: id,
-          commandId: uuidv7(),
-          now: new Date(now()).toISOString(),
-        },
+        serviceContext('outcomes', derivedFrom(first.cause), now()),
         { loaded, redecide: false },
       );
       faultPoint('outcomes:after-append');

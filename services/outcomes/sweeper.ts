@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
@@ -52,15 +53,7 @@ const carryOut = async (store: DomainStore, id: string, now: () => number): Prom
   const loaded = await store.load(post, id);
   const last = loaded.events.at(-1);
   if (last === undefined) return false;
-  const context = {
-    workspaceId: last.metadata.workspaceId,
-    actor: { type: 'service', id: 'sweeper' } as const,
-    correlationId: last.metadata.$correlationId,
-    causationId: last.id,
-    commandId: uuidv7(),
-    now: new Date(now()).toISOString(),
-  };
-  await fanOut(store, id, context);
+  await fanOut(store, id, serviceContext('sweeper', causedBy(last), now()));
   return true;
 };
 

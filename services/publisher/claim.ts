@@ -1,14 +1,9 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import {
-  type CommandContext,
-  type DomainStore,
-  type Loaded,
-  Unavailable,
-  uuidv7,
-} from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { pause } from './time.ts';
@@ -101,13 +96,6 @@ export class Claim {
     const first = this.#loaded.events[0];
     const last = this.#loaded.events.at(-1);
     if (first === undefined || last === undefined) throw new ClaimLost('there is no such target');
-    return {
-      workspaceId: first.metadata.workspaceId,
-      actor: { type: 'service', id: 'publisher' },
-      correlationId: first.metadata.$correlationId,
-      causationId: last.id,
-      commandId: uuidv7(),
-      now: this.now(),
-    };
+    return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, this.#now());
   }
 }

@@ -1,19 +1,9 @@
-import { type CommandContext, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 
-/** What this process does to a report follows from the newest event it saw of it. */
-export const serviceContext = (
+/** What this process does to a report follows from the newest event that it saw of the report. */
+export const reportContext = (
   { events }: Pick<Loaded<unknown>, 'events'>,
-  workspaceId: string,
+  { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },
   now: () => number,
-): CommandContext => {
-  const last = events.at(-1);
-  const commandId = uuidv7();
-  return {
-    workspaceId,
-    actor: { type: 'service', id: 'reports' },
-    correlationId: last?.metadata.$correlationId ?? commandId,
-    causationId: last?.id ?? commandId,
-    commandId,
-    now: new Date(now()).toISOString(),
-  };
-};
+): CommandContext => serviceContext('reports', causedByNewest(events, workspaceId, reportId), now());

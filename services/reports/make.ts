@@ -17,7 +17,7 @@ import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import { endOf } from './clients.ts';
 import { restOf } from './completeness.ts';
 import type { Contents } from './contents.ts';
-import { serviceContext } from './context.ts';
+import { reportContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 import { exportsOf } from './exports/index.ts';
 import type { Begun, Job, Jobs } from './jobs.ts';
@@ -92,8 +92,7 @@ const record = async (
   { store, now = Date.now }: Tools,
   command: ReportCommand,
 ): Promise<ReportState> => {
-  const { reportId, workspaceId } = job;
-  const executed = await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), {
+  const executed = await execute(store, report, job.reportId, command, reportContext(loaded, job, now), {
     loaded,
     guard: () => {
       if (!lease.isHeld()) throw new LeaseLost(job.id);

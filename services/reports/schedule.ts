@@ -7,7 +7,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { endOf } from './clients.ts';
-import { serviceContext } from './context.ts';
+import { reportContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 
 /**
@@ -69,7 +69,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   if (clientId !== null && (await endOf(store, workspaceId, clientId)) !== null) {
     // If we die before the row is gone, there is no schedule in the stream the next time.
     const command = { type: 'EndSchedule', clientId } as const;
-    await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), { loaded });
+    await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
     await pool.query(endSql, [reportId, heard]);
     return;
   }
@@ -90,7 +90,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
     by: 'schedule',
     formats: null,
   } as const;
-  await execute(store, report, reportId, command, serviceContext(loaded, workspaceId, now), { loaded });
+  await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
   faultPoint('reports:after-request');
   await pool.query(settleSql, [reportId, nextInstant(plan, timezone, seen), seen, heard]);
 };

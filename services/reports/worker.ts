@@ -1,4 +1,3 @@
-import { BlobError } from '#contracts/ports/blob-store.ts';
 import { report } from '#domain/report.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { backOff } from '#runtime/work/back-off.ts';
@@ -114,7 +113,7 @@ export class Worker {
       return;
     }
     const stopped = this.#signal.aborted;
-    const infrastructureFault = stopped || isInnocent(error);
+    const infrastructureFault = stopped || isInfrastructureFault(error);
     const tried = infrastructureFault ? 2 : (begun?.attempts ?? 1) - 1;
     const waitMs = stopped ? 0 : backOff(tried, { firstMs: backOffMs, maxMs: maxBackOffMs });
     if (!stopped) {
@@ -125,7 +124,3 @@ export class Worker {
     await this.#jobs.reschedule(id, waitMs, infrastructureFault && begun !== null).catch(tell);
   }
 }
-
-/** Faults of what is around the report: they go on being tried, and are not counted against it. */
-const isInnocent = (error: unknown): boolean =>
-  error instanceof BlobError ? error.code === 'unavailable' : isInfrastructureFault(error);

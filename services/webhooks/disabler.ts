@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { webhook } from '#domain/webhook.ts';
-import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
@@ -56,14 +57,7 @@ export const disableDue = async (deps: DisablerDeps): Promise<readonly string[]>
   const disabled: string[] = [];
   for (const { id, workspaceId, seenRevision, reason } of rows) {
     const cause = randomUUID();
-    const context = {
-      workspaceId,
-      actor: { type: 'service', id: 'webhooks' } as const,
-      correlationId: cause,
-      causationId: cause,
-      commandId: uuidv7(),
-      now: new Date(now()).toISOString(),
-    };
+    const context = serviceContext('webhooks', { workspaceId, correlationId: cause, causationId: cause }, now());
     const { appended } = await execute(store, webhook, id, { type: 'Disable', reason, seenRevision }, context);
     if (appended.length === 0) continue;
     disabled.push(id);

@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { BlobError } from '#contracts/ports/blob-store.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { QueryTimeout } from '#contracts/ports/database.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
@@ -13,11 +14,11 @@ import { BrokenInvariant } from './invariant.ts';
  * not stop at a blip nobody thought of; a worker asks whom to blame, and must not excuse a job for a fault it made.
  */
 
-/** Connection lost, server stopping, deadlock, store or log away: a part failed, and no job is to blame. */
+/** Connection lost, server stopping, deadlock; the event store, the log or the blob store unavailable: no job is to blame. */
 export const isInfrastructureFault = (error: unknown): boolean => {
   if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   if (error instanceof EventStoreError) return error.code === 'unavailable' || error.code === 'outcome_unknown';
-  if (error instanceof LogError) return error.code === 'unavailable';
+  if (error instanceof LogError || error instanceof BlobError) return error.code === 'unavailable';
   if (error instanceof DatabaseError) {
     return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
   }

@@ -1,5 +1,6 @@
 import { equal } from 'node:assert/strict';
 import { DatabaseError } from 'pg';
+import { BlobError } from '#contracts/ports/blob-store.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { EventStoreError, type EventStoreErrorCode } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
@@ -36,6 +37,8 @@ const cases: readonly [what: string, error: unknown, stops: boolean, blameless: 
   ['log fenced', new LogError('fenced', 'asked for'), false, false],
   ['log fatal', new LogError('fatal', 'asked for'), true, false],
   ['log partition_mismatch', new LogError('partition_mismatch', 'asked for'), true, false],
+  ['blob store unavailable', new BlobError('unavailable', 'asked for'), false, true],
+  ['a blob that is not there', new BlobError('not_found', 'asked for'), false, false],
   ['wrong data', state('22P02'), true, false],
   ['a violated constraint', state('23505'), true, false],
   ['a refused password', state('28P01'), true, false],
