@@ -84,7 +84,6 @@ const SQL_OUTSIDE: readonly string[] = [
 /** Type names. */
 const AMBIGUOUS: readonly string[] = [
   ...['Answer', 'Comparison', 'Counter', 'Lease', 'Plan', 'Range', 'Reached', 'RequestState', 'Rest', 'Source'],
-  'WakeSignal',
 ];
 
 const LONG: readonly string[] = [

@@ -63,13 +63,13 @@ class RecountLoop {
   readonly done: Promise<void>;
   readonly #recounter: Recounter;
   #reason: string | null = null;
-  readonly #bell = new WakeSignal();
+  readonly #wakeSignal = new WakeSignal();
   readonly #inflow = new Inflow();
 
   constructor(version: number, { client, pool, store, codec, logger, signal }: IngestOptions) {
     const recounter = new Recounter(client, pool, version, zonesFrom(store, codec));
     this.#recounter = recounter;
-    signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
+    signal.addEventListener('abort', () => this.#wakeSignal.wake(), { once: true });
     this.done = (async () => {
       while (!signal.aborted) {
         await this.#atTheEnd(signal);
@@ -89,7 +89,7 @@ class RecountLoop {
         if (this.#reason !== null) await pause(awayMs, signal);
         else if (counted > 0) await pause(Math.min(maxRestMs, Math.max(minRestMs, took)), signal);
         else {
-          await this.#bell.wait(lookMs, () => signal.aborted);
+          await this.#wakeSignal.wait(lookMs, () => signal.aborted);
           await pause(gatherMs, signal);
         }
       }
@@ -97,9 +97,9 @@ class RecountLoop {
   }
 
   /** There is something to count. */
-  ring(observations: number): void {
+  wake(observations: number): void {
     this.#inflow.heard(observations, performance.now());
-    this.#bell.ring();
+    this.#wakeSignal.wake();
   }
 
   reason(): string | null {
@@ -119,7 +119,7 @@ const runVersion = (
   options: IngestOptions,
 ): { readonly consumer: Consumer; readonly recounts: RecountLoop; readonly done: Promise<void> } => {
   const recounts = new RecountLoop(version, options);
-  const consumer = ingest(version, { ...options, onMarked: (observations) => recounts.ring(observations) });
+  const consumer = ingest(version, { ...options, onMarked: (observations) => recounts.wake(observations) });
   const done = Promise.all([consumer.done, recounts.done]).then(() => undefined);
   done.catch(() => undefined);
   return { consumer, recounts, done };

@@ -19,7 +19,7 @@ export const subscribedTypes: readonly MediaEvent['type'][] = [
 export const onEvents = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
-  ring: () => void,
+  wake: () => void,
 ): Promise<Applied | null> => {
   const asked: Asked[] = [];
   for (const event of events) {
@@ -37,5 +37,5 @@ export const onEvents = async (
     asked.push({ assetId, workspaceId, revision: event.revision, urgent, download });
   }
   await enqueue(tx, asked);
-  return asked.length === 0 ? null : { committed: ring, rolledBack: () => undefined };
+  return asked.length === 0 ? null : { committed: wake, rolledBack: () => undefined };
 };

@@ -20,7 +20,7 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
   const { log, eventStore, store, codec, pool, logger, now = Date.now } = deps;
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
-  const bell = new WakeSignal();
+  const wakeSignal = new WakeSignal();
   const shared = { log, store: eventStore, pool, codec, signal: stop, logger, replay: 'never' as const };
   const intake = consume({
     ...shared,
@@ -28,7 +28,7 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
     topics: ['media'],
     kinds: ['media'],
     types: subscribedTypes,
-    apply: (tx, events) => onEvents(tx, events, () => bell.ring()),
+    apply: (tx, events) => onEvents(tx, events, () => wakeSignal.wake()),
   });
   const filling = consume({
     ...shared,
@@ -41,7 +41,7 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
       return null;
     },
   });
-  const worker = new Worker(deps, bell, stop);
+  const worker = new Worker(deps, wakeSignal, stop);
   const done = together(
     [intake.done, filling.done, worker.run(), runOffers(deps, stop), runRecount(deps, stop)],
     failed,

@@ -31,7 +31,7 @@ const maxBackOffMs = 600_000;
 export class Worker {
   readonly #deps: MediaDeps;
   readonly #signal: AbortSignal;
-  readonly #bell: WakeSignal;
+  readonly #wakeSignal: WakeSignal;
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #cores: Cores;
@@ -48,11 +48,11 @@ export class Worker {
   readonly #reports = new Map<string, Promise<void>>();
   readonly #liveness: Liveness;
 
-  constructor(deps: MediaDeps, bell: WakeSignal, signal: AbortSignal) {
+  constructor(deps: MediaDeps, wakeSignal: WakeSignal, signal: AbortSignal) {
     const { pool, store, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
     const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
     this.#deps = deps;
-    this.#bell = bell;
+    this.#wakeSignal = wakeSignal;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
     this.#liveness = new Liveness(10 * pollMs);
@@ -100,12 +100,12 @@ export class Worker {
     };
     const isOver = (): boolean => this.#signal.aborted;
     const rest = new Rest(pollMs);
-    this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
+    this.#signal.addEventListener('abort', () => this.#wakeSignal.wake(), { once: true });
     try {
       while (!isOver()) {
         const more = await this.#look(tools);
         const waitMs = rest.after(more || this.#underWay.size > 0);
-        if (!more) await this.#bell.wait(waitMs, isOver);
+        if (!more) await this.#wakeSignal.wait(waitMs, isOver);
       }
       while (this.#underWay.size > 0) await Promise.all(this.#underWay);
     } finally {
@@ -167,7 +167,7 @@ export class Worker {
       this.#underWay.delete(work);
       slots.leave(job.customer);
       if (job.lane !== 'downloads') this.#alone = false;
-      this.#bell.ring();
+      this.#wakeSignal.wake();
     });
     this.#underWay.add(work);
   }

@@ -54,7 +54,7 @@ select report_id, report_id, workspace_id from ops.report_subjects
 where workspace_id = $1 and client_id = $2 order by report_id
 on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 
-export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], ring: () => void): Promise<Applied> => {
+export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], wake: () => void): Promise<Applied> => {
   for (const event of events) {
     const id = idOf(event.stream);
     const { workspaceId, occurredAt } = event.metadata;
@@ -78,5 +78,5 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
       if (type === 'ClientErased') await tx.query(eraseSql, [workspaceId, id]);
     }
   }
-  return { committed: ring, rolledBack: () => undefined };
+  return { committed: wake, rolledBack: () => undefined };
 };

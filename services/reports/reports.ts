@@ -19,9 +19,9 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
   const [work, schedules] = [new WakeSignal(), new WakeSignal()];
-  const ring = (): void => {
-    work.ring();
-    schedules.ring();
+  const wake = (): void => {
+    work.wake();
+    schedules.wake();
   };
   const intake = consume({
     ...{ log, store: eventStore, pool, codec, logger },
@@ -30,7 +30,7 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
     kinds: ['report', 'workspace', 'client'],
     types: subscribedTypes,
     replay: 'never',
-    apply: (tx, events) => onEvents(tx, events, ring),
+    apply: (tx, events) => onEvents(tx, events, wake),
     signal: stop,
   });
   const worker = new Worker(deps, work, stop);

@@ -102,17 +102,17 @@ const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<strin
 };
 
 /** Until the signal aborts. */
-export const runSchedules = async (deps: ReportDeps, bell: WakeSignal, signal: AbortSignal): Promise<void> => {
+export const runSchedules = async (deps: ReportDeps, wakeSignal: WakeSignal, signal: AbortSignal): Promise<void> => {
   const { logger, pollMs = 1_000 } = deps;
   const isOver = (): boolean => signal.aborted;
   const rest = new Rest(pollMs);
-  signal.addEventListener('abort', () => bell.ring(), { once: true });
+  signal.addEventListener('abort', () => wakeSignal.wake(), { once: true });
   while (!isOver()) {
     const more = await schedule(deps, signal).catch((error: unknown) => {
       logger.warn({ err: error }, 'looking for reports that are due failed');
       return false;
     });
     const waitMs = rest.after(more);
-    if (!more) await bell.wait(waitMs, isOver);
+    if (!more) await wakeSignal.wait(waitMs, isOver);
   }
 };

@@ -21,16 +21,16 @@ const maxBackOffMs = 600_000;
 export class Worker {
   readonly #deps: ReportDeps;
   readonly #signal: AbortSignal;
-  readonly #bell: WakeSignal;
+  readonly #wakeSignal: WakeSignal;
   readonly #jobs: Jobs;
   readonly #leases: Leases;
   readonly #metrics: ReportMetrics | null;
   readonly #liveness: Liveness;
 
-  constructor(deps: ReportDeps, bell: WakeSignal, signal: AbortSignal) {
+  constructor(deps: ReportDeps, wakeSignal: WakeSignal, signal: AbortSignal) {
     const { pool, config, clock, logger, readiness, registry, pollMs = 1_000 } = deps;
     this.#deps = deps;
-    this.#bell = bell;
+    this.#wakeSignal = wakeSignal;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
     this.#liveness = new Liveness(60 * pollMs);
@@ -49,12 +49,12 @@ export class Worker {
     const { pollMs = 1_000 } = this.#deps;
     const isOver = (): boolean => this.#signal.aborted;
     const rest = new Rest(pollMs);
-    this.#signal.addEventListener('abort', () => this.#bell.ring(), { once: true });
+    this.#signal.addEventListener('abort', () => this.#wakeSignal.wake(), { once: true });
     try {
       while (!isOver()) {
         const more = await this.#look();
         const waitMs = rest.after(more);
-        if (!more) await this.#bell.wait(waitMs, isOver);
+        if (!more) await this.#wakeSignal.wait(waitMs, isOver);
       }
     } finally {
       await this.#leases.close();

@@ -5,6 +5,7 @@ import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { PendingCounts } from './counts.ts';
@@ -16,7 +17,6 @@ import { Listener } from './listener.ts';
 import { resultOf, type SenderMetrics, senderMetrics } from './metrics.ts';
 import { type HealthRow, Recorder, type Result } from './recorder.ts';
 import { type Claimed, claim, findDue, giveBack } from './statements.ts';
-import { WakeSignal } from './wake-signal.ts';
 
 /**
  * Sends what the dispatcher has minted: claims due rows or is handed them, lets them go as far as their endpoint, their
@@ -52,7 +52,7 @@ export class Sender implements Handover {
   readonly #places: ConcurrencyLimiter<Claimed>;
   readonly #recorder: Recorder;
   readonly #metrics: SenderMetrics | null;
-  readonly #bell = new WakeSignal();
+  readonly #wakeSignal = new WakeSignal();
   readonly #backlog = new Backlog();
   readonly #tokens = new Map<string, string>();
   #returning: Promise<void> = Promise.resolve();
@@ -60,7 +60,7 @@ export class Sender implements Handover {
   #sweptAt = Number.NEGATIVE_INFINITY;
   #woken = true;
   #draining = false;
-  #ringing = false;
+  #wakingSoon = false;
   readonly #liveness = new Liveness(staleAfterMs);
   #restUntil = 0;
   /** Until the next look where nothing wakes it: doubled with each that found nothing. */
@@ -109,7 +109,7 @@ export class Sender implements Handover {
 
   giveBack(endpointId: string, workspaceId: string, count: number): void {
     this.#places.unreserve(endpointId, workspaceId, count);
-    this.#bell.ring();
+    this.#wakeSignal.wake();
   }
 
   take(deliveries: readonly Leased[]): void {
@@ -120,7 +120,7 @@ export class Sender implements Handover {
   wake(): void {
     this.#waitMs = this.#pollMs;
     this.#woken = true;
-    this.#bell.ring();
+    this.#wakeSignal.wake();
   }
 
   /** Runs until the signal aborts and everything that was begun is recorded or given back. */
@@ -128,7 +128,7 @@ export class Sender implements Handover {
     const { logger } = this.#deps;
     const stop = (): void => {
       this.#draining = true;
-      this.#bell.ring();
+      this.#wakeSignal.wake();
     };
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop);
@@ -137,16 +137,16 @@ export class Sender implements Handover {
       for (let failures = 0; !signal.aborted; ) {
         try {
           await listener.ensure();
-          await this.#bell.wait(await this.#work(), () => signal.aborted || this.#isWorkDue());
+          await this.#wakeSignal.waitUntil(await this.#work(), () => signal.aborted || this.#isWorkDue());
           failures = 0;
         } catch (error) {
           failures += 1;
           logger.warn({ err: error }, 'looking for webhook deliveries failed');
-          await this.#bell.wait(backOff(failures, lookAgain), () => signal.aborted);
+          await this.#wakeSignal.waitUntil(backOff(failures, lookAgain), () => signal.aborted);
         }
       }
       this.#return(this.#places.withdraw(() => false));
-      await this.#bell.wait(this.#deps.config.webhookExchangeMs * 2, () => this.#places.underWay === 0);
+      await this.#wakeSignal.waitUntil(this.#deps.config.webhookExchangeMs * 2, () => this.#places.underWay === 0);
     } finally {
       signal.removeEventListener('abort', stop);
       await this.#recorder.close(closingMs);
@@ -300,16 +300,16 @@ export class Sender implements Handover {
     const attempt = attemptOf(delivery, startedAt, answer);
     this.#recorder.add({ delivery, verdict, attempt, seenRevision: endpoint.changedRevision });
     this.#start();
-    if (this.#backlog.size > 0 || this.#draining) this.#ringSoon();
+    if (this.#backlog.size > 0 || this.#draining) this.#wakeSoon();
   }
 
   /** Once for all that end in the same turn: who waits looks at every endpoint that has something due. */
-  #ringSoon(): void {
-    if (this.#ringing) return;
-    this.#ringing = true;
+  #wakeSoon(): void {
+    if (this.#wakingSoon) return;
+    this.#wakingSoon = true;
     setImmediate(() => {
-      this.#ringing = false;
-      this.#bell.ring();
+      this.#wakingSoon = false;
+      this.#wakeSignal.wake();
     });
   }
 

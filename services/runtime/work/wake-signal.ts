@@ -1,33 +1,45 @@
-/** Wakes one who waits. A ring while nobody waits ends the next wait at once. */
+/** Ends a loop's wait early. A signal that comes while nobody waits ends the next wait at once. */
 export class WakeSignal {
-  #rung = false;
-  #wake: () => void = () => undefined;
+  #woken = false;
+  #end: () => void = () => undefined;
 
-  ring(): void {
-    this.#rung = true;
-    this.#wake();
+  wake(): void {
+    this.#woken = true;
+    this.#end();
   }
 
-  /** Until it rings, or the time is over; at once when `holds`. */
+  /** Until the next signal or the end of the time; returns at once when `holds`. */
   async wait(ms: number, holds: () => boolean): Promise<void> {
-    if (!this.#rung && !holds()) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#rung = false;
-    this.#wake = () => undefined;
+    if (!this.#woken && !holds()) await this.#sleep(ms);
+    this.#woken = false;
+  }
+
+  /** Until `holds` or the end of the time: signals only make it ask `holds` again. */
+  async waitUntil(ms: number, holds: () => boolean): Promise<void> {
+    const end = performance.now() + ms;
+    for (let left = ms; left > 0 && !holds(); left = end - performance.now()) await this.#sleep(left);
+    this.#woken = false;
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#end = () => undefined;
   }
 }
 
 /** Poll intervals that a loop waits at most between two looks that find nothing. */
 const maxPolls = 4;
 
-/** How long a loop waits beside its bell: longer after each look that found nothing, since only a lost ring makes the next one find something. */
+/**
+ * How long a loop waits for its signal: longer after each look that found nothing, because the next look finds something
+ * only where a signal was lost or a time has come.
+ */
 export class Rest {
   readonly #pollMs: number;
   #ms = 0;

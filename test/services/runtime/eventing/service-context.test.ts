@@ -14,13 +14,7 @@ suite('the context of a command that a worker issues', (t) => {
     const { store } = openDomain();
     const id = uuidv7();
     const given = commandContext();
-    const { appended } = await execute(
-      store,
-      client,
-      id,
-      { type: 'Create', fields: clientFields },
-      given,
-    );
+    const { appended } = await execute(store, client, id, { type: 'Create', fields: clientFields }, given);
     const [event] = appended;
     if (event === undefined) throw new Error('nothing was appended');
     const { commandId, ...context } = serviceContext('media', causedBy(event), now);
