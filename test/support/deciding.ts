@@ -12,7 +12,8 @@ export type Given<Event> = Event & { readonly commandId?: string; readonly at?: 
 interface Then<Event> {
   /** `again`: what the repeated command does where it is not nothing: other events, or a refusal's code. */
   then(expected: readonly Event[], options?: { readonly again?: readonly Event[] | string }): void;
-  refused(code: string): void;
+  /** `saying`: what the caller must be able to read in the sentence that comes with the code. */
+  refused(code: string, saying?: string): void;
 }
 
 export const deciding = <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
@@ -31,15 +32,17 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
         },
       })),
     );
-  const refusalOf = (command: Command, state: State): string => {
+  const refusalOf = (command: Command, state: State): { readonly code: string; readonly message: string } => {
     try {
       decider.decide(command, state);
     } catch (error) {
-      if (error instanceof Rejection) return error.code;
-      throw error;
+      if (!(error instanceof Rejection)) throw error;
+      assert.match(error.message, /^[A-Z].*\.$/, 'a refusal says why in a sentence');
+      return error;
     }
-    return 'not refused';
+    return { code: 'not refused', message: '' };
   };
+  assert.match(decider.kind, /^[a-z]+$/, 'a stream is named after its kind');
   return {
     state: folded,
     given: (events: readonly Given<Event>[]) => ({
@@ -52,10 +55,14 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
           const commandId = (command as { readonly commandId?: string }).commandId;
           const named = commandId === undefined ? {} : { commandId };
           const after = folded([...events, ...decided.map((one) => ({ ...one, ...named }))]);
-          if (typeof again === 'string') assert.equal(refusalOf(command, after), again);
+          if (typeof again === 'string') assert.equal(refusalOf(command, after).code, again);
           else assert.deepEqual(decider.decide(command, after), again, 'the command was repeated');
         },
-        refused: (code) => assert.equal(refusalOf(command, folded(events)), code),
+        refused: (code, saying = '') => {
+          const refusal = refusalOf(command, folded(events));
+          assert.equal(refusal.code, code);
+          assert.ok(refusal.message.includes(saying), `"${refusal.message}" does not say "${saying}"`);
+        },
       }),
     }),
   };

@@ -155,7 +155,7 @@ suite('target that is a thread', (t) => {
     given(open)
       .when(person(1))
       .then([out(1), requeued], { again: 'target_not_unknown' });
-    given(open).when(person(2)).refused('segment_out_of_turn');
+    given(open).when(person(2)).refused('segment_out_of_turn', 'Segment 2 of 3 is the one not known.');
     given(open)
       .when(settle({ kind: 'failed', failure }, 'admin'))
       .refused('segment_out_of_turn');
@@ -167,11 +167,44 @@ suite('target that is a thread', (t) => {
     ok(again.status === 'publishing' && again.boundary === null && again.segments.length === 1);
   });
 
+  t('each segment has all the tries that a post which stands alone has', () => {
+    const takenOver: TargetEvent = { type: 'TargetPublishTakenOver', data: { attempt: 1, takeover: 1 } };
+    const slow = state([scheduled, started(), takenOver, boundary(0), out(0)]);
+    ok(slow.status === 'publishing');
+    deepEqual([slow.takeover, slow.progressAt], [1, 1]);
+    const later = state([scheduled, started(), takenOver, boundary(0), out(0), boundary(1)]);
+    deepEqual(later.status === 'publishing' && later.progressAt, 1);
+    const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(40), failure } };
+    const limited: TargetEvent = { type: 'TargetRateLimited', data: { ...claim, retryAt: at(60), failure } };
+    const requeued: TargetEvent = { type: 'TargetRequeued', data: { by: 'schedule', dueAt: at(60) } };
+    const tried = [scheduled, started(), deferred, started(2), limited, requeued, started(3), boundary(0)];
+    for (const end of [[out(0)], [unknown, out(0)]]) {
+      const now = state([...tried, ...end]);
+      deepEqual(now.status !== 'none' && [now.rateLimits, now.defers, now.segments.length], [0, 0, 1]);
+    }
+    const before = state([...tried, unknown]);
+    deepEqual(state([...tried, unknown, out(0)]), {
+      ...before,
+      ...{ boundary: null, rateLimits: 0, defers: 0, segments: [post(0)] },
+    });
+  });
+
+  t('the sentence about what is out fits the field of a failure, and cuts no character in two', () => {
+    // The sentence is one character longer than the field, and its last one takes two places.
+    const sentence = 'Segment 1 of the thread is out; of segment 2: ';
+    const message = `${'m'.repeat(1_999 - sentence.length)}\u{1f600}`;
+    given(oneOut)
+      .when({ ...claim, type: 'RecordFailed', failure: { ...failure, message } })
+      .then([failed(`${sentence}${'m'.repeat(1_999 - sentence.length)}\ufffd`)], { again: 'claim_lost' });
+  });
+
   t('cannot be canceled or moved once a part is out: it would not be true', () => {
     const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(40), failure } };
     const waiting = [...oneOut, deferred];
     equal(isOpen(state(waiting)), false);
-    given(waiting).when({ type: 'Cancel', reason: 'requested', postRevision: null }).refused('target_not_pending');
+    given(waiting)
+      .when({ type: 'Cancel', reason: 'requested', postRevision: null })
+      .refused('target_not_pending', 'a part is out');
     const move = { commandId: 'c', dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
     given(waiting)
       .when({ type: 'Reschedule', ...move })

@@ -73,8 +73,8 @@ const situations: Readonly<Record<Exclude<TargetState['status'], 'none'>, readon
 const except = (...names: readonly string[]) =>
   Object.entries(situations).flatMap(([name, events]) => (names.includes(name) ? [] : [events]));
 /** Every situation that the command is refused in, by one code. */
-const refusedIn = (events: readonly (readonly TargetEvent[])[], command: TargetCommand, code: string) => {
-  for (const one of events) given(one).when(command).refused(code);
+const refusedIn = (events: readonly (readonly TargetEvent[])[], command: TargetCommand, code: string, saying = '') => {
+  for (const one of events) given(one).when(command).refused(code, saying);
 };
 
 suite('target', (t) => {
@@ -82,7 +82,13 @@ suite('target', (t) => {
     given([]).when({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }).then([scheduled]);
     for (const events of except()) {
       given(events).when({ type: 'Schedule', planned, postId: 'p1', postRevision: 3 }).then([]);
+      deepEqual(state([...events, scheduled]), state(events));
     }
+    deepEqual(state([scheduled]), {
+      ...planned,
+      ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, status: 'pending' },
+      ...{ attempts: 0, rateLimits: 0, defers: 0, checkpoints: [], segments: [], appliedCommands: [] },
+    });
   });
 
   t('every situation is what its name says', () => {
@@ -148,6 +154,11 @@ suite('target', (t) => {
         .refused('claim_lost');
       refusedIn(except('publishing'), command, 'claim_lost');
     }
+    const next: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
+    for (const command of sleeper)
+      given([...claimed, deferred, next])
+        .when(command)
+        .refused('claim_lost');
     const second = { attempt: 1, takeover: 1 };
     given([...crossed, takenOver])
       .when({ type: 'RecordPublished', ...second, ...there })
@@ -155,6 +166,35 @@ suite('target', (t) => {
     given([...crossed, takenOver])
       .when({ type: 'Checkpoint', ...second, step: 'boundary', data: null, deadline: at(140) })
       .refused('boundary_crossed');
+  });
+
+  t('an outcome is unknown only after a call was made', () => {
+    given(claimed)
+      .when({ type: 'RecordUnknown', ...claim, failure, reconcileAt: at(131) })
+      .refused('no_boundary');
+  });
+
+  t('an event of an attempt that is over changes nothing', () => {
+    const tooLate: readonly TargetEvent[] = [boundary, takenOver, unknown];
+    for (const events of [[], ...except('publishing')]) {
+      for (const late of tooLate) deepEqual(state([...events, late]), state(events));
+    }
+    const segment: TargetEvent = {
+      type: 'TargetSegmentPublished',
+      data: { ...claim, segment: { index: 0, of: 2 }, ...there },
+    };
+    for (const events of except('publishing', 'outcome_unknown')) deepEqual(state([...events, segment]), state(events));
+  });
+
+  t('a first comment and a hand-over leave the target as it is', () => {
+    const beside: readonly TargetEvent[] = [
+      { type: 'TargetHandedToPlatform', data: { ...claim, externalId: 's1' } },
+      { type: 'TargetFirstCommentPosted', data: { externalId: 'c1' } },
+      { type: 'TargetFirstCommentFailed', data: { code: 'gone', message: 'It is gone.', platformCode: null } },
+    ];
+    for (const events of except()) {
+      for (const one of beside) deepEqual(state([...events, one]), state(events));
+    }
   });
 
   t('a known outcome ends the attempt', () => {
@@ -265,10 +305,22 @@ suite('target', (t) => {
     given([scheduled, held]).when(command).then([moved]);
     equal(state([scheduled, held, moved]).status, 'awaiting_approval');
     equal(state([...claimed, limited(), moved]).status, 'pending');
-    refusedIn(except('pending', 'rate_limited', 'awaiting_approval'), command, 'target_not_pending');
+    const closed = except('pending', 'rate_limited', 'awaiting_approval');
+    refusedIn(closed, command, 'target_not_pending', 'target cannot be rescheduled.');
+    // At the time it has, nothing happens; one that waits for a rate limit is due then nevertheless.
+    const same = { ...command, dueAt: at(100), jitterSeconds: 0 };
+    const at100 = { dueAt: at(100), scheduledLocal: null, jitterSeconds: 0 };
+    given([scheduled]).when(same).then([]);
+    given([scheduled, held]).when(same).then([]);
+    given([...claimed, limited()])
+      .when(same)
+      .then([{ type: 'TargetRescheduled', data: at100 }]);
     given([scheduled])
-      .when({ ...command, dueAt: at(100), jitterSeconds: 0 })
-      .then([]);
+      .when({ ...same, dueAt: at(500) })
+      .then([{ type: 'TargetRescheduled', data: { ...at100, dueAt: at(500) } }]);
+    given([scheduled])
+      .when({ ...same, jitterSeconds: 7 })
+      .then([{ type: 'TargetRescheduled', data: { ...at100, jitterSeconds: 7 } }]);
     const other: TargetEvent = { ...moved, data: { ...moved.data, dueAt: at(900) } };
     given([scheduled, { ...moved, commandId: 'm1' } as Given<TargetEvent>, other])
       .when(command)
@@ -283,12 +335,36 @@ suite('target', (t) => {
       .then([canceled]);
     given([scheduled, held]).when(command).then([canceled]);
     given([scheduled, canceled]).when(command).then([]);
-    refusedIn(except('pending', 'rate_limited', 'awaiting_approval', 'canceled'), command, 'target_not_pending');
+    const closed = except('pending', 'rate_limited', 'awaiting_approval', 'canceled');
+    refusedIn(closed, command, 'target_not_pending', 'target cannot be canceled.');
     const byIntent = state([
       scheduled,
       { type: 'TargetCanceled', data: { reason: 'client_archived', postRevision: 9 } },
     ]);
     equal(byIntent.status !== 'none' && byIntent.appliedRevision, 9);
+  });
+
+  t('keeps the newest post revision that was applied to it', () => {
+    const applied = (events: readonly TargetEvent[]) => {
+      const now = state(events);
+      return now.status === 'none' ? null : [now.status, now.dueAt, now.appliedRevision];
+    };
+    const holding = (postRevision: number): TargetEvent => ({ type: 'TargetHeld', data: { postRevision } });
+    const released = (postRevision: number): TargetEvent => ({
+      type: 'TargetReleased',
+      data: { postRevision, dueAt: at(300) },
+    });
+    const revised: TargetEvent = {
+      type: 'TargetRevised',
+      data: { postRevision: 7, dueAt: at(400), scheduledLocal: null, jitterSeconds: 0 },
+    };
+    deepEqual(applied([scheduled, holding(5)]), ['awaiting_approval', at(100), 5]);
+    deepEqual(applied([scheduled, holding(2)]), ['awaiting_approval', at(100), 3]);
+    deepEqual(applied([scheduled, holding(5), released(6)]), ['pending', at(300), 6]);
+    deepEqual(applied([scheduled, holding(5), released(2)]), ['pending', at(300), 5]);
+    deepEqual(applied([scheduled, revised]), ['pending', at(400), 7]);
+    deepEqual(applied([scheduled, holding(5), revised]), ['awaiting_approval', at(400), 7]);
+    deepEqual(applied([scheduled, canceled]), ['canceled', at(100), 3]);
   });
 
   t('an unknown outcome is settled: present, failed, or absent where absence is proof', () => {
@@ -316,6 +392,26 @@ suite('target', (t) => {
       .when(settle({ kind: 'absent', proof: true }))
       .then([absent], { again: 'target_not_unknown' });
     refusedIn(except('outcome_unknown'), settle({ kind: 'absent', proof: true }), 'target_not_unknown');
+    const settled = (data: Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data']) =>
+      state([...open, { type: 'TargetOutcomeSettled', data }]);
+    const bad = settled({ ...none, failure, outcome: 'failed' });
+    deepEqual(bad.status === 'failed' && bad.failure, failure);
+    const found = settled({ ...none, ...there, outcome: 'published' });
+    deepEqual(found.status === 'published' && [found.externalId, found.publishedAt], ['e1', at(101)]);
+    const nameless = settled({ ...none, outcome: 'published' });
+    deepEqual(nameless.status === 'published' && [nameless.externalId, nameless.publishedAt], ['', at(0)]);
+  });
+
+  t('a person settles a target that is no thread without naming a segment', () => {
+    const command = { type: 'Settle', now: at(140), by: 'admin', outcome: { kind: 'published', ...there } } as const;
+    given(open)
+      .when(command)
+      .then([{ type: 'TargetOutcomeSettled', data: { ...there, by: 'admin', outcome: 'published', failure: null } }], {
+        again: 'target_not_unknown',
+      });
+    given(open)
+      .when({ ...command, segment: 0 })
+      .refused('segment_out_of_turn');
   });
 
   t('proven absent, the next attempt keeps what the boundary was crossed with', () => {
