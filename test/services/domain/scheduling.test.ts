@@ -1,6 +1,6 @@
 import * as assert from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
-import { type Destination, jitterOf, type PlanInput, planOf, scheduleIssues } from '#domain/scheduling.ts';
+import { checkDue, type Destination, jitterOf, type PlanInput, planOf, scheduleIssues } from '#domain/scheduling.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -32,18 +32,37 @@ const input = (schedule: Partial<PlanInput['schedule']>, more: Partial<PlanInput
   ...more,
 });
 const dues = (given: PlanInput) => planOf(given).targets.map((one) => one.dueAt);
-const code = (given: PlanInput): string => {
+const refusalOf = (step: () => unknown): Rejection | null => {
   try {
-    planOf(given);
+    step();
   } catch (error) {
-    if (error instanceof Rejection) return error.code;
-    throw error;
+    if (!(error instanceof Rejection)) throw error;
+    assert.match(error.message, /^[A-Z].*\.$/, 'a refusal says why in a sentence');
+    return error;
   }
-  return 'none';
+  return null;
 };
+const code = (given: PlanInput): string => refusalOf(() => planOf(given))?.code ?? 'none';
 
 suite('scheduling', (t) => {
-  t('now is due at once', () => assert.deepEqual(dues(input({ type: 'now' })), [now]));
+  t('now is due at once, whatever else the schedule says', () => {
+    assert.deepEqual(dues(input({ type: 'now' })), [now]);
+    const rest = {
+      from: '2026-12-01T00:00:00.000Z',
+      to: '2026-12-02T00:00:00.000Z',
+      scheduledLocal: '2026-12-01T09:00',
+    };
+    const target = planOf(input({ type: 'now', ...rest })).targets[0];
+    assert.deepEqual([target?.dueAt, target?.scheduledLocal], [now, null]);
+  });
+
+  t('a target keeps the wall-clock time that its post was given, and none that it was not', () => {
+    const local = (schedule: Partial<PlanInput['schedule']>) => planOf(input(schedule)).targets[0]?.scheduledLocal;
+    assert.equal(local({ type: 'at', scheduledLocal: '2026-12-01T09:00' }), '2026-12-01T09:00');
+    assert.equal(local({ type: 'at', scheduledAt: '2026-12-01T09:00:00.000Z' }), null);
+    const range = { from: '2026-12-01T00:00:00.000Z', to: '2026-12-02T00:00:00.000Z' };
+    assert.equal(local({ type: 'range', ...range, scheduledLocal: '2026-12-01T09:00' }), null);
+  });
 
   t('a wall-clock time is meant in the account’s zone, else its client’s, else the post’s', () => {
     const destinations = [
@@ -94,6 +113,24 @@ suite('scheduling', (t) => {
     assert.equal(jitterOf('20000000-0000-4000-8000-000000000000', account(7).accountId, 0), 0);
   });
 
+  t('a spread takes in its last second', () => {
+    const seconds = Array.from({ length: 2_000 }, (_, n) => jitterOf('p1', account(n).accountId, 1));
+    assert.deepEqual([Math.min(...seconds), Math.max(...seconds)], [0, 60]);
+  });
+
+  t('jitter moves a target to a later time, by the seconds that the target tells', () => {
+    const wished = '2026-12-01T09:00:00.000Z';
+    const destinations = Array.from({ length: 50 }, (_, n) => account(n));
+    const { targets } = planOf(input({ type: 'at', scheduledAt: wished, spreadMinutes: 30 }, { destinations }));
+    for (const { dueAt, jitterSeconds } of targets) {
+      assert.ok(dueAt >= wished, `${dueAt} is before the time that was asked for`);
+      assert.equal(Date.parse(dueAt) - Date.parse(wished), jitterSeconds * 1_000);
+    }
+    assert.ok(new Set(targets.map((one) => one.dueAt)).size > 40);
+    const exact = planOf(input({ type: 'at', scheduledAt: wished }, { destinations })).targets;
+    assert.ok(exact.every((one) => one.dueAt === wished && one.jitterSeconds === 0));
+  });
+
   t('the past is refused beyond a minute, the future beyond 18 months', () => {
     const at = (scheduledAt: string) => code(input({ type: 'at', scheduledAt }));
     assert.equal(at('2026-11-21T09:59:00.000Z'), 'none');
@@ -102,35 +139,86 @@ suite('scheduling', (t) => {
     assert.equal(at('2028-05-21T10:00:00.001Z'), 'schedule_too_far');
   });
 
+  t('a refusal for its time names each account and the time that it would be due', () => {
+    const errors = (scheduledAt: string) =>
+      refusalOf(() => planOf(input({ type: 'at', scheduledAt }, { destinations: [account(1), account(2)] })))?.errors;
+    const named = (scheduledAt: string, what: string) =>
+      [1, 2].map((n) => ({
+        path: '/schedule',
+        message: `account ${account(n).accountId}: ${scheduledAt} ${what}`,
+      }));
+    const past = '2026-11-20T00:00:00.000Z';
+    assert.deepEqual(errors(past), named(past, 'is in the past'));
+    const far = '2029-01-01T00:00:00.000Z';
+    assert.deepEqual(errors(far), named(far, 'is more than 18 months ahead'));
+  });
+
+  t('a target that is moved by itself keeps the same bounds', () => {
+    const moved = (dueAt: string) => {
+      const refusal = refusalOf(() => checkDue(dueAt, now, '/scheduledAt'));
+      return refusal === null ? 'none' : [refusal.code, ...refusal.errors];
+    };
+    assert.equal(moved('2026-11-21T09:59:00.000Z'), 'none');
+    const past = '2026-11-21T09:58:59.999Z';
+    assert.deepEqual(moved(past), ['schedule_in_past', { path: '/scheduledAt', message: `${past} is in the past` }]);
+    assert.equal(moved('2028-05-21T10:00:00.000Z'), 'none');
+    const far = '2028-05-21T10:00:00.001Z';
+    assert.deepEqual(moved(far), [
+      'schedule_too_far',
+      { path: '/scheduledAt', message: `${far} is more than 18 months ahead` },
+    ]);
+  });
+
   t('no account, or more than 500, is refused', () => {
-    assert.equal(code(input({}, { destinations: [] })), 'no_targets');
-    assert.equal(
-      code(input({}, { destinations: Array.from({ length: 501 }, (_, n) => account(n)) })),
-      'validation_failed',
-    );
+    const selecting = (count: number) =>
+      input({}, { destinations: Array.from({ length: count }, (_, n) => account(n)) });
+    assert.equal(code(selecting(0)), 'no_targets');
+    assert.equal(planOf(selecting(500)).targets.length, 500);
+    const refusal = refusalOf(() => planOf(selecting(501)));
+    assert.equal(refusal?.code, 'validation_failed');
+    assert.match(refusal.message, /500/);
+    const message = 'selects 501 accounts, at most 500 are allowed';
+    assert.deepEqual(refusal.errors, [{ path: '/targets', message }]);
   });
 
   t('native falls back to managed and says why', () => {
-    const plan = planOf(
-      input({}, { scheduleMode: 'native', destinations: [account(1, { platform: 'facebook' }), account(2)] }),
-    );
-    assert.deepEqual(
-      plan.targets.map((one) => [one.scheduleMode, one.scheduleModeReason]),
-      [
-        ['managed', 'native_not_available'],
-        ['managed', 'platform_has_no_scheduler'],
-      ],
-    );
+    const destinations = [account(1, { platform: 'facebook' }), account(2, { platform: 'youtube' }), account(3)];
+    const modes = (scheduleMode: PlanInput['scheduleMode']) =>
+      planOf(input({}, { scheduleMode, destinations })).targets.map((one) => [
+        one.scheduleMode,
+        one.scheduleModeReason,
+      ]);
+    assert.deepEqual(modes('native'), [
+      ['managed', 'native_not_available'],
+      ['managed', 'native_not_available'],
+      ['managed', 'platform_has_no_scheduler'],
+    ]);
+    assert.deepEqual(modes('managed'), Array(3).fill(['managed', null]));
   });
 
   t('a schedule that cannot be meant is named', () => {
-    const paths = (schedule: Partial<PlanInput['schedule']>, zone = 'UTC') =>
-      scheduleIssues(input(schedule).schedule, zone).map((one) => one.path);
-    assert.deepEqual(paths({ type: 'at' }), ['/schedule/scheduledAt']);
-    assert.deepEqual(paths({ type: 'at', scheduledLocal: '2026-02-31T09:00' }), ['/schedule/scheduledLocal']);
-    assert.deepEqual(paths({ type: 'range' }), ['/schedule/from', '/schedule/to']);
-    assert.deepEqual(paths({ type: 'range', from: now, to: now }), ['/schedule/to']);
-    assert.deepEqual(paths({}, 'Mars/Olympus'), ['/timezone']);
+    const issues = (schedule: Partial<PlanInput['schedule']>, zone = 'UTC') =>
+      scheduleIssues(input(schedule).schedule, zone).map((one) => `${one.path} ${one.message}`);
+    assert.deepEqual(issues({ type: 'at' }), ['/schedule/scheduledAt is required, or scheduledLocal, when type is at']);
+    assert.deepEqual(issues({ type: 'at', scheduledLocal: '2026-02-31T09:00' }), [
+      '/schedule/scheduledLocal is not a date and time',
+    ]);
+    assert.deepEqual(issues({ type: 'range' }), [
+      '/schedule/from is required when type is range',
+      '/schedule/to is required when type is range',
+    ]);
+    assert.deepEqual(issues({ type: 'range', from: now }), ['/schedule/to is required when type is range']);
+    assert.deepEqual(issues({ type: 'range', to: now }), ['/schedule/from is required when type is range']);
+    assert.deepEqual(issues({ type: 'range', from: now, to: now }), ['/schedule/to must be after from']);
+    assert.deepEqual(issues({}, 'Mars/Olympus'), ['/timezone must be an IANA timezone']);
     assert.equal(isTimezone('+02:00'), false);
+  });
+
+  t('a schedule that says enough has no issues, whatever it need not have said', () => {
+    const issues = (schedule: Partial<PlanInput['schedule']>) => scheduleIssues(input(schedule).schedule, 'UTC');
+    assert.deepEqual(issues({ type: 'now', scheduledLocal: '2026-02-31T09:00', from: now, to: now }), []);
+    assert.deepEqual(issues({ type: 'at', scheduledAt: now }), []);
+    assert.deepEqual(issues({ type: 'at', scheduledLocal: '2026-02-28T09:00' }), []);
+    assert.deepEqual(issues({ type: 'range', from: now, to: '2026-11-21T10:00:00.001Z' }), []);
   });
 });
