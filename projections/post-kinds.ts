@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { PostKind } from '#domain/best-times.ts';
-import { useOf } from '#domain/platforms/index.ts';
+import { platformsWithUses, useOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
 
@@ -20,8 +20,8 @@ const kindOf = ({ platform, asked, files, kind }: Row): PostKind => {
 };
 
 /**
- * What targets of a workspace went out as. Those that are absent are of the feed: only two networks have another kind, and
- * neither has threads. Postgres picks the few values from each body, since a body may hold the texts of all networks.
+ * What targets of a workspace went out as. A target that is absent went to the feed. No network that has reels or stories
+ * has threads. Postgres picks the few values from each body, since a body may hold the texts of all networks.
  * @param targetIds bounded by the caller: each costs three reads by key
  */
 export const postKinds = async (
@@ -41,8 +41,8 @@ export const postKinds = async (
      cross join lateral (
        select coalesce(nullif(v.variant -> 'mediaIdsOverride', 'null'), p.body -> 'mediaIds') as ids) f
      left join read.media m on m.id = (f.ids ->> 0)::uuid and m.workspace_id = t.workspace_id
-     where t.workspace_id = ? and t.id = any(?::uuid[]) and t.platform in ('facebook', 'instagram')`,
-    [workspaceId, [...targetIds]],
+     where t.workspace_id = ? and t.id = any(?::uuid[]) and t.platform = any(?)`,
+    [workspaceId, [...targetIds], [...platformsWithUses]],
   );
   return new Map(found.rows.map((row) => [row.id, kindOf(row)]));
 };

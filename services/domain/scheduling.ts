@@ -5,6 +5,7 @@ import { maxTargets } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { Rejection } from './decider.ts';
 import { targetIdOf } from './ids.ts';
+import { capabilities } from './platforms/registry.ts';
 import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from './zones.ts';
 
 /** From a selection of accounts and a schedule to a plan: which target is due when, and why. */
@@ -101,8 +102,7 @@ const wishedAt = (input: PlanInput, destination: Destination, index: number, cou
 /** Native hand-over is not offered yet; the target says why it got managed instead. */
 const modeReason = (input: PlanInput, platform: Platform): string | null => {
   if (input.scheduleMode === 'managed') return null;
-  const hasScheduler = platform === 'facebook' || platform === 'youtube';
-  return hasScheduler ? 'native_not_available' : 'platform_has_no_scheduler';
+  return capabilities(platform).native ? 'native_not_available' : 'platform_has_no_scheduler';
 };
 
 /**

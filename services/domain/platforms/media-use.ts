@@ -1,4 +1,4 @@
-import type { Platform } from '#schemas/common.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { UseRules } from './media-rules.ts';
 import { jpegFits } from './media-violations.ts';
@@ -14,6 +14,11 @@ export const useOf = (platform: Platform, { contentType }: Overrides, kinds: rea
   const asked = contentType === 'reel' || contentType === 'story' ? contentType : null;
   return rulesOf(platform).media.useOf?.(asked, kinds) ?? 'feed';
 };
+
+/** Networks that show posts outside of their feed too, such as reels and stories. */
+export const platformsWithUses: readonly Platform[] = platforms.filter(
+  (platform) => rulesOf(platform).media.useOf !== undefined,
+);
 
 /** Whether a still of its own may be sent with a video. */
 export const coverOf = (platform: Platform): boolean => useRules(platform, 'cover') !== null;

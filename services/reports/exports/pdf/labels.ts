@@ -1,7 +1,6 @@
-import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Counter } from '#schemas/insights.ts';
 
-/** How figures are called and written, for a person. */
+/** Names and numbers of figures as a reader of the report sees them. */
 
 export type Figure = Counter | 'engagementRate' | 'followerCount';
 
@@ -37,20 +36,7 @@ export const audienceNames: Readonly<Record<keyof Omit<AccountFigures, 'follower
   contentPlays: 'Plays',
 };
 
-export const platformNames: Readonly<Record<Platform, string>> = {
-  instagram: 'Instagram',
-  facebook: 'Facebook',
-  threads: 'Threads',
-  x: 'X',
-  linkedin: 'LinkedIn',
-  tiktok: 'TikTok',
-  youtube: 'YouTube',
-  pinterest: 'Pinterest',
-  bluesky: 'Bluesky',
-  telegram: 'Telegram',
-};
-
-/** Nobody told it, or nobody looked. */
+/** Shown for a figure that the network did not report or that nobody asked for. */
 export const unknown = '–';
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -62,6 +48,6 @@ export const written = (figure: Figure | null, value: number | null | undefined)
   return (figure === 'engagementRate' ? percent : whole).format(value);
 };
 
-/** For an axis, where there is little room. */
+/** The short form, for an axis. */
 export const shortly = (figure: Figure | null, value: number): string =>
   (figure === 'engagementRate' ? percent : short).format(value);

@@ -1,7 +1,8 @@
+import { rulesOf } from '#domain/platforms/index.ts';
 import { counters } from '#schemas/insights.ts';
 import type { Contents } from '../../contents.ts';
 import { barChart, lineChart, rowChart } from './chart.ts';
-import { audienceNames, type Figure, figureNames, platformNames, unknown, written } from './labels.ts';
+import { audienceNames, type Figure, figureNames, unknown, written } from './labels.ts';
 import { colors, inner, page, type Sheet } from './page.ts';
 import { drawTable } from './table.ts';
 
@@ -37,7 +38,7 @@ export const cover = (sheet: Sheet, contents: Contents): void => {
   sheet.y += 16 + sheet.block(name, page.margin, sheet.y, inner, 4, { size: 30, bold: true });
   const about: readonly (readonly [string, string])[] = [
     ...(client === null ? [] : [['Client', client] as const]),
-    ...(platform === null ? [] : [['Network', platformNames[platform]] as const]),
+    ...(platform === null ? [] : [['Network', rulesOf(platform).name] as const]),
     ['Days', `${from} to ${to}`],
     ['Days begin in', timezone],
     ['Newest figures', asOf === null ? 'none were there' : `${instantOf(asOf, timezone)} (${timezone})`],
@@ -108,7 +109,7 @@ export const charts = (sheet: Sheet, { series, byPlatform }: Contents): void => 
   if (first === undefined || byPlatform.length < 2) return;
   sheet.y += 14;
   const points = byPlatform.map((row) => ({
-    label: platformNames[row.platform],
+    label: rulesOf(row.platform).name,
     value: (row as Figures)[first] ?? null,
   }));
   rowChart(sheet, { title: `${figureNames[first]} by network`, figure: first, points });
@@ -120,7 +121,7 @@ const topTable = (sheet: Sheet, { topPosts = [], timezone }: Contents): void => 
   sheet.heading('Top posts');
   const rows = topPosts.map(({ publishedAt, platforms, impressions, interactions, engagementRate }) => [
     instantOf(publishedAt, timezone),
-    platforms.map((one) => platformNames[one]).join(', '),
+    platforms.map((one) => rulesOf(one).name).join(', '),
     written('impressions', impressions),
     written(null, interactions),
     written('engagementRate', engagementRate),
@@ -151,7 +152,7 @@ export const tables = (sheet: Sheet, contents: Contents): void => {
       });
     }
   };
-  table('By network', 'Network', byPlatform, ({ platform }) => platformNames[platform]);
+  table('By network', 'Network', byPlatform, ({ platform }) => rulesOf(platform).name);
   table('By day', 'Day', series, ({ day, provisional }) => (provisional ? `${day} *` : day));
   if (told.length > 0) sheet.note(`${unknown}: the network does not tell it, or nobody looked on that day.`);
   if (told.length > 0 && series.some(({ provisional }) => provisional))
