@@ -83,7 +83,7 @@ const SQL_OUTSIDE: readonly string[] = [
 
 /** Type names. */
 const AMBIGUOUS: readonly string[] = [
-  ...['Answer', 'Comparison', 'Counter', 'Lease', 'Plan', 'Range', 'Reached', 'RequestState', 'Rest', 'Source'],
+  ...['Answer', 'Comparison', 'Counter', 'Lease', 'Plan', 'Reached', 'RequestState', 'Rest', 'Source'],
 ];
 
 const LONG: readonly string[] = [

@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf, useRules } from '#domain/platforms/index.ts';
-import type { Range, SizeRules, UseRules } from '#domain/platforms/media-rules.ts';
+import type { Bounds, SizeRules, UseRules } from '#domain/platforms/media-rules.ts';
 import type { Failure } from '#schemas/target.ts';
 import { findBinaries } from '../../ffmpeg/binaries.ts';
 import { limits, runTool } from '../../ffmpeg/child.ts';
@@ -209,7 +209,7 @@ const formatOf = async (file: string): Promise<string | null> => {
 const typeProblem = ({ contentType }: PublishMedia, found: Found): string | null =>
   contentType === found.contentType ? null : `it was said to be ${contentType} and is ${found.contentType}`;
 
-const outside = (value: number, range: Range | null): boolean =>
+const outside = (value: number, range: Bounds | null): boolean =>
   range !== null && (value < range.min || value > range.max);
 
 const problem = (rules: UseRules | null, found: Found, bytes: number): string | null => {

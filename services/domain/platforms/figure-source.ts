@@ -1,44 +1,44 @@
 /**
- * How one figure is read from what a network told. Told: the value; null: the network says that it does not tell;
- * undefined: the member is not there. Anything else than the shape the network documents is nonsense.
+ * How one figure is read from the answer of a network. A value: the network reported it; null: the network says that it
+ * does not report it; undefined: the member is missing. A value of another shape than the documented one is impossible.
  */
 
-/** What a network told cannot be a figure. The message names the member, never its value. */
+/** The answer holds something that cannot be the figure. The message names the member, never its value. */
 export class ImpossibleFigure extends Error {
   override readonly name = 'Nonsense';
 }
 
-export type Told<T> = T | null | undefined;
+export type Reading<T> = T | null | undefined;
 
-export interface Source<T> {
-  /** As the network names it. */
+export interface FigureSource<T> {
+  /** The network's own name of it. */
   readonly name: string;
-  /** Computed, not told as it is. */
+  /** Computed from other members. */
   readonly derived: boolean;
-  /** Told of posts with a video only. */
+  /** Reported of posts with a video only. */
   readonly ofVideo: boolean;
-  read(raw: unknown): Told<T>;
+  read(raw: unknown): Reading<T>;
 }
 
 const refuse = (name: string, what: string): never => {
   throw new ImpossibleFigure(`${name} is not ${what}`);
 };
 
-export const plain = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => ({
+export const plain = <T>(name: string, read: (raw: unknown) => Reading<T>): FigureSource<T> => ({
   name,
   derived: false,
   ofVideo: false,
   read,
 });
 
-/** Checks of values; null and undefined pass. */
+/** Checks a value; null and undefined pass. */
 export const checking =
   <T>(check: (value: unknown, name: string) => T) =>
-  (value: unknown, name: string): Told<T> =>
+  (value: unknown, name: string): Reading<T> =>
     value === null || value === undefined ? value : check(value, name);
 
 const asCount = (value: unknown, name: string): number =>
-  // -0 + 0 is 0.
+  // -0 becomes 0.
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value + 0 : refuse(name, 'a count');
 
 /** A count that the network may write as a decimal string. */
@@ -67,7 +67,7 @@ const asObject = (value: unknown, name: string): Members => (isObject(value) ? v
 const asList = (value: unknown, name: string): readonly unknown[] =>
   Array.isArray(value) && value.length <= maxItems ? value : refuse(name, `a list of at most ${maxItems}`);
 
-/** `__proto__` would name the prototype wherever a record is copied member by member. */
+/** A member `__proto__` would set the prototype of every record that is copied member by member. */
 const asLabel = (value: unknown, name: string): string =>
   typeof value === 'string' && value.length <= 100 && !/[\p{Cc}\p{Cs}]/u.test(value) && value !== '__proto__'
     ? value
@@ -105,7 +105,7 @@ export const dig = (raw: unknown, path: string): unknown => {
 
 const at =
   <T>(check: (value: unknown, name: string) => T) =>
-  (path: string): Source<T> =>
+  (path: string): FigureSource<T> =>
     plain(path, (raw) => checking(check)(dig(raw, path), path));
 
 export const count = at(asCount);
@@ -115,13 +115,13 @@ export const url = at(asUrl);
 export const counts = at(asCounts);
 
 /** Items of a list inside; undefined where there is no list. */
-export const items = (raw: unknown, path: string): Told<readonly Members[]> => {
+export const items = (raw: unknown, path: string): Reading<readonly Members[]> => {
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
   return asList(list, path).map((one, place) => asObject(one, `${path}.${place}`));
 };
 
-/** The item whose `member` is `value`, in a list that has one for each of its metrics. What else is in the list is no concern of its. */
+/** The item whose `member` is `value`, in a list with one item per metric. Other items are not checked. */
 export const itemOf = (raw: unknown, path: string, member: string, value: string) => {
   const list = dig(raw, path);
   if (list === null || list === undefined) return list;
@@ -129,85 +129,88 @@ export const itemOf = (raw: unknown, path: string, member: string, value: string
   return found as Members | undefined;
 };
 
-/** A list with one item for each metric: `elements[{metricType, count}]`. */
-export const element = (path: string, member: string, metric: string, value: string): Source<number> =>
+/** A count in a list with one item per metric: `elements[{metricType, count}]`. */
+export const element = (path: string, member: string, metric: string, value: string): FigureSource<number> =>
   plain(metric, (raw) => {
     const one = itemOf(raw, path, member, metric);
     return one === null ? null : checking(asCount)(one?.[value], metric);
   });
 
-/** The first of several names that is there. */
-export const first = <T>(...sources: readonly Source<T>[]): Source<T> => ({
+/** The first of several sources that has a value. */
+export const first = <T>(...sources: readonly FigureSource<T>[]): FigureSource<T> => ({
   ...plain(sources.map(({ name }) => name).join(' or '), (raw) => {
-    let told: Told<T>;
+    let reported: Reading<T>;
     for (const source of sources) {
-      told = source.read(raw) ?? told;
-      if (told !== undefined && told !== null) return told;
+      reported = source.read(raw) ?? reported;
+      if (reported !== undefined && reported !== null) return reported;
     }
-    return told;
+    return reported;
   }),
   derived: sources.some(({ derived }) => derived),
 });
 
-/** The network leaves the member out where it does not tell it. */
-export const orNull = <T>(source: Source<T>): Source<T> => ({ ...source, read: (raw) => source.read(raw) ?? null });
+/** For members that the network leaves out where it does not report them. */
+export const orNull = <T>(source: FigureSource<T>): FigureSource<T> => ({
+  ...source,
+  read: (raw) => source.read(raw) ?? null,
+});
 
-/** The network leaves the member out of the object at `inside` where it is zero. */
-export const orZero = (source: Source<number>, inside: string): Source<number> => ({
+/** For members that the network leaves out of the object at `inside` where they are zero. */
+export const orZero = (source: FigureSource<number>, inside: string): FigureSource<number> => ({
   ...source,
   read: (raw) => {
-    const told = source.read(raw);
-    if (told !== undefined) return told;
+    const reported = source.read(raw);
+    if (reported !== undefined) return reported;
     const there = dig(raw, inside);
     return there === null || there === undefined ? undefined : 0;
   },
 });
 
-export const ofVideo = <T>(source: Source<T>): Source<T> => ({ ...source, ofVideo: true });
+export const ofVideo = <T>(source: FigureSource<T>): FigureSource<T> => ({ ...source, ofVideo: true });
 
-export const derived = <T>(name: string, read: (raw: unknown) => Told<T>): Source<T> => ({
+export const derived = <T>(name: string, read: (raw: unknown) => Reading<T>): FigureSource<T> => ({
   ...plain(name, read),
   derived: true,
 });
 
-export const mapped = <A, B>(source: Source<A>, change: (told: A) => B): Source<B> => ({
+export const mapped = <A, B>(source: FigureSource<A>, change: (reported: A) => B): FigureSource<B> => ({
   ...source,
   derived: true,
   read: (raw) => {
-    const told = source.read(raw);
-    if (told === null || told === undefined) return told === null ? null : undefined;
-    return change(told);
+    const reported = source.read(raw);
+    if (reported === null || reported === undefined) return reported === null ? null : undefined;
+    return change(reported);
   },
 });
 
-/** Whole minutes and seconds, of milliseconds: a running total never falls by rounding. */
-export const minutesOf = (source: Source<number>) => mapped(source, (ms) => Math.floor(ms / 60_000));
-export const secondsOf = (source: Source<number>) => mapped(source, (ms) => Math.floor(ms / 1000));
+/** Whole minutes or seconds of milliseconds, rounded down so that a running total never falls. */
+export const minutesOf = (source: FigureSource<number>) => mapped(source, (ms) => Math.floor(ms / 60_000));
+export const secondsOf = (source: FigureSource<number>) => mapped(source, (ms) => Math.floor(ms / 1000));
 
-/** All of them, or nothing: half a sum is no figure. */
-export const sumOf = (...sources: readonly Source<number>[]): Source<number> =>
+/** The sum of all; missing as soon as one is missing. */
+export const sumOf = (...sources: readonly FigureSource<number>[]): FigureSource<number> =>
   derived(sources.map(({ name }) => name).join(' + '), (raw) => {
     let sum = 0;
     for (const source of sources) {
-      const told = source.read(raw);
-      if (told === null || told === undefined) return told;
-      sum += told;
+      const reported = source.read(raw);
+      if (reported === null || reported === undefined) return reported;
+      sum += reported;
     }
     return asCount(sum, 'the sum');
   });
 
-/** The named members under our own names; what is not among them is left out. */
+/** The listed members under our own names; the others are dropped. */
 export const renamed = <N extends string>(
-  source: Source<Readonly<Record<string, unknown>>>,
+  source: FigureSource<Readonly<Record<string, unknown>>>,
   names: Readonly<Record<N, string>>,
-): Source<{ readonly [K in N]?: number }> => ({
+): FigureSource<{ readonly [K in N]?: number }> => ({
   ...source,
   read: (raw) => {
-    const told = source.read(raw);
-    if (told === null || told === undefined) return told;
+    const reported = source.read(raw);
+    if (reported === null || reported === undefined) return reported;
     const found: { [K in N]?: number } = {};
     for (const [ours, theirs] of Object.entries(names) as [N, string][]) {
-      const value = Object.hasOwn(told, theirs) ? told[theirs] : undefined;
+      const value = Object.hasOwn(reported, theirs) ? reported[theirs] : undefined;
       if (value !== undefined) found[ours] = asCount(value, `${source.name}.${theirs}`);
     }
     return found;

@@ -19,7 +19,7 @@ export interface GateInput {
   readonly cover?: GateMedia | null;
 }
 
-const words: Readonly<Record<TextUnit, string>> = {
+const unitWords: Readonly<Record<TextUnit, string>> = {
   weighted: 'weighted characters',
   code_points: 'characters',
   utf16_units: 'characters',
@@ -43,7 +43,7 @@ function textErrors({ platform, content, overrides }: GateInput): GateError[] {
       path,
       mediaId: null,
       code: 'text_too_long',
-      message: `${name} takes at most ${limit} ${words[unit]}; the text has ${usedWords({ used, limit })}`,
+      message: `${name} takes at most ${limit} ${unitWords[unit]}; the text has ${usedWords({ used, limit })}`,
     }));
 }
 

@@ -1,21 +1,21 @@
 import type { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
-import type { Source } from './figure-source.ts';
+import type { FigureSource } from './figure-source.ts';
 
-type Field<T> = Source<NonNullable<T>> | null;
+type Field<T> = FigureSource<NonNullable<T>> | null;
 
-/** Every figure of a post: where a network tells it; null: it does not. */
+/** Where a network reports each figure of a post; null: it does not report it. */
 export type PostTable = { readonly [F in keyof PostFigures]-?: Field<PostFigures[F]> };
 export type AccountTable = { readonly [F in keyof AccountFigures]-?: Field<AccountFigures[F]> };
 
 export interface InsightsTable {
-  /** `feed`: carousels too, and videos on networks that have no reels. */
+  /** `feed` holds for carousels too, and for videos on networks without reels. */
   readonly post: { readonly feed: PostTable; readonly reel: PostTable; readonly story: PostTable };
   readonly account: AccountTable;
-  readonly demographics: Source<Demographics> | null;
+  readonly demographics: FigureSource<Demographics> | null;
 }
 
-/** Nothing is told; a network’s table says what is. */
-export const untold: PostTable = {
+/** No figure at all: a network's table adds what it reports. */
+export const unreportedPost: PostTable = {
   impressions: null,
   reach: null,
   likes: null,
@@ -47,7 +47,7 @@ export const untold: PostTable = {
   audienceBreakdown: null,
 };
 
-export const untoldAccount: AccountTable = {
+export const unreportedAccount: AccountTable = {
   followerCount: null,
   profileViews: null,
   accountsEngaged: null,
@@ -57,5 +57,5 @@ export const untoldAccount: AccountTable = {
   contentPlays: null,
 };
 
-/** One table for whatever way a post went out. */
-export const always = (post: PostTable): InsightsTable['post'] => ({ feed: post, reel: post, story: post });
+/** The same figures for the feed, reels and stories. */
+export const anyUse = (post: PostTable): InsightsTable['post'] => ({ feed: post, reel: post, story: post });

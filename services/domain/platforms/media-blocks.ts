@@ -1,16 +1,16 @@
-import type { AspectRange, AudioRules, CodecRule, Range, SizeRules } from './media-rules.ts';
+import type { AspectBounds, AudioRules, Bounds, CodecRule, SizeRules } from './media-rules.ts';
 
 /** Words that the tables of several networks are written in. */
 
 const MB = 1_000_000;
 /** Decimal: where a network says MB and means MiB, this is the safe reading. */
-export const upToMB = (megabytes: number): Range => ({ min: 1, max: megabytes * MB });
+export const upToMB = (megabytes: number): Bounds => ({ min: 1, max: megabytes * MB });
 /** What is made of a video is never smaller: an MP4 is filled up to it with an empty box. In bytes. */
 export const minVideoBytes = 76_800;
 /** For networks that take no smaller file either. */
-export const minUpToMB = (megabytes: number): Range => ({ min: minVideoBytes, max: megabytes * MB });
-export const seconds = (min: number, max: number): Range => ({ min: min * 1000, max: max * 1000 });
-export const upTo = (max: number): Range => ({ min: 1, max });
+export const minUpToMB = (megabytes: number): Bounds => ({ min: minVideoBytes, max: megabytes * MB });
+export const seconds = (min: number, max: number): Bounds => ({ min: min * 1000, max: max * 1000 });
+export const upTo = (max: number): Bounds => ({ min: 1, max });
 
 export const anySize: SizeRules = {
   aspect: null,
@@ -23,10 +23,10 @@ export const anySize: SizeRules = {
 };
 
 /** Ratios that are held to the figure. */
-export const within = (min: number, max: number): AspectRange => ({ min, max, nominal: { min, max } });
+export const within = (min: number, max: number): AspectBounds => ({ min, max, nominal: { min, max } });
 /** Ratios of sizes that networks name in whole pixels (854x480 is 16:9): rounding makes no other ratio. */
 const slack = 0.008;
-export const about = (min: number, max: number): AspectRange => ({
+export const about = (min: number, max: number): AspectBounds => ({
   min: min * (1 - slack),
   max: max * (1 + slack),
   nominal: { min, max },

@@ -1,24 +1,24 @@
 /** What a network takes of files, as data. A figure that is null is not limited. */
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 
-export interface Range {
+export interface Bounds {
   readonly min: number;
   readonly max: number;
 }
 
 /** Width divided by height. */
-export interface AspectRange extends Range {
+export interface AspectBounds extends Bounds {
   /** What bars are made to: the ratios as the network writes them, without the slack that rounding is given. */
-  readonly nominal: Range;
+  readonly nominal: Bounds;
 }
 
 /** Sides in pixels as shown; `long` and `short` are the longer and the shorter one. */
 export interface SizeRules {
-  readonly aspect: AspectRange | null;
-  readonly width: Range | null;
-  readonly height: Range | null;
-  readonly long: Range | null;
-  readonly short: Range | null;
+  readonly aspect: AspectBounds | null;
+  readonly width: Bounds | null;
+  readonly height: Bounds | null;
+  readonly long: Bounds | null;
+  readonly short: Bounds | null;
   /** Width times height. */
   readonly maxPixels: number | null;
   /** Width plus height. */
@@ -43,12 +43,12 @@ export interface VideoRules extends SizeRules {
   readonly containers: readonly string[];
   readonly codecs: readonly CodecRule[];
   readonly pixelFormats: readonly string[];
-  readonly fps: Range;
+  readonly fps: Bounds;
   /** Whether pictures must come at one pace. */
   readonly constantRate: boolean;
   readonly maxKbps: number | null;
-  readonly bytes: Range;
-  readonly durationMs: Range;
+  readonly bytes: Bounds;
+  readonly durationMs: Bounds;
   /** Whether the index must come before the data, where the container has one. */
   readonly indexFirst: boolean;
   /** Whether an edit list is refused. */
@@ -69,7 +69,7 @@ export type VideoClass = '2160' | '1080' | '720';
 export interface ImageRules extends SizeRules {
   /** As MediaProbe names them. */
   readonly formats: readonly string[];
-  readonly bytes: Range;
+  readonly bytes: Bounds;
   readonly target: ImageClass;
 }
 
@@ -78,7 +78,7 @@ export type ImageClass = 'large' | 'social' | 'thumbnail';
 
 /** A moving gif that is taken as it is; one that is over these is made a video. */
 export interface GifRules extends SizeRules {
-  readonly bytes: Range;
+  readonly bytes: Bounds;
   readonly maxFrames: number;
   /** Width times height times frames. */
   readonly maxPixelsOfAll: number | null;
@@ -86,7 +86,7 @@ export interface GifRules extends SizeRules {
 
 export interface DocumentRules {
   readonly contentTypes: readonly string[];
-  readonly bytes: Range;
+  readonly bytes: Bounds;
 }
 
 /** Null: files of that kind are not taken for this use. */

@@ -1,11 +1,11 @@
 import type { MediaProbe } from '#schemas/media.ts';
 import type {
   AudioRules,
+  Bounds,
   CodecRule,
   DocumentRules,
   GifRules,
   ImageRules,
-  Range,
   SizeRules,
   UseRules,
   VideoRules,
@@ -48,7 +48,7 @@ export const wrapping: ReadonlySet<Violation> = new Set(['container', 'index', '
 const rateSlack = 0.05;
 const bitrateSlack = 1.1;
 
-const within = (value: number, range: Range | null): boolean =>
+const isWithin = (value: number, range: Bounds | null): boolean =>
   range === null || (value >= range.min && value <= range.max);
 const known = (rules: readonly CodecRule[], codec: string, profile: string | null): boolean =>
   rules.some(
@@ -66,13 +66,13 @@ const sizeViolations = (rules: SizeRules, width: number | null, height: number |
   if (width === null || height === null) return ['size'];
   const { maxPixels, maxSum } = rules;
   const fits =
-    within(width, rules.width) &&
-    within(height, rules.height) &&
-    within(Math.max(width, height), rules.long) &&
-    within(Math.min(width, height), rules.short) &&
+    isWithin(width, rules.width) &&
+    isWithin(height, rules.height) &&
+    isWithin(Math.max(width, height), rules.long) &&
+    isWithin(Math.min(width, height), rules.short) &&
     (maxPixels === null || width * height <= maxPixels) &&
     (maxSum === null || width + height <= maxSum);
-  return listed([!within(width / height, rules.aspect), 'aspect'], [!fits, 'size']);
+  return listed([!isWithin(width / height, rules.aspect), 'aspect'], [!fits, 'size']);
 };
 
 const soundFits = (rules: AudioRules, sound: MediaProbe['audio']): boolean =>
@@ -119,7 +119,7 @@ const imageViolations = (rules: ImageRules, probe: MediaProbe): readonly Violati
   return [
     ...sizeViolations(rules, probe.width, probe.height),
     ...listed(
-      [!within(probe.bytes, rules.bytes), 'bytes'],
+      [!isWithin(probe.bytes, rules.bytes), 'bytes'],
       [!rules.formats.includes(image.format), 'format'],
       [!image.srgb, 'colours'],
       [!image.upright, 'rotated'],
@@ -138,13 +138,13 @@ const gifViolations = (rules: GifRules, probe: MediaProbe): readonly Violation[]
     (maxPixelsOfAll !== null && (width ?? 0) * (height ?? 0) * frames > maxPixelsOfAll);
   return [
     ...sizeViolations(rules, width, height),
-    ...listed([!within(probe.bytes, rules.bytes), 'bytes'], [tooMany, 'frames']),
+    ...listed([!isWithin(probe.bytes, rules.bytes), 'bytes'], [tooMany, 'frames']),
   ];
 };
 
 const documentViolations = (rules: DocumentRules, probe: MediaProbe): readonly Violation[] =>
   listed(
-    [!within(probe.bytes, rules.bytes), 'bytes'],
+    [!isWithin(probe.bytes, rules.bytes), 'bytes'],
     [!rules.contentTypes.includes(probe.contentType), 'content_type'],
   );
 
@@ -172,5 +172,5 @@ export const jpegFits = (
   file: { readonly bytes: number; readonly width: number | null; readonly height: number | null },
 ): boolean =>
   rules.image?.formats.includes('jpeg') === true &&
-  within(file.bytes, rules.image.bytes) &&
+  isWithin(file.bytes, rules.image.bytes) &&
   sizeViolations(rules.image, file.width, file.height).length === 0;

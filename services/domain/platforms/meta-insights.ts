@@ -1,3 +1,4 @@
+/** Figures as Meta's insights report them: Instagram, Facebook and Threads answer in the same shapes. */
 import {
   asAmount,
   asCount,
@@ -9,15 +10,15 @@ import {
   counted,
   derived,
   dig,
+  type FigureSource,
   itemOf,
   items,
   plain,
-  type Source,
 } from './figure-source.ts';
 
 /**
- * Insights of Meta: `data[{name, values[{value}]}]` or `data[{name, total_value{value}}]`; values that come split by a
- * breakdown are added up. No value is no answer: an empty list is not 0.
+ * `data[{name, values[{value}]}]` or `data[{name, total_value{value}}]`; values split by a breakdown are added up. An empty
+ * list is a missing figure, not 0.
  */
 const insightValue = (raw: unknown, call: string, metric: string): unknown => {
   const one = itemOf(raw, `${call}.data`, 'name', metric);
@@ -30,17 +31,17 @@ const insightValue = (raw: unknown, call: string, metric: string): unknown => {
 
 const insightAs =
   <T>(check: (value: unknown, name: string) => T) =>
-  (metric: string, call = 'insights'): Source<T> =>
+  (metric: string, call = 'insights'): FigureSource<T> =>
     plain(metric, (raw) => checking(check)(insightValue(raw, call, metric), metric));
 
 export const insight = insightAs(asCount);
 export const insightAmount = insightAs(asAmount);
 export const insightCounts = insightAs(asCounts);
-/** An object whose members are read one by one. */
+/** An object whose members the caller reads one by one. */
 export const insightObject = insightAs(asObject);
 
-/** Of an insight of Meta by one breakdown: label and count. */
-export const insightBreakdown = (metric: string, call = 'insights'): Source<Counted> =>
+/** Counts by the label of one breakdown. */
+export const insightBreakdown = (metric: string, call = 'insights'): FigureSource<Counted> =>
   plain(metric, (raw) => {
     const results = items(itemOf(raw, `${call}.data`, 'name', metric), 'total_value.breakdowns.0.results');
     if (results === null || results === undefined) return results;
@@ -49,8 +50,8 @@ export const insightBreakdown = (metric: string, call = 'insights'): Source<Coun
     );
   });
 
-/** Followers by each breakdown that was asked for and answered; undefined: none was. */
-export const followerDemographics: Source<Readonly<Record<string, Counted>>> = derived(
+/** Followers by each breakdown that the answer holds; undefined: it holds none. */
+export const followerDemographics: FigureSource<Readonly<Record<string, Counted>>> = derived(
   'follower_demographics',
   (raw) => {
     const found = ['country', 'city', 'age', 'gender'].flatMap((dimension) => {

@@ -1,9 +1,9 @@
-/** What networks tell of posts and accounts, as figures of ours: tables, and the pure functions that read them. */
+/** Reads the figures of a post or an account from what its network reported. */
 import type { Platform } from '#schemas/common.ts';
 import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { issuesOf } from '#schemas/validator.ts';
-import { ImpossibleFigure, type Source } from './figure-source.ts';
+import { type FigureSource, ImpossibleFigure } from './figure-source.ts';
 import type { AccountTable, InsightsTable, PostTable } from './insights-table.ts';
 import { rulesOf } from './registry.ts';
 
@@ -12,20 +12,20 @@ const postTable = (platform: Platform, use: MediaUse): PostTable => {
   return use === 'reel' || use === 'story' ? post[use] : post.feed;
 };
 
-export interface Asked<Field extends string> {
-  /** A post without a video has no figures of one: null. Not given: what is missing is absent. */
+export interface ReadOptions<Field extends string> {
+  /** False: figures of a video are null. Not given: they are absent where the answer lacks them. */
   readonly hasVideo?: boolean;
-  /** Figures the network was asked for: what is missing of these it does not tell. */
+  /** Figures the network was asked for: one of these that the answer lacks is null. */
   readonly fields?: readonly Field[];
 }
 
-/** A figure that cannot be what the network told. `reason` names the member that is at fault, never what it was. */
+/** A figure with an impossible value. `reason` names the member, never its value. */
 export interface OddFigure {
   readonly field: string;
   readonly reason: string;
 }
 
-/** `odd`: figures that are left out, as if nobody had asked for them. Where no other told anything the answer is nonsense. */
+/** `odd`: figures left out because their values are impossible. An answer in which no other figure has a number is nonsense. */
 export type MappedPost =
   | { readonly kind: 'figures'; readonly figures: PostFigures; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string };
@@ -33,7 +33,7 @@ export type MappedAccount =
   | {
       readonly kind: 'figures';
       readonly figures: AccountFigures;
-      /** Absent: not asked for; null: the network does not tell. */
+      /** Absent: not asked for; null: the network does not report them. */
       readonly demographics?: Demographics | null;
       readonly odd: readonly OddFigure[];
     }
@@ -46,14 +46,14 @@ interface Read {
 
 const maxReason = 500;
 
-/** Null stays null, what is not there stays away: neither becomes a 0. One odd figure keeps no other from being read. */
-const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<string>): Read => {
+/** A null stays null and a missing member stays absent: neither becomes 0. The other figures of an odd one are still read. */
+const read = (table: object, raw: unknown, { hasVideo, fields = [] }: ReadOptions<string>): Read => {
   const figures: Record<string, unknown> = {};
   const odd: OddFigure[] = [];
-  for (const [field, source] of Object.entries(table) as [string, Source<unknown> | null][]) {
+  for (const [field, source] of Object.entries(table) as [string, FigureSource<unknown> | null][]) {
     try {
-      const told = source === null || (source.ofVideo && hasVideo === false) ? null : source.read(raw);
-      if (told !== undefined) figures[field] = told;
+      const reported = source === null || (source.ofVideo && hasVideo === false) ? null : source.read(raw);
+      if (reported !== undefined) figures[field] = reported;
       else if (fields.includes(field)) figures[field] = null;
     } catch (error) {
       if (!(error instanceof ImpossibleFigure)) throw error;
@@ -63,26 +63,27 @@ const read = (table: object, raw: unknown, { hasVideo, fields = [] }: Asked<stri
   return { figures, odd };
 };
 
-/** Without the figures that the schema refuses. */
+/** Moves figures that the schema refuses to `odd`. */
 const fitting = (schema: Parameters<typeof issuesOf>[0], { figures, odd }: Read): Read => {
   const issues = issuesOf(schema, figures);
   if (issues.length === 0) return { figures, odd };
   const refused = new Map(issues.map(({ path, message }) => [path.split('/')[1] ?? '', `${path.slice(1)} ${message}`]));
   const kept = Object.fromEntries(Object.entries(figures).filter(([field]) => !refused.has(field)));
   const found = [...refused].map(([field, reason]) => ({ field, reason: reason.slice(0, maxReason) }));
-  // An answer with many faults names only some of them at once.
+  // The validator names only some of many faults at once.
   return fitting(schema, { figures: kept, odd: [...odd, ...found] });
 };
 
-/** A figure with a number in it: an address that can be read beside numbers that cannot does not make an answer. */
-const tells = (told: unknown): boolean =>
-  typeof told === 'number' || (typeof told === 'object' && told !== null && Object.keys(told).length > 0);
+/** Whether a figure holds a number: a permalink beside impossible numbers is no answer. */
+const hasNumber = (reported: unknown): boolean =>
+  typeof reported === 'number' ||
+  (typeof reported === 'object' && reported !== null && Object.keys(reported).length > 0);
 
-/** Why an answer is nonsense as a whole; null: it is not. */
+/** Why the whole answer is nonsense; null: it is not. */
 const wholly = ({ figures, odd }: Read): string | null =>
-  odd[0] === undefined || Object.values(figures).some(tells) ? null : odd[0].reason;
+  odd[0] === undefined || Object.values(figures).some(hasNumber) ? null : odd[0].reason;
 
-/** It is kept as it came beside its figures, in an event: an append takes no more than about a mebibyte. */
+/** The event keeps the answer beside its figures, and an append takes about a mebibyte at most. */
 const maxCharacters = 256 * 1024;
 
 const unfit = (raw: unknown): string | null => {
@@ -90,26 +91,26 @@ const unfit = (raw: unknown): string | null => {
   return JSON.stringify(raw).length > maxCharacters ? `the answer has more than ${maxCharacters} characters` : null;
 };
 
-/** @param raw what the network told, in the shape its table describes; unknown members are ignored */
+/** @param raw the network's answer, in the shape that its `insights.ts` describes; unknown members are ignored */
 export function postFiguresOf(
   platform: Platform,
   use: MediaUse,
   raw: unknown,
-  asked: Asked<keyof PostFigures> = {},
+  asked: ReadOptions<keyof PostFigures> = {},
 ): MappedPost {
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
-  const told = fitting(PostFigures, read(postTable(platform, use), raw, asked));
-  const reason = wholly(told);
+  const reported = fitting(PostFigures, read(postTable(platform, use), raw, asked));
+  const reason = wholly(reported);
   if (reason !== null) return { kind: 'nonsense', reason };
-  return { kind: 'figures', figures: told.figures as PostFigures, odd: told.odd };
+  return { kind: 'figures', figures: reported.figures as PostFigures, odd: reported.odd };
 }
 
-/** @param raw what the network told of an account, in the shape its table describes */
+/** @param raw the network's answer about an account, in the shape that its `insights.ts` describes */
 export function accountFiguresOf(
   platform: Platform,
   raw: unknown,
-  asked: Asked<keyof AccountFigures | 'demographics'> = {},
+  asked: ReadOptions<keyof AccountFigures | 'demographics'> = {},
 ): MappedAccount {
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
@@ -125,13 +126,13 @@ type Names<Table> = { readonly [F in keyof Table]: string | null };
 
 const named = <Table extends object>(table: Table): Names<Table> =>
   Object.fromEntries(
-    Object.entries(table).map(([field, source]: [string, Source<unknown> | null]) => [
+    Object.entries(table).map(([field, source]: [string, FigureSource<unknown> | null]) => [
       field,
       source === null ? null : source.derived ? 'derived' : source.name,
     ]),
   ) as Names<Table>;
 
-/** For every figure the network's own name, null where it does not tell it, `derived` where it is computed. */
+/** The network's own name of every figure; null: not reported; `derived`: computed from others. */
 export const fieldsOf = (platform: Platform, use: MediaUse): Names<PostTable> => named(postTable(platform, use));
 export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<InsightsTable, 'demographics'>> => {
   const { account, demographics } = rulesOf(platform).insights;

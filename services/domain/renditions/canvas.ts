@@ -1,4 +1,4 @@
-import type { Range, SizeRules } from '#domain/platforms/media-rules.ts';
+import type { Bounds, SizeRules } from '#domain/platforms/media-rules.ts';
 
 export interface Canvas {
   readonly width: number;
@@ -23,7 +23,7 @@ const limits = (rules: SizeRules) => {
 };
 
 /** Ratios that the rules of ratio and of sides leave together. */
-const ratios = (rules: SizeRules, aspect: Range | null): Range => {
+const ratios = (rules: SizeRules, aspect: Bounds | null): Bounds => {
   const { width, height, long, short } = limits(rules);
   return {
     min: Math.max(aspect?.min ?? 0, width.min / height.max, short.min / long.max),
@@ -32,7 +32,7 @@ const ratios = (rules: SizeRules, aspect: Range | null): Range => {
 };
 
 const allowed = (rules: SizeRules, width: number, height: number): boolean => {
-  const within = (value: number, range: Range): boolean => value >= range.min && value <= range.max;
+  const within = (value: number, range: Bounds): boolean => value >= range.min && value <= range.max;
   const sides = limits(rules);
   return (
     within(width, sides.width) &&

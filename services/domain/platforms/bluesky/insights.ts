@@ -3,11 +3,11 @@
  * the profile.
  */
 import { count, orNull } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
+  post: anyUse({
+    ...unreportedPost,
     likes: count('likeCount'),
     comments: count('replyCount'),
     reposts: count('repostCount'),
@@ -15,6 +15,6 @@ export const insights: InsightsTable = {
     // Not every app view has it.
     saves: orNull(count('bookmarkCount')),
   }),
-  account: { ...untoldAccount, followerCount: count('followersCount') },
+  account: { ...unreportedAccount, followerCount: count('followersCount') },
   demographics: null,
 };

@@ -2,44 +2,49 @@
  * Facebook Pages. Sources: developers.facebook.com, "Page Insights", "Video Insights" (Graph API v25), after the
  * retirements of 2025-11-15 and 2026-06-15: `post_media_view` took the place of `post_impressions`.
  *
- * `{post, insights, video_insights}`: the node with its summaries, and the answers of all calls joined into one `data`
- * each. Of an account `{page, insights}` for one day.
+ * Of a post `{post, insights, video_insights}`: the node with its summaries, and all calls joined into one `data` each. Of
+ * an account `{page, insights}` for one day.
  */
 import {
   asAmount,
   type Counted,
   count,
   derived,
+  type FigureSource,
   first,
   minutesOf,
   ofVideo,
   orZero,
   renamed,
-  type Source,
   secondsOf,
   url,
 } from '#domain/platforms/figure-source.ts';
-import { type InsightsTable, type PostTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import {
+  type InsightsTable,
+  type PostTable,
+  unreportedAccount,
+  unreportedPost,
+} from '#domain/platforms/insights-table.ts';
 import { insight, insightCounts, insightObject } from '#domain/platforms/meta-insights.ts';
 
 const ofVideoInsights = (metric: string) => insight(metric, 'video_insights');
 const watched = first(insight('post_video_view_time'), ofVideoInsights('total_video_view_total_time'));
 
-/** Members `0` to `39`, a fortieth of the video each. */
+/** Members `0` to `39`, each a fortieth of the video. */
 const retention = (metric: string) =>
   derived(metric, (raw) => {
-    const told = insightObject(metric, 'video_insights').read(raw);
-    if (told === null || told === undefined) return told;
-    const parts = Object.keys(told).filter((name) => /^([0-9]|[1-3]\d)$/.test(name));
+    const reported = insightObject(metric, 'video_insights').read(raw);
+    if (reported === null || reported === undefined) return reported;
+    const parts = Object.keys(reported).filter((name) => /^([0-9]|[1-3]\d)$/.test(name));
     return parts
-      .map((name) => ({ position: Number(name) / 40, ratio: asAmount(told[name], `${metric}.${name}`) }))
+      .map((name) => ({ position: Number(name) / 40, ratio: asAmount(reported[name], `${metric}.${name}`) }))
       .sort((one, other) => one.position - other.position);
   });
 
 const all: PostTable = {
-  ...untold,
+  ...unreportedPost,
   impressions: insight('post_media_view'),
-  // Refused for very small Pages.
+  // Facebook refuses it to very small Pages.
   reach: insight('post_total_media_view_unique'),
   likes: count('post.reactions.summary.total_count'),
   comments: count('post.comments.summary.total_count'),
@@ -74,38 +79,38 @@ export const insights: InsightsTable = {
       videoViews: ofVideo(first(ofVideoInsights('fb_reels_total_plays'), ofVideoInsights('blue_reels_play_count'))),
       audienceRetention: ofVideo(retention('post_video_retention_graph')),
     },
-    // Its story metrics are not documented and often 0 where people have seen it.
-    story: untold,
+    // Facebook does not document its story metrics, and they are often 0 for stories that people have seen.
+    story: unreportedPost,
   },
   account: {
-    ...untoldAccount,
+    ...unreportedAccount,
     followerCount: count('page.followers_count'),
     profileViews: insight('page_views_total'),
     profileLinkTaps: insight('page_total_actions'),
-    // Both retired on 2026-06-15, with nothing in their place: read where they are still answered.
+    // Both were retired on 2026-06-15 without a successor; they are read where Facebook still answers them.
     videoViews: insight('page_video_views'),
     videoWatchTimeMinutes: minutesOf(insight('page_video_view_time')),
     contentPlays: insight('page_media_view'),
   },
-  // Age and gender are gone since 2024.
+  // Facebook dropped age and gender in 2024.
   demographics: derived('page_follows_country, page_follows_city', demographicsOf),
 };
 
-function linkClicks(): Source<number> {
+function linkClicks(): FigureSource<number> {
   return {
     ...insight('post_clicks_by_type'),
     name: 'post_clicks_by_type.link clicks',
     read: (raw) => {
-      const told = insightCounts('post_clicks_by_type').read(raw);
-      return told === null || told === undefined ? told : told['link clicks'];
+      const reported = insightCounts('post_clicks_by_type').read(raw);
+      return reported === null || reported === undefined ? reported : reported['link clicks'];
     },
   };
 }
 
 function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
   const found = (['country', 'city'] as const).flatMap((dimension) => {
-    const told = insightCounts(`page_follows_${dimension}`).read(raw);
-    return told === null || told === undefined ? [] : [[dimension, told] as const];
+    const reported = insightCounts(`page_follows_${dimension}`).read(raw);
+    return reported === null || reported === undefined ? [] : [[dimension, reported] as const];
   });
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }

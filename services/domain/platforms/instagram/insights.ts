@@ -1,32 +1,39 @@
 /**
- * Instagram. Sources: developers.facebook.com, "IG Media Insights" and "IG User Insights" (Graph API v25): sets of metrics
- * by how the media went out, one that does not fit fails its call.
+ * Instagram. Sources: developers.facebook.com, "IG Media Insights" and "IG User Insights" (Graph API v25). Each
+ * way to publish has its own set of metrics; a metric of another set fails the call.
  *
- * `{media, insights}`: the node (`permalink`), and the answers of all calls joined into one `data`. Of an account
+ * Of a post `{media, insights}`: the node (`permalink`), and all calls joined into one `data`. Of an account
  * `{user, insights, views, follower_demographics}`: the node (`followers_count`), the metrics of the day, `views` by
  * `media_product_type`, and the demographics by the breakdown they were asked with.
  */
 import {
   count,
+  type FigureSource,
   mapped,
   minutesOf,
   ofVideo,
   orNull,
   renamed,
-  type Source,
   secondsOf,
   url,
 } from '#domain/platforms/figure-source.ts';
-import { type InsightsTable, type PostTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import {
+  type InsightsTable,
+  type PostTable,
+  unreportedAccount,
+  unreportedPost,
+} from '#domain/platforms/insights-table.ts';
 import { followerDemographics, insight, insightAmount, insightBreakdown } from '#domain/platforms/meta-insights.ts';
 
 /** `tap_forward` and `TAP_FORWARD` were both seen. */
-const lowered = (source: Source<Readonly<Record<string, number>>>) =>
-  mapped(source, (told) => Object.fromEntries(Object.entries(told).map(([label, n]) => [label.toLowerCase(), n])));
+const lowered = (source: FigureSource<Readonly<Record<string, number>>>) =>
+  mapped(source, (reported) =>
+    Object.fromEntries(Object.entries(reported).map(([label, n]) => [label.toLowerCase(), n])),
+  );
 
 const all: PostTable = {
-  ...untold,
-  // `impressions` is gone for media after 2024-07-02; `views` is what its network put in its place.
+  ...unreportedPost,
+  // Instagram replaced `impressions` by `views` for media after 2024-07-02.
   impressions: insight('views'),
   reach: insight('reach'),
   shares: insight('shares'),
@@ -43,8 +50,8 @@ const afterwards = {
 
 const liked = { likes: insight('likes'), comments: insight('comments'), saves: insight('saved') };
 
-/** Percent or fraction: its unit is not documented, and under one percent it is not seen. */
-const fraction = (told: number): string => (told > 1 ? told / 100 : told).toFixed(4);
+/** Instagram documents no unit: a value over 1 is read as percent, since rates of 1 % and less were not seen. */
+const fraction = (reported: number): string => (reported > 1 ? reported / 100 : reported).toFixed(4);
 
 export const insights: InsightsTable = {
   post: {
@@ -53,12 +60,12 @@ export const insights: InsightsTable = {
       ...all,
       ...liked,
       videoViews: ofVideo(insight('views')),
-      // Milliseconds by what is seen; not documented.
+      // Milliseconds as observed; Instagram documents no unit.
       watchTimeMinutes: ofVideo(minutesOf(insight('ig_reels_video_view_total_time'))),
       avgViewDurationSeconds: ofVideo(secondsOf(insight('ig_reels_avg_watch_time'))),
       skipRate: ofVideo(mapped(insightAmount('reels_skip_rate'), fraction)),
     },
-    // Updated for 24 hours, and told from 5 viewers on.
+    // Updated for 24 hours, and reported from 5 viewers on.
     story: {
       ...all,
       ...afterwards,
@@ -73,14 +80,14 @@ export const insights: InsightsTable = {
     },
   },
   account: {
-    ...untoldAccount,
+    ...unreportedAccount,
     followerCount: count('user.followers_count'),
-    // Said to be gone since 2025-01-08, and still answered.
+    // Announced as removed on 2025-01-08, and still answered.
     profileViews: orNull(insight('profile_views')),
     accountsEngaged: insight('accounts_engaged'),
     profileLinkTaps: insight('profile_links_taps'),
-    // All kinds that had views are listed.
-    videoViews: mapped(insightBreakdown('views', 'views'), (told) => told.REELS ?? 0),
+    // Every kind that had views is listed.
+    videoViews: mapped(insightBreakdown('views', 'views'), (reported) => reported.REELS ?? 0),
     contentPlays: insight('views', 'views'),
   },
   // From 100 followers on.

@@ -1,10 +1,10 @@
 /**
  * LinkedIn, Marketing API 202609. Sources: learn.microsoft.com, "Organization Share Statistics", "Member Post
- * Statistics", "Video Analytics", "Social Metadata". A member and an organization are told different things by
- * different calls; which of the two an account is shows in what was answered.
+ * Statistics", "Video Analytics", "Social Metadata". Members and organizations have different
+ * calls with different figures; the members of the answer show which of the two an account is.
  *
  * Of an organization `{organizationalEntityShareStatistics, videoAnalytics, socialMetadata}`, of a member
- * `{memberCreatorPostAnalytics, memberCreatorVideoAnalytics}`, calls for one metric each joined into one `elements`.
+ * `{memberCreatorPostAnalytics, memberCreatorVideoAnalytics}`, the calls for single metrics joined into one `elements`.
  */
 import {
   asCount,
@@ -14,30 +14,30 @@ import {
   counted,
   derived,
   dig,
+  type FigureSource,
   first,
   items,
   minutesOf,
   ofVideo,
   orNull,
   renamed,
-  type Source,
   sumOf,
 } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 const statistics = 'organizationalEntityShareStatistics.elements';
-/** A post that nobody has seen is left out of the list: that is zero. A member that one of the list does not have is not. */
-const ofShare = (...names: readonly string[]): Source<number> => {
-  const told = first(...names.map((name) => count(`${statistics}.0.totalShareStatistics.${name}`)));
-  return { ...told, read: (raw) => (items(raw, statistics)?.length === 0 ? 0 : told.read(raw)) };
+/** LinkedIn leaves a post that nobody has seen out of the list, so an empty list is 0; a missing member stays missing. */
+const ofShare = (...names: readonly string[]): FigureSource<number> => {
+  const reported = first(...names.map((name) => count(`${statistics}.0.totalShareStatistics.${name}`)));
+  return { ...reported, read: (raw) => (items(raw, statistics)?.length === 0 ? 0 : reported.read(raw)) };
 };
 
-/** `metricType` is a word since 202605, and was an object with one member that holds it. */
+/** `metricType` is a word since version 202605; before, it was an object with one member. */
 const metricOf = (one: { readonly [member: string]: unknown }): unknown => {
   const { metricType } = one;
   return typeof metricType === 'object' && metricType !== null ? Object.values(metricType)[0] : metricType;
 };
-const listed = (call: string, metric: string): Source<number> => ({
+const listed = (call: string, metric: string): FigureSource<number> => ({
   ...count(metric),
   read: (raw) => {
     const one = items(raw, `${call}.elements`)?.find((each) => metricOf(each) === metric);
@@ -46,12 +46,12 @@ const listed = (call: string, metric: string): Source<number> => ({
 });
 const ofMember = (metric: string) => listed('memberCreatorPostAnalytics', metric);
 
-/** Organizations are not told it. */
-const memberOnly = (metric: string): Source<number> => ({
+/** LinkedIn reports it to members only. */
+const memberOnly = (metric: string): FigureSource<number> => ({
   ...ofMember(metric),
   read: (raw) => ofMember(metric).read(raw) ?? (dig(raw, statistics) === undefined ? undefined : null),
 });
-const organizationOnly = <T>(source: Source<T>): Source<T> => ({
+const organizationOnly = <T>(source: FigureSource<T>): FigureSource<T> => ({
   ...source,
   read: (raw) => source.read(raw) ?? (dig(raw, 'memberCreatorPostAnalytics') === undefined ? undefined : null),
 });
@@ -61,16 +61,19 @@ const watchedMs = first(
   listed('memberCreatorVideoAnalytics', 'VIDEO_WATCH_TIME'),
 );
 
-const reactions: Source<Readonly<Record<string, unknown>>> = derived('socialMetadata.reactionSummaries', (raw) => {
-  const told = dig(raw, 'socialMetadata.reactionSummaries');
-  if (told === null || told === undefined) return told;
-  return Object.fromEntries(
-    ['LIKE', 'EMPATHY', 'ENTERTAINMENT'].flatMap((type) => {
-      const one = dig(told, `${type}.count`);
-      return one === undefined ? [] : [[type, one] as const];
-    }),
-  );
-});
+const reactions: FigureSource<Readonly<Record<string, unknown>>> = derived(
+  'socialMetadata.reactionSummaries',
+  (raw) => {
+    const reported = dig(raw, 'socialMetadata.reactionSummaries');
+    if (reported === null || reported === undefined) return reported;
+    return Object.fromEntries(
+      ['LIKE', 'EMPATHY', 'ENTERTAINMENT'].flatMap((type) => {
+        const one = dig(reported, `${type}.count`);
+        return one === undefined ? [] : [[type, one] as const];
+      }),
+    );
+  },
+);
 
 const facets = {
   followerCountsByGeoCountry: 'geo',
@@ -81,14 +84,14 @@ const facets = {
 } as const;
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
+  post: anyUse({
+    ...unreportedPost,
     impressions: first(ofMember('IMPRESSION'), ofShare('impressionCount')),
-    // Its name is seen with and without an s.
+    // The name was observed with and without an s.
     reach: first(ofMember('MEMBERS_REACHED'), ofShare('uniqueImpressionsCount', 'uniqueImpressionsCounts')),
     likes: first(ofMember('REACTION'), ofShare('likeCount')),
     comments: first(ofMember('COMMENT'), ofShare('commentCount')),
-    // Its reshares; counted once, so that reposts are not told.
+    // Reshares count as shares, so they are not reposts too.
     shares: first(ofMember('RESHARE'), ofShare('shareCount')),
     saves: memberOnly('POST_SAVE'),
     clicks: organizationOnly(ofShare('clickCount')),
@@ -99,11 +102,11 @@ export const insights: InsightsTable = {
       first(count('videoAnalytics.VIDEO_VIEW.elements.0.value'), listed('memberCreatorVideoAnalytics', 'VIDEO_PLAY')),
     ),
     watchTimeMinutes: ofVideo(minutesOf(watchedMs)),
-    // Its other kinds have no place of ours: they are in likes alone.
+    // The other kinds of reactions are in `likes` alone.
     reactionsByType: organizationOnly(renamed(reactions, { like: 'LIKE', love: 'EMPATHY', haha: 'ENTERTAINMENT' })),
   }),
   account: {
-    ...untoldAccount,
+    ...unreportedAccount,
     followerCount: first(
       count('networkSizes.firstDegreeSize'),
       count('memberFollowersCount.elements.0.memberFollowersCount'),

@@ -1,10 +1,10 @@
 /**
  * Pinterest, API v5. Source: developers.pinterest.com, "Get Pin analytics", "Get user account analytics".
- * `{analytics, pin}`: from the day of publication on, at most 90 days back, which is all the life we look at; and the pin
- * with its `pin_metrics`. Of an account `{user_account, analytics}` for one day.
+ * Of a post `{analytics, pin}`: the analytics since the day of publication, at most 90 days back, which covers all the days
+ * we poll; and the pin with its `pin_metrics`. Of an account `{user_account, analytics}` for one day.
  */
 import { count, derived, first, minutesOf, ofVideo, secondsOf } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 const since = (metric: string) => count(`analytics.all.summary_metrics.${metric}`);
 const lifetime = (metric: string) => count(`analytics.all.lifetime_metrics.${metric}`);
@@ -14,8 +14,8 @@ const closeups = first(since('PIN_CLICK'), ofPin('pin_click'));
 const outbound = first(since('OUTBOUND_CLICK'), ofPin('clickthrough'));
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
+  post: anyUse({
+    ...unreportedPost,
     impressions: first(since('IMPRESSION'), ofPin('impression')),
     likes: first(lifetime('TOTAL_REACTIONS'), ofPin('reaction')),
     comments: first(lifetime('TOTAL_COMMENTS'), ofPin('comment')),
@@ -32,14 +32,14 @@ export const insights: InsightsTable = {
     profileVisits: since('PROFILE_VISIT'),
     videoViews: ofVideo(since('VIDEO_MRC_VIEW')),
     videoCompletions: ofVideo(since('QUARTILE_95_PERCENT_VIEW')),
-    // Milliseconds by what is seen; not documented.
+    // Milliseconds as observed; Pinterest documents no unit.
     watchTimeMinutes: ofVideo(minutesOf(since('VIDEO_V50_WATCH_TIME'))),
     avgViewDurationSeconds: ofVideo(secondsOf(since('VIDEO_AVG_WATCH_TIME'))),
   }),
   account: {
-    ...untoldAccount,
+    ...unreportedAccount,
     followerCount: count('user_account.follower_count'),
-    // These three are answered where no metrics are named, though no request may name them.
+    // Pinterest answers these three only to requests that name no metrics.
     profileViews: since('PROFILE_VISIT'),
     videoViews: since('VIDEO_MRC_VIEW'),
     videoWatchTimeMinutes: minutesOf(since('VIDEO_V50_WATCH_TIME')),

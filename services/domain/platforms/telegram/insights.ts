@@ -1,16 +1,16 @@
 /**
- * Telegram, Bot API 10. Source: core.telegram.org, `message_reaction_count` and `getChatMemberCount`. A bot is told of
- * changes while it listens, and cannot ask: views and forwards are for users' clients alone.
+ * Telegram, Bot API 10. Source: core.telegram.org, `message_reaction_count` and `getChatMemberCount`. A bot hears
+ * of changes while it listens and cannot ask for them; only clients of users see views and forwards.
  *
- * `{message_reaction_count, discussion}`: the newest update of the message, and how many messages of the linked group
- * were counted under it. Of an account `{getChatMemberCount}`.
+ * Of a post `{message_reaction_count, discussion}`: the newest update of the message, and the number of messages under it
+ * in the linked group. Of an account `{getChatMemberCount}`.
  */
 import { asCount, count, derived, items, orNull } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
+  post: anyUse({
+    ...unreportedPost,
     likes: orNull(
       derived('message_reaction_count.reactions[].total_count', (raw) =>
         items(raw, 'message_reaction_count.reactions')?.reduce(
@@ -21,6 +21,6 @@ export const insights: InsightsTable = {
     ),
     comments: orNull(count('discussion.messages')),
   }),
-  account: { ...untoldAccount, followerCount: count('getChatMemberCount') },
+  account: { ...unreportedAccount, followerCount: count('getChatMemberCount') },
   demographics: null,
 };

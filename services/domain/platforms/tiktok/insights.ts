@@ -3,18 +3,18 @@
  * posts; "Get User Info". `raw` is the video, or the user, as it stands in `data`.
  */
 import { count, url } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
-    // A view is no impression: its network tells none.
+  post: anyUse({
+    ...unreportedPost,
+    // A view is no impression, and TikTok reports no impressions.
     videoViews: count('view_count'),
     likes: count('like_count'),
     comments: count('comment_count'),
     shares: count('share_count'),
     permalink: url('share_url'),
   }),
-  account: { ...untoldAccount, followerCount: count('follower_count') },
+  account: { ...unreportedAccount, followerCount: count('follower_count') },
   demographics: null,
 };

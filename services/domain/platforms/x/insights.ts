@@ -2,7 +2,7 @@
  * X, API v2. Sources: docs.x.com, "Metrics" (public_metrics; non_public_metrics of own posts of the last 30 days),
  * "Post analytics" and "Media analytics", whose values may be decimal strings.
  *
- * `{data, includes, analytics, media_analytics}`: the post as its lookup shows it, the post's row of `/2/tweets/analytics`
+ * Of a post `{data, includes, analytics, media_analytics}`: the post of the lookup, the post's row of `/2/tweets/analytics`
  * and the first medium's of `/2/media/analytics`. `post.fields` has other names for the same members; both are read.
  */
 import {
@@ -10,20 +10,20 @@ import {
   count,
   derived,
   digits,
+  type FigureSource,
   first,
   items,
   mapped,
   minutesOf,
   ofVideo,
-  type Source,
 } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
 const watched = digits('media_analytics.watch_time_ms');
 const views = digits('media_analytics.video_views');
 
-/** Null as soon as one of the two is; undefined where one is not there. */
-const both = <A, B, C>(one: Source<A>, other: Source<B>, join: (a: A, b: B) => C | null): Source<C> =>
+/** Null as soon as one of the two is null; undefined as soon as one is missing. */
+const both = <A, B, C>(one: FigureSource<A>, other: FigureSource<B>, join: (a: A, b: B) => C | null): FigureSource<C> =>
   derived(`${one.name}, ${other.name}`, (raw) => {
     const a = one.read(raw);
     const b = other.read(raw);
@@ -34,8 +34,8 @@ const both = <A, B, C>(one: Source<A>, other: Source<B>, join: (a: A, b: B) => C
 const secondsEach = both(watched, views, (ms, plays) => (plays === 0 ? null : ms / 1000 / plays));
 const durations = derived('duration_ms', (raw) => {
   const media = items(raw, 'includes.media');
-  const told = media?.find(({ duration_ms }) => duration_ms !== undefined)?.duration_ms;
-  return told === undefined || told === null ? told : asCount(told, 'duration_ms');
+  const reported = media?.find(({ duration_ms }) => duration_ms !== undefined)?.duration_ms;
+  return reported === undefined || reported === null ? reported : asCount(reported, 'duration_ms');
 });
 const share = (seconds: number, durationMs: number): number | null =>
   durationMs === 0 ? null : Math.min(Math.round((seconds / (durationMs / 1000)) * 10_000) / 100, 1000);
@@ -49,12 +49,12 @@ const quarters = [
 ];
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
+  post: anyUse({
+    ...unreportedPost,
     impressions: count('data.public_metrics.impression_count'),
     likes: count('data.public_metrics.like_count'),
     comments: count('data.public_metrics.reply_count'),
-    // A repost is none: shares are the ones counted as such.
+    // A repost is no share: X counts shares apart.
     shares: digits('analytics.shares'),
     saves: count('data.public_metrics.bookmark_count'),
     clicks: count('data.non_public_metrics.url_link_clicks'),
@@ -62,19 +62,19 @@ export const insights: InsightsTable = {
     totalInteractions: count('data.non_public_metrics.engagements'),
     reposts: first(count('data.public_metrics.retweet_count'), count('data.public_metrics.repost_count')),
     quotes: count('data.public_metrics.quote_count'),
-    /** Over all posts that use the medium. */
+    // X counts the views of all posts that use the medium.
     videoViews: ofVideo(
       derived('includes.media[].public_metrics.view_count', (raw) => {
         const media = items(raw, 'includes.media');
         if (media === null || media === undefined) return media;
-        const told = media.flatMap(({ public_metrics }) => {
+        const reported = media.flatMap(({ public_metrics }) => {
           const one = count('view_count').read(public_metrics ?? {});
           return one === null || one === undefined ? [] : [one];
         });
-        return told.length === 0
+        return reported.length === 0
           ? undefined
           : asCount(
-              told.reduce((sum, one) => sum + one, 0),
+              reported.reduce((sum, one) => sum + one, 0),
               'view_count',
             );
       }),
@@ -94,7 +94,7 @@ export const insights: InsightsTable = {
       }),
     ),
   }),
-  account: { ...untoldAccount, followerCount: count('data.public_metrics.followers_count') },
+  account: { ...unreportedAccount, followerCount: count('data.public_metrics.followers_count') },
   demographics: null,
 };
 

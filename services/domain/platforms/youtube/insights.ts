@@ -2,8 +2,8 @@
  * YouTube, Data API v3 and Analytics API v2. Sources: developers.google.com/youtube, "videos.batchGetStats" (decimal
  * strings, fresh), "Channel reports" (columns and rows, 48 to 72 hours late; no rows where there is nothing yet).
  *
- * `{video, totals, retention, traffic, viewers, countries, devices}`: the video, and one report each by what its rows are
- * of. Of an account `{channel, day}`.
+ * Of a post `{video, totals, retention, traffic, viewers, countries, devices}`: the video, and one report for each kind of
+ * row. Of an account `{channel, day}`.
  */
 import {
   asAmount,
@@ -15,13 +15,13 @@ import {
   derived,
   dig,
   digits,
+  type FigureSource,
   first,
   items,
-  type Source,
 } from '#domain/platforms/figure-source.ts';
-import { always, type InsightsTable, untold, untoldAccount } from '#domain/platforms/insights-table.ts';
+import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '#domain/platforms/insights-table.ts';
 
-/** Rows of a report as objects by column; undefined where it has none. */
+/** The rows of a report, each as a function from a column to its cell; undefined where the report has no rows. */
 const rowsOf = (raw: unknown, report: string) => {
   const columns = items(raw, `${report}.columnHeaders`);
   const rows = dig(raw, `${report}.rows`);
@@ -33,7 +33,7 @@ const rowsOf = (raw: unknown, report: string) => {
   });
 };
 
-const cell = <T>(report: string, column: string, check: (value: unknown, name: string) => T): Source<T> => ({
+const cell = <T>(report: string, column: string, check: (value: unknown, name: string) => T): FigureSource<T> => ({
   ...digits(column),
   name: `${report}.${column}`,
   read: (raw) => {
@@ -48,7 +48,7 @@ const byLabel = (
   column: string,
   value: string,
   check: (value: unknown, name: string) => number,
-): Source<Counted> =>
+): FigureSource<Counted> =>
   derived(`${report}: ${value} by ${column}`, (raw) => {
     const rows = rowsOf(raw, report);
     return rows && counted(rows.map((row) => [asLabel(row(column), column), check(row(value), value)] as const));
@@ -62,9 +62,9 @@ const breakdowns = {
 };
 
 export const insights: InsightsTable = {
-  post: always({
-    ...untold,
-    // Hidden where the channel hides it.
+  post: anyUse({
+    ...unreportedPost,
+    // Missing where the channel hides its likes.
     likes: first(digits('video.statistics.likeCount'), total('likes')),
     comments: first(digits('video.statistics.commentCount'), total('comments')),
     shares: total('shares'),
@@ -74,7 +74,7 @@ export const insights: InsightsTable = {
     avgViewPercentage: cell('totals', 'averageViewPercentage', asAmount),
     subscribersGained: total('subscribersGained'),
     subscribersLost: total('subscribersLost'),
-    // Above 1 where parts are watched again.
+    // Above 1 where viewers watch a part again.
     audienceRetention: derived('retention: audienceWatchRatio by elapsedVideoTimeRatio', (raw) =>
       rowsOf(raw, 'retention')?.map((row) => ({
         position: asAmount(row('elapsedVideoTimeRatio'), 'elapsedVideoTimeRatio'),
@@ -84,14 +84,14 @@ export const insights: InsightsTable = {
     trafficSources: byLabel('traffic', 'insightTrafficSourceType', 'views', asDigits),
     audienceBreakdown: derived('viewers, countries, devices', (raw) => {
       const found = Object.entries(breakdowns).flatMap(([dimension, source]) => {
-        const told = source.read(raw);
-        return told === null || told === undefined ? [] : [[dimension, told] as const];
+        const reported = source.read(raw);
+        return reported === null || reported === undefined ? [] : [[dimension, reported] as const];
       });
       return found.length === 0 ? undefined : Object.fromEntries(found);
     }),
   }),
   account: {
-    ...untoldAccount,
+    ...unreportedAccount,
     followerCount: digits('channel.statistics.subscriberCount'),
     videoViews: cell('day', 'views', asDigits),
     videoWatchTimeMinutes: cell('day', 'estimatedMinutesWatched', asDigits),

@@ -1,5 +1,12 @@
 import { useRules } from '#domain/platforms/index.ts';
-import type { AudioRules, CodecRule, ImageRules, Range, SizeRules, VideoRules } from '#domain/platforms/media-rules.ts';
+import type {
+  AudioRules,
+  Bounds,
+  CodecRule,
+  ImageRules,
+  SizeRules,
+  VideoRules,
+} from '#domain/platforms/media-rules.ts';
 import type { MediaNeed, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 
 /** Holds a source, or what a spec promises of a rendition, against the data of the rules. Shares no code with the planner. */
@@ -8,7 +15,7 @@ type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 type ImageSpec = Exclude<RenditionSpec, { kind: 'video' }>;
 type Complaints = string[];
 
-const out = (range: Range | null, value: number): boolean =>
+const out = (range: Bounds | null, value: number): boolean =>
   range !== null && !(range.min <= value && value <= range.max);
 
 const sizeComplaints = (rules: SizeRules, width: number, height: number): Complaints => {
