@@ -114,3 +114,35 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
     ]),
   );
 };
+
+/** A key as an operator sees it. */
+export interface ListedKey {
+  readonly keyId: string;
+  readonly name: string;
+  readonly mode: Mode;
+  readonly prefix: string;
+  readonly memberId: string;
+  /** How many it has. */
+  readonly scopes: number;
+  readonly expiresAt: string;
+  readonly revokedAt: string | null;
+}
+
+/** All keys of a workspace, also those that ended, oldest first. */
+export const listApiKeys = async (pool: Pool, workspaceId: string): Promise<readonly ListedKey[]> => {
+  const { rows } = await pool.query(
+    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes
+     from read.api_keys where workspace_id = $1 order by created_at, id`,
+    [workspaceId],
+  );
+  return rows.map((row) => ({
+    keyId: row.id,
+    name: row.name,
+    mode: row.mode,
+    prefix: row.prefix,
+    memberId: row.member_id,
+    scopes: row.scopes,
+    expiresAt: row.expires_at.toISOString(),
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  }));
+};

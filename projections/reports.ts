@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
 import { change, defineModel, type Row, rowOf } from './model.ts';
@@ -127,3 +128,23 @@ export const listReports = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<ReportRow>> =>
   newestFirst(knex('read.reports').where({ workspace_id: workspaceId }).whereNull('removed_at'), reports, page);
+
+/** A report as an operator sees it. */
+export type ListedReport = Pick<ReportRow, 'name' | 'kind' | 'schedule' | 'runs'> & {
+  readonly reportId: string;
+  readonly window: ReportRow['span'];
+};
+
+/** The newest of a workspace, without the removed ones. */
+export const newestReports = async (
+  pool: Pool,
+  workspaceId: string,
+  limit: number,
+): Promise<readonly ListedReport[]> => {
+  const { rows } = await pool.query<ListedReport>(
+    `select id::text as "reportId", name, kind, span as "window", schedule, runs from read.reports
+     where workspace_id = $1 and removed_at is null order by created_at desc, id desc limit ${limit}`,
+    [workspaceId],
+  );
+  return rows;
+};

@@ -72,3 +72,30 @@ export const roleOfMember = async (pool: Pool, workspaceId: string, memberId: st
   );
   return rows[0]?.role ?? null;
 };
+
+export interface LiveWorkspace {
+  readonly id: string;
+  readonly name: string;
+  readonly timezone: string;
+  readonly members: WorkspaceRow['members'];
+}
+
+/** Of all agencies, oldest first, without their sandbox twins. */
+export const listLiveWorkspaces = async (pool: Pool): Promise<readonly LiveWorkspace[]> => {
+  const { rows } = await pool.query<LiveWorkspace>(
+    `select id::text, name, timezone, members from read.workspaces where mode = 'live' order by created_at, id`,
+  );
+  return rows;
+};
+
+/** The oldest live workspace, and how many keys it has ever had; null where there is none. */
+export const firstWorkspace = async (
+  pool: Pool,
+): Promise<(Omit<LiveWorkspace, 'name'> & { readonly keys: number }) | null> => {
+  const { rows } = await pool.query<Omit<LiveWorkspace, 'name'> & { readonly keys: string }>(
+    `select w.id::text, w.timezone, w.members, (select count(*) from read.api_keys k where k.workspace_id = w.id) as keys
+     from read.workspaces w where w.mode = 'live' order by w.created_at, w.id limit 1`,
+  );
+  const [row] = rows;
+  return row === undefined ? null : { ...row, keys: Number(row.keys) };
+};

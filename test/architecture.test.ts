@@ -74,12 +74,7 @@ const only = (wrong: readonly string[], excepted: readonly string[], shown = (on
 
 const CIRCLES: readonly string[] = ['services/publisher/media.ts ↔ services/publisher/subject.ts'];
 
-const SQL_OUTSIDE: readonly string[] = [
-  ...['services/admin/find.ts', 'services/admin/keys.ts', 'services/admin/reports.ts', 'services/api/posts/load.ts'],
-  ...['services/api/webhooks/room.ts', 'services/media/remove.ts', 'services/outcomes/archived.ts'],
-  ...['services/outcomes/metrics.ts', 'services/outcomes/sweeper.ts', 'services/publisher/due.ts'],
-  ...['services/publisher/unknown.ts', 'services/standalone/first-start.ts'],
-];
+const SQL_OUTSIDE: readonly string[] = ['services/publisher/due.ts', 'services/publisher/unknown.ts'];
 
 /** Type names. */
 const AMBIGUOUS: readonly string[] = [

@@ -1,16 +1,10 @@
 import { Rejection } from '#domain/decider.ts';
-import type { Mode, Role } from '#schemas/common.ts';
+import { type LiveWorkspace, listLiveWorkspaces } from '#projections/workspaces.ts';
+import type { Mode } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { type Admin, caughtUp, UsageError } from './context.ts';
 
 /** From what a person wrote to the thing that is meant. */
-
-export interface FoundWorkspace {
-  readonly id: string;
-  readonly name: string;
-  readonly timezone: string;
-  readonly members: Readonly<Record<string, { readonly name: string; readonly role: Role }>>;
-}
 
 const form = new RegExp(uuidPattern);
 
@@ -27,16 +21,13 @@ export const modeOf = (text: string): Mode => {
   return text;
 };
 
-export const liveWorkspaces = async (admin: Admin): Promise<readonly FoundWorkspace[]> => {
+export const liveWorkspaces = async (admin: Admin): Promise<readonly LiveWorkspace[]> => {
   await caughtUp(admin);
-  const { rows } = await admin.pool.query<FoundWorkspace>(
-    `select id::text, name, timezone, members from read.workspaces where mode = 'live' order by created_at, id`,
-  );
-  return rows;
+  return listLiveWorkspaces(admin.pool);
 };
 
 /** The one named, else the only one. */
-export const workspaceOf = async (admin: Admin, named: string | undefined): Promise<FoundWorkspace> => {
+export const workspaceOf = async (admin: Admin, named: string | undefined): Promise<LiveWorkspace> => {
   const all = await liveWorkspaces(admin);
   const [only, second] = named === undefined ? all : all.filter(({ id }) => id === idOf(named, 'workspace'));
   if (second !== undefined) {
@@ -53,7 +44,7 @@ export const workspaceOf = async (admin: Admin, named: string | undefined): Prom
 };
 
 /** The live workspace of a member. */
-export const workspaceOfMember = async (admin: Admin, memberId: string): Promise<FoundWorkspace> => {
+export const workspaceOfMember = async (admin: Admin, memberId: string): Promise<LiveWorkspace> => {
   const found = (await liveWorkspaces(admin)).find(({ members }) => members[memberId] !== undefined);
   if (found === undefined) throw new Rejection('not_found', 'There is no such member: member list shows them.');
   return found;

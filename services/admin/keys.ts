@@ -1,5 +1,6 @@
 import { apikey } from '#domain/apikey.ts';
 import { Rejection } from '#domain/decider.ts';
+import { listApiKeys } from '#projections/apikeys.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Admin, type Answer, caughtUp, type Given, shown, UsageError } from './context.ts';
@@ -50,20 +51,16 @@ export const createKey = async (admin: Admin, { flag }: Given): Promise<Answer> 
 export const listKeys = async (admin: Admin, { flag }: Given): Promise<Answer> => {
   const { id, members } = await workspaceOf(admin, flag('workspace'));
   await caughtUp(admin);
-  const { rows } = await admin.pool.query(
-    `select id::text, name, mode, prefix, member_id::text, expires_at, revoked_at, cardinality(scopes) as scopes
-     from read.api_keys where workspace_id = $1 order by created_at, id`,
-    [id],
-  );
-  return rows.map((row) => ({
-    keyId: row.id,
-    name: row.name,
-    mode: row.mode,
-    begins: row.prefix,
-    member: members[row.member_id]?.name ?? 'removed',
-    scopes: row.scopes,
-    expiresAt: row.expires_at.toISOString(),
-    revokedAt: row.revoked_at?.toISOString() ?? null,
+  const keys = await listApiKeys(admin.pool, id);
+  return keys.map(({ keyId, name, mode, prefix, memberId, scopes, expiresAt, revokedAt }) => ({
+    keyId,
+    name,
+    mode,
+    begins: prefix,
+    member: members[memberId]?.name ?? 'removed',
+    scopes,
+    expiresAt,
+    revokedAt,
   }));
 };
 

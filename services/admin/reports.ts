@@ -4,7 +4,7 @@ import { Rejection } from '#domain/decider.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
-import type { RunRow } from '#projections/reports.ts';
+import { newestReports } from '#projections/reports.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
@@ -146,25 +146,12 @@ const ownerOf = async ({ store }: Admin, reportId: string): Promise<string> => {
   return first.metadata.workspaceId;
 };
 
-interface Listed {
-  readonly reportId: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly window: string;
-  readonly schedule: ReportDefinition['schedule'];
-  readonly runs: readonly RunRow[];
-}
-
 const maxListed = 1_000;
 
 export const listReports = async (admin: Admin, { flag }: Given): Promise<Answer> => {
   const workspaceId = await tenantOf(admin, flag);
   await caughtUp(admin);
-  const { rows } = await admin.pool.query<Listed>(
-    `select id::text as "reportId", name, kind, span as "window", schedule, runs from read.reports
-     where workspace_id = $1 and removed_at is null order by created_at desc, id desc limit ${maxListed}`,
-    [workspaceId],
-  );
+  const rows = await newestReports(admin.pool, workspaceId, maxListed);
   return rows.map(({ runs: [last], schedule, ...row }) => ({
     ...row,
     runs: whenOf(schedule),

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { deletedWithoutJob } from '#projections/media.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Tools } from './deps.ts';
 import { enqueue } from './jobs.ts';
@@ -35,13 +36,7 @@ export const removeStep = async (held: LeasedAsset, { uses, jobs }: Tools): Prom
 
 /** A release that knows no deletions passes over their events: their jobs are made here. @returns how many */
 export const enqueueUnheard = async (pool: Pool): Promise<number> => {
-  const { rows } = await pool.query<{ assetId: string; workspaceId: string; revision: number }>(
-    `select m.id::text as "assetId", m.workspace_id::text as "workspaceId", m.revision from read.media m
-     where m.status = 'deleted' and m.updated_at < now() - $1 * interval '1 minute'
-       and not exists (select from ops.media_jobs j where j.asset_id = m.id)
-     order by m.updated_at, m.id limit $2`,
-    [unheardMinutes, batch],
-  );
+  const rows = await deletedWithoutJob(pool, unheardMinutes, batch);
   if (rows.length === 0) return 0;
   await inTransaction(pool, async (tx) => {
     await enqueue(

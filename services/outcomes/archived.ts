@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg';
 import { invite } from '#domain/invite.ts';
 import { post } from '#domain/post.ts';
+import { openInvitesOf, openTargetsOf } from '#projections/archived-clients.ts';
 import type { CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { serviceContext } from '#runtime/eventing/service-context.ts';
@@ -13,25 +14,8 @@ import { fanOut } from '#services/workflows/fan-out.ts';
  * If we die between intent and fan-out, the post's stream has the intent and its row says that it is behind.
  */
 
-/** NOTE: one with an id has a part of its thread out; it is ended at its claim. */
-const openTargets = `
-select post_id::text as "postId", array_agg(id::text order by id) as "targetIds"
-from read.post_targets
-where client_id = $1 and status in ('awaiting_approval', 'pending', 'rate_limited') and external_id is null
-  and post_id > $2
-group by post_id order by post_id limit 100`;
-
-const openInvites = `
-select id::text as id from read.invites
-where client_id = $1 and revoked_at is null and expires_at > now() and id > $2 order by id limit 100`;
-
-interface Open {
-  readonly postId: string;
-  readonly targetIds: string[];
-}
-
 /** Before every id. */
-export const lowest = '00000000-0000-0000-0000-000000000000';
+const lowest = '00000000-0000-0000-0000-000000000000';
 
 export interface Archived {
   readonly clientId: string;
@@ -48,7 +32,7 @@ export const cleanUpArchived = async (
 ): Promise<void> => {
   const context = (): CommandContext => serviceContext('outcomes', cause, now());
   for (let after: string | undefined = lowest; after !== undefined; ) {
-    const rows: Open[] = (await pool.query<Open>(openTargets, [clientId, after])).rows;
+    const rows: Awaited<ReturnType<typeof openTargetsOf>> = await openTargetsOf(pool, clientId, after);
     for (const { postId, targetIds } of rows) {
       const intent = await execute(
         store,
@@ -63,10 +47,10 @@ export const cleanUpArchived = async (
     after = rows.at(-1)?.postId;
   }
   for (let after: string | undefined = lowest; after !== undefined; ) {
-    const rows: { id: string }[] = (await pool.query<{ id: string }>(openInvites, [clientId, after])).rows;
-    for (const { id } of rows) {
+    const ids: readonly string[] = await openInvitesOf(pool, clientId, after);
+    for (const id of ids) {
       await execute(store, invite, id, { type: 'Revoke', reason: 'client_archived' }, context());
     }
-    after = rows.at(-1)?.id;
+    after = ids.at(-1);
   }
 };

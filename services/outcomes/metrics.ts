@@ -1,12 +1,10 @@
 import type { Pool } from 'pg';
+import { countPostsBehind } from '#projections/posts-behind.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { SweptKind } from './sweeper.ts';
 
 /** Counting stops here: an operator needs no larger number to act. */
 const maxCounted = 10_000;
-const behindSql = `
-select count(*)::int as plans, extract(epoch from now() - min(updated_at))::float8 as age from (
-  select updated_at from read.posts where fan_out_behind order by updated_at limit ${maxCounted}) as behind`;
 
 /** Registers the metrics of the sweep. @returns counts one failure of it */
 export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind) => void) => {
@@ -17,16 +15,13 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
     labelNames: ['kind'],
     registers,
   });
-  const behind = scraped(async () => {
-    const { rows } = await pool.query<{ plans: number; age: number | null }>(behindSql);
-    return { plans: rows[0]?.plans ?? 0, age: rows[0]?.age ?? 0 };
-  });
+  const behind = scraped(() => countPostsBehind(pool, maxCounted));
   new Gauge({
     name: 'plans_behind',
     help: `posts whose targets do not follow their plan yet; counting stops at ${maxCounted}`,
     registers,
     async collect() {
-      this.set((await behind())?.plans ?? Number.NaN);
+      this.set((await behind())?.posts ?? Number.NaN);
     },
   });
   new Gauge({
@@ -34,7 +29,7 @@ export const sweepMetrics = (registry: Registry, pool: Pool): ((kind: SweptKind)
     help: 'seconds since the oldest plan left behind was last changed; 0 when there is none',
     registers,
     async collect() {
-      this.set((await behind())?.age ?? Number.NaN);
+      this.set((await behind())?.oldestSeconds ?? Number.NaN);
     },
   });
   return (kind) => failures.inc({ kind });

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { post } from '#domain/post.ts';
+import { archivedWithOpen } from '#projections/archived-clients.ts';
+import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
@@ -8,7 +10,7 @@ import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { Leases } from '#runtime/work/leases.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import { cleanUpArchived, lowest } from './archived.ts';
+import { cleanUpArchived } from './archived.ts';
 import { Resting } from './resting.ts';
 
 /**
@@ -17,22 +19,8 @@ import { Resting } from './resting.ts';
  * either, and not in the publisher's, whose thread has times to keep.
  */
 
-/** Oldest change first. `$1`, `$2`: change and id of the last one seen. */
-export const behindSql = `
-select p.id::text as id, p.updated_at::text as "updatedAt" from read.posts p
-where p.fan_out_behind and (p.updated_at, p.id) > ($1::timestamptz, $2::uuid)
-order by p.updated_at, p.id limit 100`;
-export const beforeAll = ['-infinity', lowest] as const;
-
 /** A command that raced the archive is in the read models long before this, milliseconds: later ones see the archive. */
 const raceMs = 3_600_000;
-const justArchived = `
-select c.id::text as id, c.workspace_id::text as "workspaceId" from read.clients c
-where c.archived_at > $1 and (
-  exists (select from read.post_targets t
-    where t.client_id = c.id and t.status in ('awaiting_approval', 'pending', 'rate_limited') and t.external_id is null)
-  or exists (select from read.invites i where i.client_id = c.id and i.revoked_at is null and i.expires_at > now()))
-order by c.id`;
 
 export interface SweeperDeps {
   readonly store: DomainStore;
@@ -79,24 +67,23 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
       if (isUnavailable) throw error;
     }
   };
-  for (let after: readonly string[] | null = beforeAll; after !== null; ) {
-    const { rows }: { rows: { id: string; updatedAt: string }[] } = await pool.query(behindSql, [...after]);
-    for (const { id } of rows) {
+  for (let after: PostBehind | undefined = beforeAllPosts; after !== undefined; ) {
+    const posts: readonly PostBehind[] = await postsBehind(pool, after);
+    for (const { id } of posts) {
       if (signal.aborted) return looked;
       await alone('post', id, async () => {
         if (await carryOut(store, id, now)) looked += 1;
       });
     }
-    const seen = rows.at(-1);
-    after = seen === undefined ? null : [seen.updatedAt, seen.id];
+    after = posts.at(-1);
   }
-  const { rows } = await pool.query<{ id: string; workspaceId: string }>(justArchived, [new Date(now() - raceMs)]);
-  for (const { id, workspaceId } of rows) {
+  const archived = await archivedWithOpen(pool, new Date(now() - raceMs));
+  for (const { id, workspaceId } of archived) {
     if (signal.aborted) return looked;
     const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
     await alone('client', id, () => cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now));
   }
-  if (looked + rows.length > 0) logger.info({ posts: looked, clients: rows.length }, 'swept');
+  if (looked + archived.length > 0) logger.info({ posts: looked, clients: archived.length }, 'swept');
   return looked;
 };
 

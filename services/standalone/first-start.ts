@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { lagOf, PositionWatch } from '#projections/positions.ts';
+import { firstWorkspace } from '#projections/workspaces.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
@@ -41,19 +42,10 @@ const patienceMs = 10_000;
 const existing = async (
   pool: Pool,
 ): Promise<{ workspaceId: string; memberId: string; timezone: string; keys: number } | null> => {
-  const { rows } = await pool.query<{
-    id: string;
-    timezone: string;
-    members: Record<string, { role: string }>;
-    keys: string;
-  }>(
-    `select w.id::text, w.timezone, w.members, (select count(*) from read.api_keys k where k.workspace_id = w.id) as keys
-     from read.workspaces w where w.mode = 'live' order by w.created_at, w.id limit 1`,
-  );
-  const [row] = rows;
-  const owner = Object.entries(row?.members ?? {}).find(([, member]) => member.role === 'owner');
-  if (row === undefined || owner === undefined) return null;
-  return { workspaceId: row.id, memberId: owner[0], timezone: row.timezone, keys: Number(row.keys) };
+  const found = await firstWorkspace(pool);
+  const owner = Object.entries(found?.members ?? {}).find(([, member]) => member.role === 'owner');
+  if (found === null || owner === undefined) return null;
+  return { workspaceId: found.id, memberId: owner[0], timezone: found.timezone, keys: found.keys };
 };
 
 /** Repeats the look until it says yes. @throws when the projections stay ill meanwhile. */

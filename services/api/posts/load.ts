@@ -1,6 +1,7 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
+import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -25,18 +26,6 @@ export const loadPost = async (call: Asking, id: string): Promise<LoadedPost> =>
   return { state, revision, events };
 };
 
-/**
- * The post that has planned a target which is not written yet. Such a post is behind its plan, and those are few: the
- * partial index holds nothing else.
- */
-const planning = async (call: Reading, targetId: string): Promise<string | null> => {
-  const { rows } = await call.deps.pool.query<{ id: string }>(
-    `select id from read.posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,
-    [call.workspaceId, targetId],
-  );
-  return rows[0]?.id ?? null;
-};
-
 export interface LoadedTarget {
   readonly target: Loaded<Exclude<TargetState, { status: 'none' }>>;
   readonly post: Loaded<PostState>;
@@ -53,7 +42,7 @@ export const readPlannedTarget = async (
   call: Reading,
   id: string,
 ): Promise<(TargetWithContent & { readonly planned: true }) | null> => {
-  const postId = await planning(call, id);
+  const postId = await postPlanning(call.deps.pool, call.workspaceId, id);
   if (postId === null) return null;
   const { state, events } = await call.deps.store.load(post, postId);
   const found = state.status === 'live' ? plannedTarget(postId, state, events, id) : null;
@@ -70,7 +59,7 @@ export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget
     }
     return found;
   }
-  const postId = await planning(call, id);
+  const postId = await postPlanning(call.deps.pool, call.workspaceId, id);
   if (postId === null) throw notFound('post target');
   await fanOut(call.deps.store, postId, call.context, { positions: call.positions });
   const written = await load(call, id);

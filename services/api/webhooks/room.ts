@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { webhook } from '#domain/webhook.ts';
+import { freePlace, oldPlaces, takePlace } from '#projections/webhooks/places.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Call } from '../operation.ts';
 import { Turns } from '../turns.ts';
 
@@ -15,10 +15,8 @@ import { Turns } from '../turns.ts';
 export const defaultPerWorkspace = 50;
 /** No call works on that long after it took its place, milliseconds: whose stream has nothing by then is not coming. */
 const lapseMs = 60_000;
-/** Any constant; with the workspace it is the lock of whoever counts. */
-const lockClass = 7_070_718;
 
-/** Whoever counts waits for those before it with a connection in its hands: so one of a workspace does, and few of all. */
+/** A caller holds a connection while it waits for its turn to count: so one of a workspace counts, and few of all. */
 const turnsOf = new WeakMap<Pool, Turns>();
 const inTurn = <T>(pool: Pool, workspaceId: string, work: () => Promise<T>): Promise<T> => {
   const shares = { noun: 'registrations of webhook endpoints', each: 1, total: 4, waiting: 100, waitMs: 5_000 };
@@ -27,45 +25,11 @@ const inTurn = <T>(pool: Pool, workspaceId: string, work: () => Promise<T>): Pro
   return turns.run(workspaceId, work);
 };
 
-/** `$1`: the workspace; `$2`: no need to count further. */
-const countSql = `
-select (select count(*) from (
-    select from read.webhooks w where w.workspace_id = $1 and w.deleted_at is null limit $2) live)
-  + (select count(*) from ops.webhook_places p
-     where p.workspace_id = $1 and not exists (select from read.webhooks w where w.id = p.webhook_id)) as taken`;
-
-/** False when there is no room. Taking the same place again succeeds. */
-const takePlace = (pool: Pool, workspaceId: string, webhookId: string, most: number): Promise<boolean> =>
-  inTransaction(pool, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, workspaceId]);
-    await tx.query(
-      `delete from ops.webhook_places p using read.webhooks w where p.workspace_id = $1 and w.id = p.webhook_id`,
-      [workspaceId],
-    );
-    const own = await tx.query(
-      `select from ops.webhook_places where webhook_id = $1 union all select from read.webhooks where id = $1`,
-      [webhookId],
-    );
-    if (own.rowCount !== 0) return { commit: true, result: true };
-    const { rows } = await tx.query<{ taken: string }>(countSql, [workspaceId, most]);
-    if (Number(rows[0]?.taken) >= most) return { commit: true, result: false };
-    await tx.query('insert into ops.webhook_places (webhook_id, workspace_id) values ($1, $2)', [
-      webhookId,
-      workspaceId,
-    ]);
-    return { commit: true, result: true };
-  });
-
-/** Frees the places of those who died before their append. */
+/** Frees the places of callers that died before their append. */
 const lapse = async (pool: Pool, store: DomainStore, workspaceId: string): Promise<void> => {
-  const { rows } = await pool.query<{ id: string }>(
-    `select webhook_id as id from ops.webhook_places
-     where workspace_id = $1 and taken_at < now() - $2 * interval '1 millisecond'`,
-    [workspaceId, lapseMs],
-  );
-  for (const { id } of rows) {
+  for (const id of await oldPlaces(pool, workspaceId, lapseMs)) {
     const { state } = await store.load(webhook, id);
-    if (state.status !== 'live') await pool.query('delete from ops.webhook_places where webhook_id = $1', [id]);
+    if (state.status !== 'live') await freePlace(pool, id);
   }
 };
 

@@ -1,0 +1,53 @@
+import type { ClientBase, Pool } from 'pg';
+
+/** What archived clients leave open: targets that are not under way, and invites that somebody could still accept. */
+
+/** NOTE: one with an id has a part of its thread out; it is ended at its claim. */
+const isOpenTarget = (t: string): string =>
+  `${t}.status in ('awaiting_approval', 'pending', 'rate_limited') and ${t}.external_id is null`;
+const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
+
+/** Archived since then, with something left open. */
+export const archivedWithOpen = async (
+  pool: Pool,
+  since: Date,
+): Promise<readonly { readonly id: string; readonly workspaceId: string }[]> => {
+  const { rows } = await pool.query<{ id: string; workspaceId: string }>(
+    `select c.id::text as id, c.workspace_id::text as "workspaceId" from read.clients c
+     where c.archived_at > $1 and (
+       exists (select from read.post_targets t where t.client_id = c.id and ${isOpenTarget('t')})
+       or exists (select from read.invites i where i.client_id = c.id and ${isOpenInvite('i')}))
+     order by c.id`,
+    [since],
+  );
+  return rows;
+};
+
+/** Open targets of the next posts, by post. @param afterPostId the last one seen */
+export const openTargetsOf = async (
+  db: Pool | ClientBase,
+  clientId: string,
+  afterPostId: string,
+): Promise<readonly { readonly postId: string; readonly targetIds: string[] }[]> => {
+  const { rows } = await db.query<{ postId: string; targetIds: string[] }>(
+    `select t.post_id::text as "postId", array_agg(t.id::text order by t.id) as "targetIds" from read.post_targets t
+     where t.client_id = $1 and ${isOpenTarget('t')} and t.post_id > $2
+     group by t.post_id order by t.post_id limit 100`,
+    [clientId, afterPostId],
+  );
+  return rows;
+};
+
+/** Ids of the next open invites. @param afterId the last one seen */
+export const openInvitesOf = async (
+  db: Pool | ClientBase,
+  clientId: string,
+  afterId: string,
+): Promise<readonly string[]> => {
+  const { rows } = await db.query<{ id: string }>(
+    `select i.id::text as id from read.invites i
+     where i.client_id = $1 and ${isOpenInvite('i')} and i.id > $2 order by i.id limit 100`,
+    [clientId, afterId],
+  );
+  return rows.map(({ id }) => id);
+};
