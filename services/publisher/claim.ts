@@ -1,101 +1,63 @@
-import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { Rejection } from '#domain/decider.ts';
-import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
+import { media } from '#domain/media.ts';
+import { mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
-import { backOff } from '#runtime/work/back-off.ts';
-import type { Lease } from '#runtime/work/leases.ts';
-import { pause } from './time.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { mediaReadiness, type TargetIn, type WorkContext } from './context.ts';
+import { accountFault, type Fault } from './faults.ts';
+import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 
-/** Somebody else has written to the target since we read it, or our time ran out: whatever we hold is of no use now. */
-export class ClaimLost extends Error {
-  constructor(why: string, options?: { cause?: unknown }) {
-    super(why, options);
-    this.name = 'ClaimLost';
+export type ClaimResult =
+  | { readonly kind: 'claimed'; readonly files: TargetFiles }
+  /** The target is canceled or failed; its stream says why. */
+  | { readonly kind: 'refused' }
+  /** Nothing is claimed before the files are ready. */
+  | { readonly kind: 'waiting_for_files' };
+
+/** Claims a due target, where its client, its account and its files allow that it goes out. */
+export const claim = async (context: WorkContext, target: TargetIn<'pending'>): Promise<ClaimResult> => {
+  const { leased } = context;
+  const { account, client } = await context.conditions.current(target);
+  if (client.state.status !== 'live') {
+    await leased.record(
+      target.segments.length === 0
+        ? { type: 'Cancel', reason: 'client_archived', postRevision: null }
+        : { type: 'RefuseAtClaim', failure: threadInterrupted },
+    );
+    return { kind: 'refused' };
   }
-}
+  const readiness = await mediaReadiness(context, target);
+  const fault = accountFault(account.state) ?? (await mediaFault(context, target, readiness));
+  if (fault !== null) {
+    await leased.record({ type: 'RefuseAtClaim', ...fault });
+    return { kind: 'refused' };
+  }
+  if (readiness.kind !== 'ready') return { kind: 'waiting_for_files' };
+  faultPoint('publisher:before-claim');
+  await leased.record({ type: 'Start', now: leased.now() });
+  faultPoint('publisher:after-claim');
+  return { kind: 'claimed', files: readiness.files };
+};
 
 /**
- * A target's stream as its worker writes to it: each command is decided once, on the fold the last one left, and never
- * again on another's. So a worker that slept through its lease cannot write anything any more.
+ * Requests the renditions that nobody has requested, and lets the target wait for them up to a limit. The asset's decider
+ * takes each need once, so if this worker dies between two requests, the next worker requests the rest. The limit counts
+ * from the request and from this publisher's start: a rendition keeps its whole time when no worker was there to request
+ * it or to wait for it.
  */
-export class Claim {
-  readonly lease: Lease;
-  readonly #store: DomainStore;
-  readonly #now: () => number;
-  #loaded: Loaded<TargetState>;
-  #closed = false;
-
-  constructor(store: DomainStore, lease: Lease, loaded: Loaded<TargetState>, now: () => number) {
-    this.#store = store;
-    this.lease = lease;
-    this.#loaded = loaded;
-    this.#now = now;
+const mediaFault = async (
+  { tools, leased }: WorkContext,
+  target: TargetIn<'pending'>,
+  readiness: MediaReadiness,
+): Promise<Fault | null> => {
+  if (readiness.kind === 'ready') return null;
+  if (readiness.kind === 'failed') return readiness;
+  for (const { loaded, mediaId, needs } of readiness.missing) {
+    const request = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.targetId } } as const;
+    await execute(tools.store, media, mediaId, request, leased.context(), { loaded });
   }
-
-  get state(): TargetState {
-    return this.#loaded.state;
-  }
-
-  get revision(): number {
-    return this.#loaded.revision;
-  }
-
-  now(): string {
-    return new Date(this.#now()).toISOString();
-  }
-
-  /** @throws ClaimLost; Unavailable when the store stays away; Rejection where the fold does not allow it. */
-  async record(command: TargetCommand): Promise<void> {
-    if (this.#closed) throw new ClaimLost('the attempt is over');
-    const { state } = this.#loaded;
-    if (state.status === 'none') throw new ClaimLost('there is no such target');
-    try {
-      this.#loaded = await execute(this.#store, target, state.targetId, command, this.context(), {
-        partitionKey: state.postId,
-        redecide: false,
-        loaded: this.#loaded,
-      });
-    } catch (error) {
-      if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') {
-        this.#closed = true;
-        throw new ClaimLost('another has written to the target', { cause: error });
-      }
-      if (error instanceof Rejection && error.code === 'claim_lost') throw new ClaimLost(error.message);
-      throw error;
-    }
-  }
-
-  /**
-   * Records what cannot be learned again: goes on trying while the store is away. An append that did get through and
-   * was not acknowledged makes the next try conflict, and then it is recorded.
-   */
-  async recordForSure(command: TargetCommand, signal: AbortSignal): Promise<void> {
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await this.record(command);
-      } catch (error) {
-        if (!(error instanceof Unavailable) || signal.aborted) throw error;
-        await pause(backOff(failures, { firstMs: 100, maxMs: 5_000 }), signal);
-      }
-    }
-  }
-
-  /** No more steps: what an adapter still does is not ours. Reopened by the next attempt. */
-  close(): void {
-    this.#closed = true;
-  }
-
-  open(): void {
-    this.#closed = false;
-  }
-
-  /** Metadata of what follows from the target's own stream. */
-  context(): CommandContext {
-    const first = this.#loaded.events[0];
-    const last = this.#loaded.events.at(-1);
-    if (first === undefined || last === undefined) throw new ClaimLost('there is no such target');
-    return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, this.#now());
-  }
-}
+  if (readiness.missing.length > 0) return null;
+  const { now, mediaLimitMs, startedAt } = tools;
+  const since = Math.max(Date.parse(target.dueAt), startedAt);
+  const late = readiness.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
+  return late === undefined ? null : { failure: mediaNotReady(late.mediaId), part: late.part };
+};

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
-import type { Outgoing, SegmentFiles } from './media.ts';
+import type { Outgoing, SegmentFiles } from './media-readiness.ts';
 
 export interface Lent {
   readonly media: readonly PublishMedia[];

@@ -1,77 +1,73 @@
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type TargetState, target } from '#domain/target.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
-import { Claim, ClaimLost } from './claim.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
-import { type DueRow, DueSearch, type Holding, LeftBehind } from './due.ts';
-import { FairQueue } from './fair-queue.ts';
+import type { DueRow } from './due-row.ts';
+import { DueSearch } from './due-search.ts';
 import { Files } from './files.ts';
-import { Shares, type Taker, takeFairly } from './shares.ts';
-import { SlotQueue } from './slot-queue.ts';
-import { type Conditions, Subjects } from './subject.ts';
-import { pause, until } from './time.ts';
-import { UnknownSearch } from './unknown.ts';
-import { type Rest, Work } from './work.ts';
+import { ClaimLost } from './leased-target.ts';
+import type { SearchScope } from './search.ts';
+import { Shares, takeFairly } from './shares.ts';
+import { StaleRows } from './stale-rows.ts';
+import { TargetWorker } from './target-worker.ts';
+import { pause } from './time.ts';
+import { UnknownSearch } from './unknown-search.ts';
+import type { Rest } from './work.ts';
 
 /**
- * Finds targets a little ahead of their time, leases them in bulk, reads what they need, and lets each go at its
- * instant, never before it. The read model says where to look; what is done is decided by the streams alone.
+ * Finds targets a little ahead of their time, leases them in bulk and works on them. The read model says where to look;
+ * the streams alone decide what happens.
  */
 
 export type { PublisherDeps } from './deps.ts';
 
 const leaseKind = 'target';
 
-/** Streams read at once while preparing, so that what is due now still finds a connection. */
-const preparing = 24;
-/** Milliseconds before its time at which a target's account and client are read. */
-const checkAheadMs = 500;
-/** Rest of a target on which an error of ours fell, milliseconds. */
+/** Milliseconds that a target rests after an error of ours. */
 const errorRestMs = 30_000;
-/** One question about an unknown outcome is asked at once for so many slots; they are not those of publishing. */
+/** Milliseconds that a target rests while the event store is unavailable. */
+const storeRestMs = 1_000;
+/** For so many slots of publishing one unknown outcome is asked about; questions have slots of their own. */
 const slotsPerQuestion = 8;
 const minQuestions = 16;
-/** Between two looks of an idle publisher, milliseconds: far less than it looks ahead. */
-const restingMs = 1_000;
-/** For so long after an event, or after work of its own, it looks often, milliseconds: the read model is behind by less. */
+/** Milliseconds between two searches of an idle publisher: far less than it looks ahead. */
+const idlePollMs = 1_000;
+/** Milliseconds after an event, or after work of its own, in which it searches often: the read model lags by less. */
 const awakeMs = 5_000;
-/** A loop that has not looked for work for this long is not well, milliseconds. */
+/** Milliseconds without a search after which the process is not ready. */
 const staleAfterMs = 10_000;
 
-/** Brings a leased target as far as it can go now. */
+/** Works on one leased target until nothing can be done now. */
 type WorkOn = (row: DueRow, lease: Lease) => Promise<Rest>;
 
-/** Runs until the signal aborts and what was begun has come to an end that needs no successor, or to its deadline. */
+/** Runs until the signal aborts, and then until each call that was made has an outcome or reached its deadline. */
 export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Promise<void> => {
   await new Publisher(deps, signal).run();
 };
 
 class Publisher {
   readonly #tools: Tools;
-  readonly #leases: Leases;
-  readonly #subjects: Subjects;
   readonly #signal: AbortSignal;
-  readonly #acting: SlotQueue;
-  readonly #reading = new FairQueue(preparing);
-  /** Target → its work. */
+  readonly #leases: Leases;
+  readonly #worker: TargetWorker;
+  /** Target → the work on it. */
   readonly #underWay = new Map<string, Promise<void>>();
-  readonly #left = new LeftBehind();
-  /** Targets leased at once: those under way, and a supply that is read ahead of its time. */
+  readonly #staleRows = new StaleRows();
+  /** Slots for leased targets: those under way, and a supply that is read ahead of its time. */
   readonly #supply: Shares;
-  /** Questions about unknown outcomes, each from lease to answer. A million of them keep no post from its time. */
+  /** Slots for questions about unknown outcomes. A million such outcomes do not keep a post from its time. */
   readonly #questions: Shares;
   readonly #due: DueSearch;
   readonly #unknown: UnknownSearch;
+  readonly #changes: Changes | undefined;
+  /** Version of the changes at the last search. */
+  #seen: number;
   readonly #liveness = new Liveness(staleAfterMs);
   #awakeUntil = performance.now() + awakeMs;
-  /** Version of the events at the last look. */
-  #seen: number;
-  readonly #changes: Changes | undefined;
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
     const { pool, registry, readiness, config, logger, clock } = deps;
@@ -93,10 +89,9 @@ class Publisher {
     };
     this.#supply = new Shares(config.publishConcurrency * 2);
     this.#questions = new Shares(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
-    this.#acting = new SlotQueue(config.publishConcurrency);
     this.#due = new DueSearch(pool, leaseKind);
     this.#unknown = new UnknownSearch(pool, leaseKind);
-    this.#subjects = new Subjects(deps.store);
+    this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
     this.#leases = new Leases({
       pool,
       kind: leaseKind,
@@ -114,16 +109,16 @@ class Publisher {
       while (!this.#signal.aborted) {
         let wait = pollMs;
         try {
-          await this.#look();
+          await this.#search();
           failures = 0;
         } catch (error) {
-          logger.warn({ err: error }, 'looking for due work failed');
+          logger.warn({ err: error }, 'the search for due work failed');
           failures += 1;
           wait = backOff(failures, { firstMs: pollMs, maxMs: 1_000 });
         }
         await this.#rest(wait);
       }
-      // Calls that were made are waited for, so that their outcome is known; everything else stops at the signal.
+      // Calls that were made come to their end, so that their outcome is known; all other work stops at the signal.
       while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
     } finally {
       await this.#leases.close();
@@ -138,7 +133,7 @@ class Publisher {
     else {
       const woken = new AbortController();
       const stop = AbortSignal.any([this.#signal, woken.signal]);
-      await Promise.race([pause(restingMs, stop), changes.changed(this.#seen, stop)]);
+      await Promise.race([pause(idlePollMs, stop), changes.changed(this.#seen, stop)]);
       woken.abort();
     }
     if (changes === undefined || changes.version === this.#seen) return;
@@ -146,19 +141,22 @@ class Publisher {
     this.#awakeUntil = performance.now() + awakeMs;
   }
 
-  async #look(): Promise<void> {
+  async #search(): Promise<void> {
     const { now, aheadMs } = this.#tools;
-    this.#left.forget();
+    const worker = this.#worker;
+    this.#staleRows.expire();
     const before = new Date(now() + aheadMs);
-    await this.#lease(this.#supply, (holding) => this.#due.find(before, holding), this.#bring);
-    await this.#lease(this.#questions, (holding) => this.#unknown.find(holding), this.#askFor);
+    const findDue = (scope: SearchScope) => this.#due.find(before, scope);
+    await this.#lease(this.#supply, findDue, (row, lease) => worker.publishDue(row, lease));
+    const findUnknown = (scope: SearchScope) => this.#unknown.find(scope);
+    await this.#lease(this.#questions, findUnknown, (row, lease) => worker.settleUnknown(row, lease));
     this.#liveness.looked();
   }
 
-  /** Leases as many of what is found as have a slot, and begins with them. */
-  async #lease(shares: Shares, find: (holding: Holding) => Promise<readonly DueRow[]>, work: WorkOn): Promise<void> {
+  /** Leases as many of the found targets as have a slot, and begins to work on them. */
+  async #lease(shares: Shares, find: (scope: SearchScope) => Promise<readonly DueRow[]>, work: WorkOn): Promise<void> {
     if (shares.free === 0) return;
-    const found = await find({ held: [...this.#underWay.keys()], shares, left: this.#left });
+    const found = await find({ underWay: [...this.#underWay.keys()], shares, staleRows: this.#staleRows });
     const taken = new Map(takeFairly(shares, found).map((row) => [row.id, row]));
     try {
       for (const lease of await this.#leases.acquire([...taken.keys()])) {
@@ -173,15 +171,15 @@ class Publisher {
   }
 
   #begin(row: DueRow, lease: Lease, work: WorkOn, shares: Shares): void {
-    const done = this.#hold(row, lease, work).finally(() => {
+    const done = this.#workAndRelease(row, lease, work).finally(() => {
       shares.give(row);
       this.#underWay.delete(row.id);
     });
     this.#underWay.set(row.id, done);
   }
 
-  /** Keeps the lease until nothing can be done now; never rejects. */
-  async #hold(row: DueRow, lease: Lease, work: WorkOn): Promise<void> {
+  /** Never rejects. */
+  async #workAndRelease(row: DueRow, lease: Lease, work: WorkOn): Promise<void> {
     let rest: Rest = null;
     try {
       rest = await work(row, lease);
@@ -191,100 +189,21 @@ class Publisher {
     lease.release(rest === null ? {} : { notBeforeMs: rest });
   }
 
-  readonly #bring: WorkOn = async (row, lease) => {
-    const { now, aheadMs } = this.#tools;
-    const stop = AbortSignal.any([lease.signal, this.#signal]);
-    const claim = await this.#claimOf(row, lease);
-    const live = claim.state;
-    // A row without a stream: a store that was put back to an earlier day. Left alone, not asked for at every look.
-    if (live.status === 'none') return errorRestMs;
-    const at = nextInstant(live);
-    // The row is behind its stream: it is found again, if there is something to do, when it has caught up.
-    if (at === null || at > now() + aheadMs) {
-      this.#leave(claim, row);
-      return null;
-    }
-    await this.#reading.run(row.workspaceId, () => this.#subjects.content(live));
-    await until(at - checkAheadMs, now, stop);
-    if (stop.aborted) return null;
-    const conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
-    await until(at, now, stop);
-    if (stop.aborted) return null;
-    const work = this.#workOn(claim, conditions);
-    const taker = takerOf(row, conditions);
-    // Each segment of a thread takes its turn: a long one does not keep others from their time.
-    let rest = await this.#acting.run(taker, () => work.run());
-    while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
-    this.#leave(claim, row);
-    return rest;
-  };
-
-  /** What follows from the answer, a new attempt or the next segment, is due work like any other, and found as such. */
-  readonly #askFor: WorkOn = async (row, lease) => {
-    const claim = await this.#claimOf(row, lease);
-    const live = claim.state;
-    if (live.status === 'none') return errorRestMs;
-    let rest: Rest = null;
-    if (live.status === 'outcome_unknown') {
-      const conditions = await this.#reading.run(row.workspaceId, () => this.#subjects.conditions(live));
-      const answered = await this.#workOn(claim, conditions).run();
-      rest = answered === 'next turn' ? null : answered;
-    }
-    this.#leave(claim, row);
-    return rest;
-  };
-
-  async #claimOf(row: DueRow, lease: Lease): Promise<Claim> {
-    const { store, now } = this.#tools;
-    const loaded = await this.#reading.run(row.workspaceId, () => store.load(target, row.id));
-    return new Claim(store, lease, loaded, now);
-  }
-
-  #workOn(claim: Claim, conditions: Conditions): Work {
-    return new Work(this.#tools, this.#subjects, claim, conditions, this.#signal);
-  }
-
-  /** Remembers how far its stream was, so that a row that still shows the past is passed over. */
-  #leave(claim: Claim, row: DueRow): void {
-    if (claim.revision > row.revision) this.#left.add(row, claim.revision);
-  }
-
   #restAfter(error: unknown, targetId: string): Rest {
     const { logger } = this.#tools;
     const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
     if (error instanceof ClaimLost || error instanceof Rejection || conflict || this.#signal.aborted) {
-      logger.debug({ err: error, targetId }, 'a target was left to somebody else');
+      logger.debug({ err: error, targetId }, 'this publisher left a target to another');
       return null;
     }
     if (error instanceof Unavailable) {
-      logger.warn({ err: error, targetId }, 'a target waits for the event store');
-      return 1_000;
+      logger.warn({ err: error, targetId }, 'event store unavailable; a target waits');
+      return storeRestMs;
     }
-    logger.error({ err: error, targetId }, 'a target could not be worked on');
+    logger.error({ err: error, targetId }, 'the publisher could not work on a target');
     return errorRestMs;
   }
 }
-
-/** By the account itself: the row says of which network it is only once its read model knows the account. */
-const takerOf = ({ workspaceId, network }: DueRow, { account: { state } }: Conditions): Taker => ({
-  workspaceId,
-  network: state.status === 'none' ? network : `${state.network}/${state.platform}`,
-});
-
-/** Instant, milliseconds, at which something can be done for it; null when nothing is left to do. */
-const nextInstant = (state: TargetState): number | null => {
-  switch (state.status) {
-    case 'pending':
-      return Date.parse(state.dueAt);
-    case 'rate_limited':
-      return Date.parse(state.retryAt);
-    case 'publishing':
-    case 'outcome_unknown':
-      return 0;
-    default:
-      return null;
-  }
-};
 
 const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
   new Histogram({

@@ -1,78 +1,109 @@
-import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
-import type { TargetCheckpoint } from '#domain/target.ts';
+import type { PublishOutcome, ReconcileOutcome } from '#contracts/ports/platform.ts';
+import { outcomeUnknown } from '#domain/publish-failures.ts';
+import type { TargetCheckpoint, TargetCommand } from '#domain/target.ts';
+import { within } from '#runtime/process/within.ts';
+import { adapterTimes } from './adapter-times.ts';
+import { cleanFailure, cleanPresent, isId } from './clean.ts';
+import { adapterOf, mediaReadiness, type TargetIn, type WorkContext } from './context.ts';
+import { noFiles } from './media-readiness.ts';
+import { recordOutcome, reportLapsedAccount } from './outcome.ts';
+import { nextQuestionMs, provableAt, restMs } from './reconcile-schedule.ts';
+import { filesOf, requestOf } from './request.ts';
 
-/** When an outcome that is not known is asked for, and what the answer proves. */
+/** Milliseconds that an adapter has to answer; after them its answer is `undecided`. */
+const answerLimitMs = 30_000;
 
-const hourMs = 3_600_000;
-/** Asked hourly until then; afterwards a person settles it. */
-const givenUpAfterMs = 72 * hourMs;
-/** How long a given-up one rests before its row is looked at again (and left alone again). */
-export const restMs = 24 * hourMs;
-/** An adapter that does not answer says nothing. */
-export const reconcileLimitMs = 30_000;
-
-/** Milliseconds after the outcome became unknown at which it is asked for: the delays added up, then hourly. */
-const nextOffset = (elapsedMs: number, delaysMs: readonly number[]): number => {
-  let offset = 0;
-  for (const wait of delaysMs) {
-    offset += wait;
-    if (offset > elapsedMs) return offset;
-  }
-  while (offset <= elapsedMs) offset += hourMs;
-  return offset;
-};
-
-/** Instant from which "absent" can be believed; null when nothing was called or the adapter cannot prove it. */
-export const provableAt = (
-  boundary: TargetCheckpoint | null,
-  settleWindowMs: number,
-  absenceIsProof: boolean,
-): number | null =>
-  boundary === null || boundary.deadline === null || !absenceIsProof
-    ? null
-    : Date.parse(boundary.deadline) + settleWindowMs;
-
-/** Milliseconds from now to the next question; null when it is a person's turn. */
-export const nextQuestionMs = (
-  now: number,
-  unknownSince: number,
-  delaysMs: readonly number[],
-  provable: number | null,
-): number | null => {
-  const elapsed = now - unknownSince;
-  if (elapsed >= givenUpAfterMs) return null;
-  const next = unknownSince + nextOffset(elapsed, delaysMs);
-  // The moment from which absence is proof is worth a question of its own.
-  const sooner = provable !== null && provable > now ? Math.min(next, provable) : next;
-  return Math.max(1, sooner - now);
-};
-
-export interface ReconcileResult {
-  readonly said: ReconcileOutcome;
-  /** The network says "absent", and says it late enough that the attempt can never appear. */
-  readonly provenAbsent: boolean;
+interface Answer {
+  readonly outcome: ReconcileOutcome;
+  /** Milliseconds since the epoch at which the question was asked. */
+  readonly askedAt: number;
+  /** Milliseconds since the epoch from which `absent` is proof; null: it never is. */
+  readonly provableAt: number | null;
 }
 
-export const reconcileResultOf = (
-  said: ReconcileOutcome,
-  askedAt: number,
-  provable: number | null,
-): ReconcileResult => ({
-  said,
-  provenAbsent: said.kind === 'absent' && provable !== null && askedAt >= provable,
-});
+/** The network says that the post is absent, and says it so late that this attempt can never appear. */
+const isProvenAbsent = ({ outcome, askedAt, provableAt: provable }: Answer): boolean =>
+  outcome.kind === 'absent' && provable !== null && askedAt >= provable;
 
-export interface AdapterTimes {
-  readonly boundaryDeadlineMs: number;
-  readonly settleWindowMs: number;
-}
+/** Ends an attempt that its worker left behind a boundary, as the network says. Its silence leaves the outcome unknown. */
+export const settleInterrupted = async (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  boundary: TargetCheckpoint,
+): Promise<void> => {
+  const { outcome } = await ask(context, target, boundary);
+  const record = (said: PublishOutcome) => recordOutcome(context, target, boundary.segment, said);
+  if (outcome.kind === 'present') await record({ ...outcome, kind: 'published' });
+  else if (outcome.kind === 'failed') await record(outcome);
+  else await record({ kind: 'unknown', failure: outcomeUnknown });
+};
 
-/** The configuration's times where it has some, else the adapter's own. */
-export const timesOf = (
-  adapter: PlatformAdapter,
-  platform: Parameters<PlatformAdapter['settleWindowMs']>[0],
-  config: { readonly boundaryDeadlineMs: number | null; readonly settleWindowMs: number | null },
-): AdapterTimes => ({
-  boundaryDeadlineMs: config.boundaryDeadlineMs ?? adapter.boundaryDeadlineMs,
-  settleWindowMs: config.settleWindowMs ?? adapter.settleWindowMs(platform),
-});
+/**
+ * Asks the network once about an unknown outcome, when the question is due.
+ * @returns `settled`, or the milliseconds until the next question
+ */
+export const settleUnknown = async (
+  context: WorkContext,
+  target: TargetIn<'outcome_unknown'>,
+): Promise<number | 'settled'> => {
+  const { tools, leased } = context;
+  const delays = tools.config.reconcileDelaysMs;
+  const since = Date.parse(target.unknownSince);
+  const elapsed = tools.now() - since;
+  if (nextQuestionMs(tools.now(), since, delays, null) === null) return restMs;
+  const first = delays[0] ?? 0;
+  if (elapsed < first) return first - elapsed;
+  const { boundary } = target;
+  const answer: Answer =
+    boundary === null
+      ? { outcome: { kind: 'undecided' }, askedAt: tools.now(), provableAt: null }
+      : await ask(context, target, boundary);
+  const { outcome } = answer;
+  const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) =>
+    leased.record({ type: 'Settle', by: 'reconcile', now: leased.now(), outcome: settled });
+  const segment = boundary?.segment ?? null;
+  const goesOn = segment !== null && segment.index + 1 < segment.of;
+  // The next segment of the thread cannot reply to a post without a usable id.
+  if (outcome.kind === 'present' && (!goesOn || isId(outcome.externalId))) {
+    await settle({ kind: 'published', ...cleanPresent(outcome, leased.now()) });
+  } else if (outcome.kind === 'failed') {
+    await settle({ kind: 'failed', failure: cleanFailure(outcome.failure) });
+    await reportLapsedAccount(context, target);
+  } else if (isProvenAbsent(answer)) {
+    await settle({ kind: 'absent', proof: true });
+  } else return nextQuestionMs(tools.now(), since, delays, answer.provableAt) ?? restMs;
+  return 'settled';
+};
+
+/** Asks the network about the call behind this boundary. An adapter that fails or does not answer decides nothing. */
+const ask = async (
+  context: WorkContext,
+  target: TargetIn<'publishing'> | TargetIn<'outcome_unknown'>,
+  boundary: TargetCheckpoint,
+): Promise<Answer> => {
+  const { tools, leased } = context;
+  const [conditions, content, readiness] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+    mediaReadiness(context, target),
+  ]);
+  const undecided = (): ReconcileOutcome => ({ kind: 'undecided' });
+  const adapter = adapterOf(context, target, conditions);
+  if (adapter === null) return { outcome: undecided(), askedAt: tools.now(), provableAt: null };
+  const { settleWindowMs } = adapterTimes(adapter, target.platform, tools.config);
+  const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
+  const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
+  const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
+  const request = requestOf(target, content, conditions.account.state, lent);
+  const crossed = request.checkpoints.findLast((one) => one.step === 'boundary' && one.attempt === boundary.attempt);
+  const askedAt = tools.now();
+  if (crossed === undefined) return { outcome: undecided(), askedAt, provableAt: provable };
+  const answered = adapter
+    .reconcile(request, crossed)
+    .catch((error: unknown) => {
+      tools.logger.error({ err: error, targetId: target.targetId }, 'a reconcile ended with an error');
+      return undecided();
+    })
+    .finally(lent.close);
+  return { outcome: await within(answerLimitMs, answered, undecided), askedAt, provableAt: provable };
+};

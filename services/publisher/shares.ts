@@ -28,7 +28,7 @@ const count = (counts: Map<string, number>, key: string, change: 1 | -1): void =
  */
 export class Shares {
   readonly slots: number;
-  #held = 0;
+  #taken = 0;
   readonly #ofNetwork = new Map<string, number>();
   readonly #ofWorkspace = new Map<string, number>();
   readonly #ofBoth = new Map<string, number>();
@@ -38,14 +38,14 @@ export class Shares {
   }
 
   get free(): number {
-    return this.slots - this.#held;
+    return this.slots - this.#taken;
   }
 
-  heldBy(workspaceId: string): number {
+  takenBy(workspaceId: string): number {
     return this.#ofWorkspace.get(workspaceId) ?? 0;
   }
 
-  heldOn(network: string): number {
+  takenOn(network: string): number {
     return this.#ofNetwork.get(network) ?? 0;
   }
 
@@ -60,14 +60,14 @@ export class Shares {
   /** @param othersWait whether a slot is wanted by another workspace as well */
   admits(taker: Taker, othersWait: boolean): boolean {
     if (this.roomOf(taker) === 0) return false;
-    return !othersWait || this.heldBy(taker.workspaceId) < Math.max(1, Math.floor(this.slots / 4));
+    return !othersWait || this.takenBy(taker.workspaceId) < Math.max(1, Math.floor(this.slots / 4));
   }
 
   /** How many more it could be given, one after the other, if nobody else were given any. */
   roomOf(taker: Taker): number {
     const own = this.#ofBoth.get(keyOf(taker)) ?? 0;
     // Each slot given adds one to the network's, two to twice the workspace's own, and takes one from the free.
-    return Math.max(0, Math.ceil((this.free - this.heldOn(taker.network) - 2 * own) / 4));
+    return Math.max(0, Math.ceil((this.free - this.takenOn(taker.network) - 2 * own) / 4));
   }
 
   take(taker: Taker): void {
@@ -79,7 +79,7 @@ export class Shares {
   }
 
   #change(taker: Taker, change: 1 | -1): void {
-    this.#held += change;
+    this.#taken += change;
     count(this.#ofNetwork, taker.network, change);
     count(this.#ofWorkspace, taker.workspaceId, change);
     count(this.#ofBoth, keyOf(taker), change);
@@ -93,7 +93,7 @@ export class Shares {
 export const takeFairly = <T extends Taker>(shares: Shares, wanting: readonly T[]): readonly T[] => {
   const before = new Map<string, number>();
   const ranked = wanting.map((one) => {
-    const rank = before.get(one.workspaceId) ?? shares.heldBy(one.workspaceId);
+    const rank = before.get(one.workspaceId) ?? shares.takenBy(one.workspaceId);
     before.set(one.workspaceId, rank + 1);
     return { one, rank };
   });

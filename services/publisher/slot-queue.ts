@@ -70,9 +70,9 @@ export class SlotQueue {
     let fewest = Number.POSITIVE_INFINITY;
     for (const [network, lines] of this.#lines) {
       // A network at its limit has no slot for any of its lines: a long row of them is not walked.
-      if (this.#shares.heldOn(network) >= this.#shares.free) continue;
+      if (this.#shares.takenOn(network) >= this.#shares.free) continue;
       for (const line of lines.values()) {
-        const held = this.#shares.heldBy(line.taker.workspaceId);
+        const held = this.#shares.takenBy(line.taker.workspaceId);
         if (held >= fewest || !this.#shares.admits(line.taker, this.#othersWait(line.taker))) continue;
         best = line;
         fewest = held;

@@ -3,13 +3,13 @@ import { wellFormedJson, wellFormedText } from '#runtime/eventing/well-formed.ts
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Segment } from '#schemas/target.ts';
-import { type Claim, ClaimLost } from './claim.ts';
+import { ClaimLost, type LeasedTarget } from './leased-target.ts';
 import { Deadline } from './time.ts';
 
-/** How long a call may take, and the least that must be left of it when it begins; milliseconds. */
+/** Milliseconds that must be left of the call's deadline when the call begins. */
 const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);
 
-/** The claim is ours, but the boundary event was acknowledged so late that the call was not made. */
+/** The claim is ours, but the store acknowledged the boundary so late that the adapter may not call any more. */
 export class BoundaryMissed extends Error {
   constructor() {
     super('too little time was left for the call after its boundary was recorded');
@@ -17,44 +17,50 @@ export class BoundaryMissed extends Error {
   }
 }
 
+/** How far one call of an adapter is. */
+type Phase =
+  | { readonly kind: 'preparing' }
+  /** The append of the boundary has begun. Nothing was called, and an outcome recorded now loses to a stored boundary. */
+  | { readonly kind: 'recording_boundary'; readonly deadline: Deadline }
+  /** The store has acknowledged the boundary: from here on the call may have been made. */
+  | { readonly kind: 'crossed'; readonly deadline: Deadline }
+  /** The worker has stopped waiting for the adapter: the adapter may record nothing more. */
+  | { readonly kind: 'ended' };
+
 /**
- * What an adapter does durably while it publishes. The law: from the boundary's append to the call nothing is awaited
- * but this function's own return, and on that return the deadline and the lease are looked at on the monotonic clock.
- * Dying between append and call leaves a boundary that only reconcile may settle; so does dying right after the call.
+ * What an adapter records durably while it publishes one segment. The law: between the boundary's append and the call
+ * nothing is awaited but the return of `boundary`, and that return checks deadline and lease on the monotonic clock.
+ * A crash between append and call leaves a boundary that only reconcile may settle; so does a crash after the call.
  */
 export class Steps implements PublishSteps {
   readonly signal: AbortSignal;
-  readonly #claim: Claim;
+  readonly #leased: LeasedTarget;
   readonly #deadlineMs: number;
   readonly #segment: Segment | null;
   readonly #stopped = new AbortController();
-  #deadline: Deadline | null = null;
-  #crossed = false;
+  #phase: Phase = { kind: 'preparing' };
   #movedAt = performance.now();
   #fetched = 0;
 
-  /** @param segment of a thread: the one that is published. */
-  constructor(claim: Claim, signal: AbortSignal, deadlineMs: number, segment: Segment | null) {
-    this.#claim = claim;
+  /** @param segment the segment that goes out; null: the target is no thread */
+  constructor(leased: LeasedTarget, signal: AbortSignal, deadlineMs: number, segment: Segment | null) {
+    this.#leased = leased;
     this.#segment = segment;
     this.signal = AbortSignal.any([signal, this.#stopped.signal]);
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Set once the boundary's append was begun. */
+  /** Of the boundary call; null before its append begins and after the end. */
   get deadline(): Deadline | null {
-    return this.#deadline;
+    return 'deadline' in this.#phase ? this.#phase.deadline : null;
   }
 
-  /**
-   * True once the boundary's append was acknowledged: from then on the call may have been made. Before, it was not, and
-   * whatever is recorded then loses to a boundary that was stored all the same.
-   */
+  /** Whether the call may have been made. */
   get crossed(): boolean {
-    return this.#crossed;
+    return this.#phase.kind === 'crossed';
   }
 
-  /** Monotonic milliseconds at which a byte was last seen to move, or a checkpoint was recorded. */
+  /** Monotonic milliseconds at which a byte last moved or a checkpoint was recorded. */
   get movedAt(): number {
     return this.#movedAt;
   }
@@ -63,66 +69,72 @@ export class Steps implements PublishSteps {
     if (bytes > 0) this.#movedAt = performance.now();
   }
 
-  /** @param bytes of the post's files that have come to this machine so far */
+  /** @param bytes of the post's files that this machine has fetched so far */
   fetched(bytes: number): void {
     this.moved(bytes - this.#fetched);
     this.#fetched = bytes;
   }
 
-  /** Nothing more is prepared: it took too long. */
+  /** Aborts the preparation: it took too long. */
   stop(): void {
     this.#stopped.abort(new Error('preparing the post took too long'));
   }
 
+  /** The adapter may record nothing more: from now on the worker records the outcome. */
+  end(): void {
+    this.deadline?.clear();
+    this.#phase = { kind: 'ended' };
+  }
+
   async checkpoint(step: string, data: Json): Promise<void> {
-    this.#mayGoOn();
-    if (step === 'boundary') throw new BrokenInvariant('the boundary has its own method');
-    const name = wellFormedText(step, 50);
-    await this.#claim.record({
-      ...this.#names(),
-      type: 'Checkpoint',
-      step: name,
-      data: wellFormedJson(data),
-      deadline: null,
-      segment: this.#segment,
-    });
+    this.#requireClaim();
+    if (step === 'boundary') throw new BrokenInvariant('an adapter records a boundary with boundary()');
+    await this.#record(wellFormedText(step, 50), data, null);
     this.#movedAt = performance.now();
   }
 
   async boundary(data: Json): Promise<AbortSignal> {
-    this.#mayGoOn();
+    this.#requireClaim();
     faultPoint('publisher:before-boundary');
-    const until = new Date(Date.parse(this.#claim.now()) + this.#deadlineMs).toISOString();
+    const until = new Date(Date.parse(this.#leased.now()) + this.#deadlineMs).toISOString();
     const deadline = new Deadline(this.#deadlineMs);
-    this.#deadline = deadline;
+    // The decider refuses a second boundary, and the deadline of the first stays.
+    if (!this.crossed) this.#phase = { kind: 'recording_boundary', deadline };
     try {
-      await this.#claim.record({
-        ...this.#names(),
-        type: 'Checkpoint',
-        step: 'boundary',
-        data: wellFormedJson(data),
-        deadline: until,
-        segment: this.#segment,
-      });
+      await this.#record('boundary', data, until);
+      if (this.#hasEnded()) throw new ClaimLost('the attempt ended before its boundary was acknowledged');
     } catch (error) {
       deadline.clear();
       throw error;
     }
-    this.#crossed = true;
+    this.#phase = { kind: 'crossed', deadline };
     faultPoint('publisher:after-boundary');
-    if (!this.#claim.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
+    if (!this.#leased.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
     if (deadline.leftMs() < minLeft(this.#deadlineMs)) throw new BoundaryMissed();
     return deadline.signal;
   }
 
-  #mayGoOn(): void {
-    this.signal.throwIfAborted();
-    if (!this.#claim.lease.isHeld()) throw new ClaimLost('the lease ran out');
+  async #record(step: string, data: Json, deadline: string | null): Promise<void> {
+    const { state } = this.#leased;
+    if (state.status !== 'publishing') throw new ClaimLost(`a ${state.status} target takes no steps`);
+    await this.#leased.record({
+      type: 'Checkpoint',
+      attempt: state.attempts,
+      takeover: state.takeover,
+      step,
+      data: wellFormedJson(data),
+      deadline,
+      segment: this.#segment,
+    });
   }
 
-  #names(): { readonly attempt: number; readonly takeover: number } {
-    const { state } = this.#claim;
-    if (state.status !== 'publishing') throw new ClaimLost(`a ${state.status} target takes no steps`);
-    return { attempt: state.attempts, takeover: state.takeover };
+  #hasEnded(): boolean {
+    return this.#phase.kind === 'ended';
+  }
+
+  #requireClaim(): void {
+    if (this.#hasEnded()) throw new ClaimLost('the attempt has ended');
+    this.signal.throwIfAborted();
+    if (!this.#leased.lease.isHeld()) throw new ClaimLost('the lease ran out');
   }
 }

@@ -15,8 +15,8 @@ export const mutants = {
       : BigInt(expected);`,
   },
   'takeover without append': {
-    file: 'services/publisher/work.ts',
-    from: "await this.#claim.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });",
+    file: 'services/publisher/take-over.ts',
+    from: "await leased.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });",
     to: '',
   },
   'recount without lock': {

@@ -10,9 +10,9 @@ import type {
 import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
-import type { Claim } from '#services/publisher/claim.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
-import { nextQuestionMs } from '#services/publisher/reconcile.ts';
+import type { LeasedTarget } from '#services/publisher/leased-target.ts';
+import { nextQuestionMs } from '#services/publisher/reconcile-schedule.ts';
 import { Steps } from '#services/publisher/steps.ts';
 import { Deadline } from '#services/publisher/time.ts';
 import { patience } from '#test/support/patience.ts';
@@ -395,7 +395,7 @@ suite('publisher and adapters that misbehave', (t) => {
 
 suite('publisher parts', (t) => {
   t('bytes that came to this machine count as movement, a fetch begun anew too', () => {
-    const steps = new Steps({} as Claim, new AbortController().signal, 1_000, null);
+    const steps = new Steps({} as LeasedTarget, new AbortController().signal, 1_000, null);
     const seen = [steps.movedAt];
     for (const bytes of [0, 10, 10, 4, 6]) {
       const until = performance.now() + 2;

@@ -5,7 +5,7 @@ import type { MediaState } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
-import { readinessOf } from '#services/publisher/media.ts';
+import { readinessOf } from '#services/publisher/media-readiness.ts';
 import { type AssetOptions, assetEvents } from '#test/support/assets.ts';
 import { commandContext, openDomain } from '#test/support/domain.ts';
 import { postBody } from '#test/support/samples.ts';

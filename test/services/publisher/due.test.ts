@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
+import { spareRows } from '#projections/due-targets.ts';
 import { migrate } from '#projections/tables.ts';
 import { Leases, migrateLeases } from '#runtime/work/leases.ts';
-import { DueSearch, few, type Holding, LeftBehind } from '#services/publisher/due.ts';
+import { DueSearch } from '#services/publisher/due-search.ts';
+import type { SearchScope } from '#services/publisher/search.ts';
 import { Shares, takeFairly } from '#services/publisher/shares.ts';
-import { UnknownSearch } from '#services/publisher/unknown.ts';
+import { StaleRows } from '#services/publisher/stale-rows.ts';
+import { UnknownSearch } from '#services/publisher/unknown-search.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -54,10 +57,10 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
        select $1, id, 'other', nextval('ops.work_lease_epochs'), ${until}, ${notBefore} from unnest($2::text[]) id`,
       [kind, ids],
     );
-  const holding = (slots = 4_096, held: readonly string[] = []): Holding => ({
-    held,
+  const scope = (slots = 4_096, underWay: readonly string[] = []): SearchScope => ({
+    underWay,
     shares: new Shares(slots),
-    left: new LeftBehind(),
+    staleRows: new StaleRows(),
   });
   const soon = () => new Date(Date.now() + 3_000);
   const ids = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
@@ -102,7 +105,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease([held], `now() + interval '5 s'`, 'null');
     await lease([rests], 'now()', `now() + interval '5 s'`);
     await lease([lapsed], 'now()', 'null');
-    const found = await new DueSearch(pool, kind).find(soon(), holding(4_096, [ours]));
+    const found = await new DueSearch(pool, kind).find(soon(), scope(4_096, [ours]));
     assert.deepEqual(ids(found), [late, soonest, lapsed, ...claimed]);
   });
 
@@ -114,12 +117,12 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
     const [sandbox] = await add({ accountId });
     const [unheardOf] = await add({ status: 'outcome_unknown' });
-    const found = await new DueSearch(pool, kind).find(soon(), holding());
+    const found = await new DueSearch(pool, kind).find(soon(), scope());
     assert.deepEqual(
       found.map(({ id, network }) => [id, network]),
       [[sandbox, 'sandbox/x']],
     );
-    const asked = await new UnknownSearch(pool, kind).find(holding());
+    const asked = await new UnknownSearch(pool, kind).find(scope());
     assert.deepEqual(
       asked.map(({ id, network }) => [id, network]),
       [[unheardOf, 'live/x']],
@@ -136,13 +139,13 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       for (const analyzed of [false, true]) {
         if (analyzed) await pool.query('analyze');
         const one = await cost(async (db) => {
-          assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), holding()))), sorted(due));
+          assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), scope()))), sorted(due));
         });
         assert.match(one.plans.join(), /post_targets_v1_7/);
         assert.doesNotMatch(one.plans.join(), /Seq Scan/);
         assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
         const other = await cost(async (db) => {
-          assert.deepEqual(await new UnknownSearch(db, kind).find(holding(256)), []);
+          assert.deepEqual(await new UnknownSearch(db, kind).find(scope(256)), []);
         });
         assert.match(other.plans.join(), /work_leases_resting/);
         assert.match(other.plans.join(), /post_targets_v1_8/);
@@ -167,9 +170,9 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease([rests], 'now()', `now() + interval '1 minute'`);
     await lease([held], `now() + interval '1 minute'`, 'null');
     await lease([died], `now() - interval '1 ms'`, 'null');
-    const found = await new UnknownSearch(pool, kind).find(holding(256, [ours]));
+    const found = await new UnknownSearch(pool, kind).find(scope(256, [ours]));
     assert.deepEqual(sorted(ids(found)), sorted([rested, died, bare]));
-    assert.deepEqual(await new DueSearch(pool, kind).find(soon(), holding()), [], 'it is no due work');
+    assert.deepEqual(await new DueSearch(pool, kind).find(soon(), scope()), [], 'it is no due work');
   });
 
   t('every outcome without a lease is found, a step at a time, behind many that have one', async () => {
@@ -182,18 +185,18 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
     const search = new UnknownSearch(pool, kind, { bare: 50, stepEveryMs: 0, passEveryMs: 0 });
     const found = new Set<string>();
-    for (let step = 0; step < 4; step += 1) for (const id of ids(await search.find(holding()))) found.add(id);
+    for (let step = 0; step < 4; step += 1) for (const id of ids(await search.find(scope()))) found.add(id);
     assert.deepEqual(sorted([...found]), sorted(bare));
   });
 
   t('outcomes without a lease are looked for once a pass, and rows that show the past are passed over', async () => {
     await add({ rows: 100, status: 'outcome_unknown', workspaceId: randomUUID() });
-    const questions = holding(16);
+    const questions = scope(16);
     const search = new UnknownSearch(pool, kind, { passEveryMs: 3_600_000 });
     const found = await search.find(questions);
-    assert.equal(found.length, 4 + few, 'its quarter, and a few');
+    assert.equal(found.length, 4 + spareRows, 'its quarter, and the spare rows');
     assert.deepEqual(await search.find(questions), [], 'the pass is over');
-    for (const row of found) questions.left.add(row, 5);
+    for (const row of found) questions.staleRows.add(row, 5);
     const others = await new UnknownSearch(pool, kind).find(questions);
     assert.ok(others.length > 0 && others.every(({ id }) => !ids(found).includes(id)));
   });
@@ -206,7 +209,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease(small.slice(0, 1), 'now()', `now() - interval '30 minutes'`);
     await lease(small.slice(1), 'now()', `now() - interval '1 ms'`);
     const search = new UnknownSearch(pool, kind);
-    const questions = holding(256);
+    const questions = scope(256);
     const taken = takeFairly(questions.shares, await search.find(questions));
     assert.ok(
       taken.some(({ id }) => id === small[1]),
@@ -231,9 +234,9 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       ),
     );
     const search = new DueSearch(pool, kind);
-    const supply = holding();
+    const supply = scope();
     const answered = await search.find(soon(), supply);
-    assert.ok(answered.length <= 2 * (1_024 + few) + 3, `${answered.length} rows, and 1,024 may be taken`);
+    assert.ok(answered.length <= 2 * (1_024 + spareRows) + 3, `${answered.length} rows, and 1,024 may be taken`);
     const first = takeFairly(supply.shares, answered);
     const ofBig = first.filter(({ workspaceId }) => workspaceId === big).length;
     assert.ok(ofBig >= 1_000 && ofBig <= 1_024, `${ofBig} of 4,096`);
@@ -260,7 +263,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
         for (const id of await add({ at: `now() - interval '${place} s'` })) wanted.add(id);
       }
       const search = new DueSearch(pool, kind, { front: 100, behind: 100 });
-      const supply = holding(8);
+      const supply = scope(8);
       const ofBig = { workspaceId: big, network: 'live/x' };
       while (supply.shares.admits(ofBig, false)) supply.shares.take(ofBig);
       for (let step = 0; wanted.size > 0; step += 1) {
@@ -276,7 +279,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   t('a network that is full is not walked, and takes nothing from the others', async () => {
     await add({ rows: 5_000, at: `now() - n * interval '1 s'` });
     const healthy = await add({ platform: 'linkedin' });
-    const supply = holding(8);
+    const supply = scope(8);
     for (const mode of ['live', 'sandbox']) {
       for (let at = 0; supply.shares.admits({ workspaceId: `w${at}`, network: `${mode}/x` }, true); at += 1) {
         supply.shares.take({ workspaceId: `w${at}`, network: `${mode}/x` });
@@ -291,9 +294,9 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   t('rows that still show the past hide nothing of what their workspace has due', async () => {
     const workspaceId = randomUUID();
     const all = await add({ rows: 300, workspaceId, at: `now() - n * interval '1 s'` });
-    const supply = holding(64);
-    const rows = await new DueSearch(pool, kind).find(soon(), holding());
-    for (const row of rows.slice(0, 299)) supply.left.add(row, 5);
+    const supply = scope(64);
+    const rows = await new DueSearch(pool, kind).find(soon(), scope());
+    for (const row of rows.slice(0, 299)) supply.staleRows.add(row, 5);
     const found = await new DueSearch(pool, kind).find(soon(), supply);
     assert.deepEqual(ids(found), all.slice(299));
   });
@@ -303,7 +306,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     try {
       const [id = ''] = await add({ status: 'outcome_unknown' });
       const search = new UnknownSearch(pool, kind, { passEveryMs: 0 });
-      const find = async () => ids(await search.find(holding()));
+      const find = async () => ids(await search.find(scope()));
       assert.deepEqual(await find(), [id]);
       const [first] = await leases.acquire([id]);
       assert.deepEqual(await find(), [], 'held');

@@ -7,7 +7,7 @@ import type { PublishMedia } from '#contracts/ports/platform.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { Files } from '#services/publisher/files.ts';
-import type { Outgoing } from '#services/publisher/media.ts';
+import type { Outgoing } from '#services/publisher/media-readiness.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** As where the blobs lie on another machine: each is fetched to where it is wanted. */

@@ -9,13 +9,11 @@ import type { Platform } from '#schemas/common.ts';
 import type { MediaEvent, MediaKind, MediaNeed, MediaUse } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure } from '#schemas/target.ts';
-import type { Content } from './subject.ts';
+import type { Assets, Content } from './related-streams.ts';
 
-/** The files of one target: whether each is there as its network takes it. */
+/** Whether the files of one target are ready, as its network takes them. */
 
-export type Assets = ReadonlyMap<string, Loaded<MediaState>>;
-
-/** A file as it goes out: the source itself, or what was made of it. */
+/** A file as it goes out: the source itself, or a rendition of it. */
 export interface Outgoing extends MadeFile {
   readonly mediaId: string;
   readonly kind: MediaKind;
@@ -25,51 +23,59 @@ export interface Outgoing extends MadeFile {
 
 /** The files of one segment. */
 export interface SegmentFiles {
-  /** The sources, as the rules look at them. */
+  /** The sources, as the network's rules check them. */
   readonly gate: readonly GateMedia[];
   readonly media: readonly Outgoing[];
   readonly cover: Outgoing | null;
 }
 
-/** By the segments of the target's content. */
+/** By the index of the segment. */
 export type TargetFiles = readonly SegmentFiles[];
 
 export type MediaReadiness =
   | { readonly kind: 'ready'; readonly files: TargetFiles }
   | {
       readonly kind: 'waiting';
-      /** All that is not there, in the order of the post. */
+      /** Every file that is not ready, in the order of the post. */
       readonly waiting: readonly [AwaitedFile, ...AwaitedFile[]];
-      /** Needs that nobody has asked for. */
-      readonly missing: readonly {
-        readonly mediaId: string;
-        readonly loaded: Loaded<MediaState>;
-        readonly needs: MediaNeed[];
-      }[];
+      /** Needs that nobody has requested. */
+      readonly missing: readonly MissingRenditions[];
     }
   | { readonly kind: 'failed'; readonly failure: Failure; readonly part?: number };
 
-/** A need whose rendition is not there. */
+/** A need whose rendition is not ready. */
 export interface AwaitedFile {
   readonly mediaId: string;
-  /** Of a thread: the first segment that shows it. */
+  /** The first segment of a thread that shows it. */
   readonly part?: number;
-  /** Milliseconds since the epoch at which it was last asked for; null: with the file itself, or not at all. */
+  /** Milliseconds since the epoch of the last request; null: requested with the file itself, or not at all. */
   readonly askedAt: number | null;
+}
+
+export interface MissingRenditions {
+  readonly mediaId: string;
+  readonly loaded: Loaded<MediaState>;
+  readonly needs: MediaNeed[];
 }
 
 export const noSegmentFiles: SegmentFiles = { gate: [], media: [], cover: null };
 export const noFiles = { kind: 'ready', files: [] } as const satisfies MediaReadiness;
 
 type Found =
-  | { readonly kind: 'there'; readonly file: Outgoing }
-  | { readonly kind: 'waiting'; readonly asked: boolean }
+  | { readonly kind: 'ready'; readonly file: Outgoing }
+  | { readonly kind: 'waiting'; readonly requested: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure };
+
+interface FoundNeed {
+  readonly mediaId: string;
+  readonly need: MediaNeed;
+  readonly found: Found;
+}
 
 const refused: readonly MediaState['status'][] = ['none', 'offered', 'deleted', 'failed', 'quarantined'];
 const isUsable = (state: MediaState): state is Asset => !refused.includes(state.status);
 
-/** @param from the segments before it are out, and nothing is asked of their files */
+/** @param from index of the first segment that is not out yet; the files of the segments before it are ignored */
 export const readinessOf = (
   content: Content & { readonly body: PostBody },
   from: number,
@@ -77,66 +83,62 @@ export const readinessOf = (
   workspaceId: string,
   assets: Assets,
 ): MediaReadiness => {
+  const { body, segments } = content;
   const usable = (id: string): Asset | null => {
     const loaded = assets.get(id);
-    // A file of somebody else is none.
+    // A file of another workspace is no file of this one.
     if (loaded === undefined || loaded.events[0]?.metadata.workspaceId !== workspaceId) return null;
     return isUsable(loaded.state) ? loaded.state : null;
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
-  const { body, segments } = content;
-  const needs = needsOfTarget(body, platform, kindOf, from);
-  const partOf = (mediaId: string): { readonly part?: number } => {
+  const segmentOf = (mediaId: string): { readonly part?: number } => {
     const part = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
     return segments.length === 1 || part < 0 ? {} : { part };
   };
-  const alt = (id: string, asset: Asset): string | null => body.mediaAltTexts?.[id] ?? asset.details.altText;
-  const found = needs.map(({ mediaId, need }) => {
+  const needs = needsOfTarget(body, platform, kindOf, from).map(({ mediaId, need }): FoundNeed => {
     const asset = usable(mediaId);
-    const one: Found =
-      asset === null
-        ? { kind: 'failed', failure: mediaMissing(mediaId) }
-        : foundOf(mediaId, need, asset, alt(mediaId, asset));
-    return { mediaId, need, one };
+    if (asset === null) return { mediaId, need, found: { kind: 'failed', failure: mediaMissing(mediaId) } };
+    const altText = body.mediaAltTexts?.[mediaId] ?? asset.details.altText;
+    return { mediaId, need, found: foundOf(mediaId, need, asset, altText) };
   });
-  for (const { mediaId, one } of found) if (one.kind === 'failed') return { ...one, ...partOf(mediaId) };
-  const waiting = found.filter(({ one }) => one.kind === 'waiting');
-  const [first, ...others] = waiting.map(({ mediaId, need }) => ({
-    mediaId,
-    ...partOf(mediaId),
-    askedAt: askedAt(assets.get(mediaId), need),
-  }));
-  if (first !== undefined) {
-    const missing = new Map<string, MediaNeed[]>();
-    for (const { mediaId, need, one } of waiting) {
-      if (one.kind === 'waiting' && !one.asked) missing.set(mediaId, [...(missing.get(mediaId) ?? []), need]);
-    }
-    return {
-      kind: 'waiting',
-      waiting: [first, ...others],
-      missing: [...missing].flatMap(([mediaId, wanted]) => {
-        const loaded = assets.get(mediaId);
-        return loaded === undefined ? [] : [{ mediaId, loaded, needs: wanted }];
-      }),
-    };
-  }
-  const files = found.flatMap(({ one }) => (one.kind === 'there' ? [one.file] : []));
-  const overrides = contentFor(body, platform).overrides;
+  for (const { mediaId, found } of needs) if (found.kind === 'failed') return { ...found, ...segmentOf(mediaId) };
+  const [first, ...others] = needs
+    .filter(({ found }) => found.kind === 'waiting')
+    .map(({ mediaId, need }) => ({
+      mediaId,
+      ...segmentOf(mediaId),
+      askedAt: requestedAt(assets.get(mediaId), need),
+    }));
+  if (first !== undefined) return { kind: 'waiting', waiting: [first, ...others], missing: missingOf(needs, assets) };
+  const files = needs.flatMap(({ found }) => (found.kind === 'ready' ? [found.file] : []));
+  const { overrides } = contentFor(body, platform);
   return {
     kind: 'ready',
     files: segments.map(({ mediaIds }, index): SegmentFiles => {
       if (index < from) return noSegmentFiles;
       const kinds = mediaIds.map(kindOf);
       const use = useOf(platform, overrides, kinds);
-      const media = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);
-      const own = takesCover(platform, use, kinds) ? files.find((one) => one.use === 'cover') : undefined;
+      const shown = mediaIds.flatMap((id) => files.find((one) => one.mediaId === id && one.use === use) ?? []);
+      const ownCover = takesCover(platform, use, kinds) ? files.find((one) => one.use === 'cover') : undefined;
       return {
         gate: mediaIds.map((id) => ({ id, kind: kindOf(id), probe: usable(id)?.probe ?? null })),
-        media,
-        cover: own ?? posterOf(platform, media, usable),
+        media: shown,
+        cover: ownCover ?? posterOf(platform, shown, usable),
       };
     }),
   };
+};
+
+/** The needs that nobody has requested, by their asset. */
+const missingOf = (needs: readonly FoundNeed[], assets: Assets): readonly MissingRenditions[] => {
+  const missing = new Map<string, MediaNeed[]>();
+  for (const { mediaId, need, found } of needs) {
+    if (found.kind === 'waiting' && !found.requested) missing.set(mediaId, [...(missing.get(mediaId) ?? []), need]);
+  }
+  return [...missing].flatMap(([mediaId, wanted]) => {
+    const loaded = assets.get(mediaId);
+    return loaded === undefined ? [] : [{ mediaId, loaded, needs: wanted }];
+  });
 };
 
 const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string | null): Found => {
@@ -146,24 +148,26 @@ const foundOf = (mediaId: string, need: MediaNeed, asset: Asset, altText: string
   const about = { mediaId, use: need.use, altText };
   if (state?.status === 'ready') {
     const { file } = state;
-    return { kind: 'there', file: { ...about, ...file, kind: kindOfType(file.contentType) ?? 'image' } };
+    return { kind: 'ready', file: { ...about, ...file, kind: kindOfType(file.contentType) ?? 'image' } };
   }
   if (state?.status === 'fits' && stored !== null) {
     const { width = null, height = null, durationMs = null } = probe ?? {};
-    return { kind: 'there', file: { ...about, ...stored, width, height, durationMs } };
+    return { kind: 'ready', file: { ...about, ...stored, width, height, durationMs } };
   }
-  return { kind: 'waiting', asked: state !== undefined };
+  return { kind: 'waiting', requested: state !== undefined };
 };
 
-const askedAt = (loaded: Loaded<MediaState> | undefined, need: MediaNeed): number | null => {
-  const asked = asFacts<MediaEvent>(loaded?.events ?? []).findLast(
+const requestedAt = (loaded: Loaded<MediaState> | undefined, need: MediaNeed): number | null => {
+  const request = asFacts<MediaEvent>(loaded?.events ?? []).findLast(
     ({ event }) =>
       event.type === 'MediaRenditionsRequested' && event.data.needs.some((one) => needKey(one) === needKey(need)),
   );
-  return asked === undefined ? null : Date.parse(asked.fact.occurredAt);
+  return request === undefined ? null : Date.parse(request.fact.occurredAt);
 };
 
-/** The still that the first video has anyway, where a cover is taken and this one fits: nobody made it for the network. */
+/**
+ * The poster frame that every video has, for the first video shown: where the network takes a cover and this one fits.
+ */
 const posterOf = (
   platform: Platform,
   shown: readonly Outgoing[],

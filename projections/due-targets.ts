@@ -1,0 +1,187 @@
+import type { Pool } from 'pg';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
+
+/** The publisher's searches for targets with work to do. Leases say which targets another process works on. */
+
+/** A target that a search found. */
+export interface FoundTarget {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** Whether it is live or of the sandbox, and the platform: `live/x`. */
+  readonly network: string;
+  readonly revision: number;
+}
+
+/** How many targets a search answers, and which it leaves out. */
+export interface SearchLimits {
+  /** Kind of the leases on targets. */
+  readonly leaseKind: string;
+  /** Ids that the search leaves out, whatever the table shows of them. */
+  readonly except: readonly string[];
+  /** Workspace and platform → rows that it answers at most. */
+  readonly rooms: Readonly<Record<string, number>>;
+}
+
+/** Rows of one workspace that a search answers beyond the workspace's room: some may be stale, and are passed over. */
+export const spareRows = 16;
+
+export const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/**
+ * Whether another has leased the row, or it rests. NOTE: asked of each row by itself. Postgres would plan a join by the
+ * statistics of the leases, which never keep up, and might read a million leases that rest.
+ */
+const isTaken = (id: string, kind: string): string => `coalesce((
+    select l.until > now() or l.not_before > now() from ops.work_leases l
+    where l.kind = ${kind} and l.id = ${id}::text), false)`;
+
+/** The network of the row's account; an account that the read model does not show yet counts as live. */
+const networkOf = (row: string): string =>
+  `coalesce((select a.network from read.accounts a where a.id = ${row}.account_id), 'live') || '/' || ${row}.platform`;
+
+/**
+ * Runs a statement that may use indexes alone. NOTE: a session keeps its plan for as long as it lives, and makes it while
+ * the tables are small.
+ */
+const search = <Row extends object>(
+  pool: Pool,
+  name: string,
+  text: string,
+  values: unknown[],
+): Promise<readonly Row[]> =>
+  inTransaction(pool, async (tx) => ({ commit: true, result: (await tx.query<Row>({ name, text, values })).rows }));
+
+/** A place in the walk over one platform's rows; `at` as Postgres writes it, to keep its microseconds. */
+export interface WalkStep {
+  readonly platform: string;
+  readonly at: string;
+  readonly id: string;
+  /** Rows that this step looks at. */
+  readonly rows: number;
+}
+
+export interface WalkedTarget extends FoundTarget {
+  readonly platform: string;
+  readonly dueAt: Date;
+  readonly at: string;
+  /** The row marks where the walk ended and more rows may follow; it is no answer. */
+  readonly isEdge: boolean;
+}
+
+/**
+ * Of each workspace on each network it answers no more rows than the workspace has room for, so that a workspace with a
+ * million rows does not fill the answer. NOTE: platforms are compared by `>=` and the row, never by equality: with an
+ * equality Postgres could take the order from an index that begins with the time.
+ */
+const walkSql = (direction: 'asc' | 'desc'): string => `
+with walked as materialized (
+  select t.* from unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[]) as n (platform, at, id, rows)
+  cross join lateral (
+    select s.*, row_number() over () = n.rows as "isEdge" from (
+      select t.id, t.workspace_id, t.account_id, t.platform, t.revision, t.next_action_at
+      from read.post_targets t
+      where t.next_action_at is not null and t.status <> 'outcome_unknown' and t.platform >= n.platform
+        and (t.platform, t.next_action_at, t.id) < (n.platform, n.at, n.id)
+      order by t.platform ${direction}, t.next_action_at ${direction}, t.id ${direction}
+      limit n.rows) s
+  ) t
+), free as (
+  select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
+  from walked w where w.id not in (select unnest($7::uuid[]))
+), ranked as (
+  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
+  from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
+)
+select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.platform, r.revision,
+  r.next_action_at as "dueAt", r.next_action_at::text as at, false as "isEdge"
+from ranked r where r.rank <= r.room + ${spareRows}
+union all
+select w.id::text, w.workspace_id::text, null, w.platform, w.revision, w.next_action_at, w.next_action_at::text, true
+from walked w where w."isEdge"`;
+
+/**
+ * Targets whose outcome is not unknown and that are due before each step.
+ * @param platformRooms platform → rows of a workspace that `limits.rooms` does not name
+ */
+export const walkDueTargets = (
+  pool: Pool,
+  direction: 'asc' | 'desc',
+  steps: readonly WalkStep[],
+  platformRooms: Readonly<Record<string, number>>,
+  { leaseKind, except, rooms }: SearchLimits,
+): Promise<readonly WalkedTarget[]> =>
+  search<WalkedTarget>(pool, `publisher-due-${direction}`, walkSql(direction), [
+    steps.map(({ platform }) => platform),
+    steps.map(({ at }) => at),
+    steps.map(({ id }) => id),
+    steps.map(({ rows }) => rows),
+    JSON.stringify(platformRooms),
+    JSON.stringify(rooms),
+    except,
+    leaseKind,
+  ]);
+
+/** Where a walk goes on; null: from the newest row on. */
+export interface WalkCursor {
+  readonly at: string;
+  readonly id: string;
+}
+
+export interface UnknownTarget extends FoundTarget, WalkCursor {
+  /** `rested` and `bare` mark where either walk ended and more rows may follow; they are no answers. */
+  readonly kind: 'target' | 'rested' | 'bare';
+}
+
+/** NOTE: without `offset 0` Postgres would plan the join by the statistics, see `isTaken`. */
+const unknownSql = `
+with rested as materialized (
+  select s.*, row_number() over () = $4 as "isEdge" from (
+    select l.id, l.not_before as at from ops.work_leases l
+    where l.kind = $1 and l.not_before is not null and (l.not_before, l.id) < (coalesce($2::timestamptz, now()), $3)
+    order by l.not_before desc, l.id desc limit $4) s
+), bare as materialized (
+  select s.*, row_number() over () = $7 as "isEdge" from (
+    select t.id, t.next_action_at as at from read.post_targets t
+    where t.status = 'outcome_unknown' and t.next_action_at is not null
+      and (t.next_action_at, t.id) < (coalesce($5::timestamptz, now()), $6::uuid)
+    order by t.next_action_at desc, t.id desc limit $7) s
+), free as (
+  select t.*, coalesce(($8::jsonb ->> (t.workspace_id::text || t.platform))::int, $9) as room
+  from (select id::uuid from rested union select b.id from bare b where not ${isTaken('b.id', '$1')}) c
+  cross join lateral (
+    select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, p.next_action_at
+    from read.post_targets p where p.id = c.id offset 0
+  ) t
+  where t.status = 'outcome_unknown' and t.id not in (select unnest($10::uuid[]))
+), ranked as (
+  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
+  from free f where f.room > 0
+)
+select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.revision, null as at, 'target' as kind
+from ranked r where r.rank <= r.room + ${spareRows}
+union all select id, null, null, null, at::text, 'rested' from rested where "isEdge"
+union all select id::text, null, null, null, at::text, 'bare' from bare where "isEdge"`;
+
+/**
+ * Targets whose outcome is unknown: those whose lease has rested (`rested`), and those without a lease (`bare`).
+ * @param room rows of a workspace that `limits.rooms` does not name
+ */
+export const findUnknownTargets = (
+  pool: Pool,
+  rested: { readonly from: WalkCursor | null; readonly rows: number },
+  bare: { readonly from: WalkCursor | null; readonly rows: number },
+  room: number,
+  { leaseKind, except, rooms }: SearchLimits,
+): Promise<readonly UnknownTarget[]> =>
+  search<UnknownTarget>(pool, 'publisher-unknown', unknownSql, [
+    leaseKind,
+    rested.from?.at ?? null,
+    rested.from?.id ?? '',
+    rested.rows,
+    bare.from?.at ?? null,
+    bare.from?.id ?? afterAllIds,
+    bare.rows,
+    JSON.stringify(rooms),
+    room,
+    except,
+  ]);

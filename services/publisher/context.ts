@@ -1,0 +1,45 @@
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { TargetState } from '#domain/target.ts';
+import type { Tools } from './deps.ts';
+import type { LeasedTarget } from './leased-target.ts';
+import { type MediaReadiness, noFiles, readinessOf, type TargetFiles } from './media-readiness.ts';
+import type { Conditions, LiveTarget, RelatedStreams, TargetConditions } from './related-streams.ts';
+
+/** What every step of one target's work needs. */
+export interface WorkContext {
+  readonly tools: Tools;
+  readonly streams: RelatedStreams;
+  readonly leased: LeasedTarget;
+  readonly conditions: TargetConditions;
+  /** Aborts when the process drains. */
+  readonly draining: AbortSignal;
+}
+
+export type TargetIn<Status extends TargetState['status']> = Extract<TargetState, { status: Status }>;
+
+/** An attempt of which this worker has the claim. */
+export type OwnAttempt =
+  /** The worker has not read the files. */
+  | { readonly kind: 'taken_over' }
+  /** The files were ready, and nobody takes back what was made of a file. */
+  | { readonly kind: 'prepared'; readonly files: TargetFiles };
+
+/** `none`: this worker has no claim. A target that is publishing all the same was claimed by a worker that is gone. */
+export type Attempt = { readonly kind: 'none' } | OwnAttempt;
+
+/** Whether the files of the segments that are not out yet are ready. A post without files costs no read. */
+export const mediaReadiness = async ({ streams, leased }: WorkContext, target: LiveTarget): Promise<MediaReadiness> => {
+  const content = await streams.content(target);
+  if (content.body === null) return noFiles;
+  const from = target.segments.length;
+  const assets = await streams.media(content, from);
+  const { workspaceId } = leased.context();
+  return readinessOf({ ...content, body: content.body }, from, target.platform, workspaceId, assets);
+};
+
+/** Null: this installation has no adapter for the account's network. */
+export const adapterOf = (
+  { tools }: WorkContext,
+  target: LiveTarget,
+  { account: { state } }: Conditions,
+): PlatformAdapter | null => (state.status === 'none' ? null : tools.adapterOf(state.network, target.platform));

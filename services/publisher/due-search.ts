@@ -1,0 +1,84 @@
+import type { Pool } from 'pg';
+import { afterAllIds, type WalkedTarget, type WalkStep, walkDueTargets } from '#projections/due-targets.ts';
+import { platforms } from '#schemas/common.ts';
+import type { DueRow } from './due-row.ts';
+import { limitsOf, roomOn, type SearchScope, takenOn } from './search.ts';
+
+/** Rows of one platform that a search looks at from the longest due on, beside those that this process works on. */
+const frontRows = 1_000;
+/** Rows of all platforms together that it looks at behind them, where a platform has more. */
+const behindRows = 4_000;
+
+/**
+ * Finds due targets whose outcome is not unknown, in the order of their time. A search looks at a bounded number of rows,
+ * from the longest due on; in quiet times these are all. Where a platform has more, it also looks from the newest on, so
+ * that a backlog does not hide what is due now, and every other search from where the last one ended, so that it reaches
+ * every row in the end.
+ */
+export class DueSearch {
+  readonly #pool: Pool;
+  readonly #kind: string;
+  readonly #front: number;
+  readonly #behind: number;
+  /** Platform → where the walk over the rows behind goes on. */
+  readonly #cursors = new Map<string, WalkStep>();
+  #goesOn = false;
+
+  /** @param kind of the leases */
+  constructor(pool: Pool, kind: string, { front = frontRows, behind = behindRows } = {}) {
+    this.#pool = pool;
+    this.#kind = kind;
+    this.#front = front;
+    this.#behind = behind;
+  }
+
+  /** @param before instant up to which a target is due */
+  async find(before: Date, scope: SearchScope): Promise<readonly DueRow[]> {
+    const { shares } = scope;
+    const from = { at: before.toISOString(), id: afterAllIds };
+    const open = platforms.filter((platform) => roomOn(shares, platform) > 0);
+    const steps = open.map((platform) => ({ ...from, platform, rows: this.#front + takenOn(shares, platform) }));
+    const front = await this.#walk('asc', steps, scope);
+    const more = front.filter(({ isEdge }) => isEdge).map(({ platform }) => platform);
+    for (const platform of this.#cursors.keys()) if (!more.includes(platform)) this.#cursors.delete(platform);
+    const behind = more.length === 0 ? [] : await this.#walkBehind(more, from, scope);
+    const found = new Map<string, WalkedTarget>();
+    for (const row of [...front, ...behind]) if (!row.isEdge && !scope.staleRows.has(row)) found.set(row.id, row);
+    return [...found.values()].sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime());
+  }
+
+  async #walkBehind(
+    names: readonly string[],
+    newest: Omit<WalkStep, 'platform' | 'rows'>,
+    scope: SearchScope,
+  ): Promise<readonly WalkedTarget[]> {
+    const rows = Math.ceil(this.#behind / names.length);
+    const steps = names.map((platform) => ({
+      ...((this.#goesOn ? this.#cursors.get(platform) : undefined) ?? newest),
+      platform,
+      rows,
+    }));
+    const found = await this.#walk('desc', steps, scope);
+    for (const { platform, at } of steps) {
+      const edge = found.find((one) => one.isEdge && one.platform === platform);
+      const cursor = this.#cursors.get(platform);
+      // A walk from the newest on leaves the cursor of the other walk alone.
+      if (cursor !== undefined && at !== cursor.at) continue;
+      if (edge === undefined) this.#cursors.delete(platform);
+      else this.#cursors.set(platform, { platform, at: edge.at, id: edge.id, rows });
+    }
+    this.#goesOn = !this.#goesOn;
+    return found;
+  }
+
+  async #walk(
+    direction: 'asc' | 'desc',
+    steps: readonly WalkStep[],
+    scope: SearchScope,
+  ): Promise<readonly WalkedTarget[]> {
+    if (steps.length === 0) return [];
+    const { shares } = scope;
+    const rooms = Object.fromEntries(steps.map(({ platform }) => [platform, roomOn(shares, platform)]));
+    return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind));
+  }
+}

@@ -1,0 +1,89 @@
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { Rejection } from '#domain/decider.ts';
+import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import { backOff } from '#runtime/work/back-off.ts';
+import type { Lease } from '#runtime/work/leases.ts';
+import { pause } from './time.ts';
+
+/** Another writer changed the target since this worker read it, or this worker ran out of time: its fold is stale. */
+export class ClaimLost extends Error {
+  constructor(why: string, options?: { cause?: unknown }) {
+    super(why, options);
+    this.name = 'ClaimLost';
+  }
+}
+
+/**
+ * A target's stream as the worker that leases it writes to it. Each command is decided once, on the fold that the last
+ * command left, and a conflict never re-decides it. So a worker that slept through its lease cannot write any more.
+ */
+export class LeasedTarget {
+  readonly lease: Lease;
+  readonly #store: DomainStore;
+  readonly #now: () => number;
+  #loaded: Loaded<TargetState>;
+
+  constructor(store: DomainStore, lease: Lease, loaded: Loaded<TargetState>, now: () => number) {
+    this.#store = store;
+    this.lease = lease;
+    this.#loaded = loaded;
+    this.#now = now;
+  }
+
+  get state(): TargetState {
+    return this.#loaded.state;
+  }
+
+  get revision(): number {
+    return this.#loaded.revision;
+  }
+
+  now(): string {
+    return new Date(this.#now()).toISOString();
+  }
+
+  /** @throws ClaimLost; Unavailable when the store does not answer; Rejection when the decider refuses the command. */
+  async record(command: TargetCommand): Promise<void> {
+    const { state } = this.#loaded;
+    if (state.status === 'none') throw new ClaimLost('the target does not exist');
+    try {
+      this.#loaded = await execute(this.#store, target, state.targetId, command, this.context(), {
+        partitionKey: state.postId,
+        redecide: false,
+        loaded: this.#loaded,
+      });
+    } catch (error) {
+      if (error instanceof EventStoreError && error.code === 'wrong_expected_revision') {
+        throw new ClaimLost('another writer has changed the target', { cause: error });
+      }
+      if (error instanceof Rejection && error.code === 'claim_lost') throw new ClaimLost(error.message);
+      throw error;
+    }
+  }
+
+  /**
+   * Records a fact that nobody can learn again: it retries while the store is unavailable. If the store stored an append
+   * without acknowledging it, the next try conflicts; the fact is recorded then.
+   */
+  async recordUntilStored(command: TargetCommand, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await this.record(command);
+      } catch (error) {
+        if (!(error instanceof Unavailable) || signal.aborted) throw error;
+        await pause(backOff(failures, { firstMs: 100, maxMs: 5_000 }), signal);
+      }
+    }
+  }
+
+  /** Metadata of events that follow from the target's own stream. */
+  context(): CommandContext {
+    const first = this.#loaded.events[0];
+    const last = this.#loaded.events.at(-1);
+    if (first === undefined || last === undefined) throw new ClaimLost('the target does not exist');
+    return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, this.#now());
+  }
+}

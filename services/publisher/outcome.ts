@@ -1,0 +1,118 @@
+import type { PublishOutcome } from '#contracts/ports/platform.ts';
+import { account } from '#domain/account.ts';
+import { outcomeUnreadable } from '#domain/publish-failures.ts';
+import type { TargetCommand } from '#domain/target.ts';
+import { InvalidEvent } from '#runtime/eventing/codec.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { Segment } from '#schemas/target.ts';
+import { cleanFailure, cleanPresent, isId } from './clean.ts';
+import type { TargetIn, WorkContext } from './context.ts';
+import type { Fault } from './faults.ts';
+import type { LiveTarget } from './related-streams.ts';
+
+/** Fails an attempt in which nothing was called. */
+export const failBeforeCall = async (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  { failure, part }: Fault,
+): Promise<void> => {
+  await context.leased.record({
+    type: 'RecordFailed',
+    attempt: target.attempts,
+    takeover: target.takeover,
+    failure: cleanFailure(failure),
+    part,
+  });
+  await reportLapsedAccount(context, target);
+};
+
+/**
+ * Records how the attempt ended, then reports an expired token in the account's stream. If the worker dies in between,
+ * the account stays connected, and its next target fails the same way and reports it.
+ * @param segment the segment that was called; null: the target is no thread
+ */
+export const recordOutcome = async (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  segment: Segment | null,
+  outcome: PublishOutcome,
+): Promise<void> => {
+  const { leased, tools } = context;
+  const { signal } = leased.lease;
+  try {
+    await leased.recordUntilStored(commandOf(context, target, segment, outcome), signal);
+  } catch (error) {
+    if (!(error instanceof InvalidEvent)) throw error;
+    // The network's answer does not fit the schema. What is known without its words is recorded all the same.
+    tools.logger.error({ err: error, targetId: target.targetId }, 'an outcome could not be recorded as it was');
+    const { state } = leased;
+    const crossed = state.status === 'publishing' && state.boundary !== null;
+    const unreadable = { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable } as const;
+    await leased.recordUntilStored(commandOf(context, target, segment, unreadable), signal);
+  }
+  faultPoint('publisher:after-outcome');
+  await reportLapsedAccount(context, target);
+};
+
+const commandOf = (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  segment: Segment | null,
+  outcome: PublishOutcome,
+): TargetCommand => {
+  const claim = { attempt: target.attempts, takeover: target.takeover };
+  const now = context.leased.now();
+  const { config, random } = context.tools;
+  const policy = {
+    deferDelaysMs: config.deferDelaysMs,
+    maxRateLimits: config.maxRateLimits,
+    jitter: random(),
+  };
+  switch (outcome.kind) {
+    case 'published':
+      // The next segment of the thread cannot reply to a post without a usable id.
+      if (segment !== null && segment.index + 1 < segment.of && !isId(outcome.externalId)) {
+        return commandOf(context, target, segment, { kind: 'unknown', failure: outcomeUnreadable });
+      }
+      return { ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment };
+    case 'failed':
+      return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
+    case 'rate_limited': {
+      const named = Math.max(Date.parse(wellFormedInstant(outcome.retryAt) ?? now), Date.parse(now));
+      const retryAt = new Date(named).toISOString();
+      return { ...claim, type: 'RecordRateLimited', retryAt, failure: cleanFailure(outcome.failure), policy };
+    }
+    case 'deferred':
+      return { ...claim, type: 'RecordDeferred', now, failure: cleanFailure(outcome.failure), policy };
+    case 'unknown': {
+      const reconcileAt = new Date(Date.parse(now) + (config.reconcileDelaysMs[0] ?? 0)).toISOString();
+      return { ...claim, type: 'RecordUnknown', failure: cleanFailure(outcome.failure), reconcileAt };
+    }
+  }
+};
+
+/**
+ * Reports an account whose token has expired, where the target failed for that reason. The account's decider records it
+ * once per lapse. An account that was connected anew since this worker read it is not reported.
+ */
+export const reportLapsedAccount = async (context: WorkContext, target: LiveTarget): Promise<void> => {
+  const { leased, tools, conditions } = context;
+  const { state } = leased;
+  if (state.status !== 'failed' || state.failure.category !== 'reauth_required') return;
+  const reason = wellFormedText(state.failure.platformMessage ?? state.failure.message, 500);
+  const readAt = conditions.latest.account.revision;
+  try {
+    await execute(tools.store, account, target.accountId, { type: 'RequireReauth', reason }, leased.context(), {
+      guard: ({ events }) => {
+        const renewed = events.some(({ type, revision }) => type === 'AccountReauthorized' && revision > readAt);
+        if (renewed) throw new Renewed();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof Renewed)) throw error;
+  }
+};
+
+class Renewed extends Error {}

@@ -1,0 +1,78 @@
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { adapterTimes } from './adapter-times.ts';
+import { callAdapter } from './call.ts';
+import { adapterOf, mediaReadiness, type OwnAttempt, type TargetIn, type WorkContext } from './context.ts';
+import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
+import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
+import { failBeforeCall, recordOutcome } from './outcome.ts';
+import type { Conditions, Content } from './related-streams.ts';
+import { filesOf, nextSegment, requestOf } from './request.ts';
+import { Steps } from './steps.ts';
+
+/** Publishes the next segment of a claimed target, or the whole of one that is no thread. */
+export const publish = async (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  attempt: OwnAttempt,
+): Promise<OwnAttempt> => {
+  const { tools, leased } = context;
+  const [conditions, content, readiness] = await Promise.all([
+    context.conditions.current(target),
+    context.streams.content(target),
+    attempt.kind === 'prepared' ? ({ kind: 'ready', files: attempt.files } as const) : mediaReadiness(context, target),
+  ]);
+  const prepared = prepare(context, target, { conditions, content, readiness });
+  if (prepared.kind === 'faulty') {
+    await failBeforeCall(context, target, prepared.fault);
+    return attempt;
+  }
+  const { adapter, files } = prepared;
+  const { boundaryDeadlineMs } = adapterTimes(adapter, target.platform, tools.config);
+  const stop = AbortSignal.any([leased.lease.signal, context.draining]);
+  const segment = nextSegment(target, content);
+  const steps = new Steps(leased, stop, boundaryDeadlineMs, segment);
+  if (target.takeover === 0 && target.segments.length === 0) {
+    tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(target.dueAt)) / 1_000);
+  }
+  const lent = tools.files.lend(filesOf(target, files), steps.signal);
+  const request = requestOf(target, content, conditions.account.state, lent);
+  const result = await callAdapter(context, adapter, request, steps, lent);
+  if (result.kind !== 'drained') {
+    faultPoint('publisher:after-call');
+    await recordOutcome(context, target, segment, result);
+  }
+  return { kind: 'prepared', files };
+};
+
+type Preparation =
+  | { readonly kind: 'ready'; readonly adapter: PlatformAdapter; readonly files: TargetFiles }
+  | { readonly kind: 'faulty'; readonly fault: Fault };
+
+interface Readings {
+  readonly conditions: Conditions;
+  readonly content: Content;
+  readonly readiness: MediaReadiness;
+}
+
+const prepare = (
+  context: WorkContext,
+  target: TargetIn<'publishing'>,
+  { conditions, content, readiness }: Readings,
+): Preparation => {
+  const faulty = (fault: Fault): Preparation => ({ kind: 'faulty', fault });
+  const stopped = accountFault(conditions.account.state) ?? interruption(target, conditions);
+  if (stopped !== null) return faulty(stopped);
+  if (readiness.kind === 'failed') return faulty(readiness);
+  if (readiness.kind === 'waiting') {
+    // The files were ready at the claim, and nobody takes a rendition back: an older backup of the store was restored.
+    const [{ mediaId, part }] = readiness.waiting;
+    return faulty({ failure: mediaNotReady(mediaId), part });
+  }
+  const { files } = readiness;
+  const refused = contentFault(target, content, files);
+  if (refused !== null) return faulty(refused);
+  const adapter = adapterOf(context, target, conditions);
+  return adapter === null ? faulty({ failure: noAdapter }) : { kind: 'ready', adapter, files };
+};

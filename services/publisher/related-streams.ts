@@ -1,0 +1,133 @@
+import { type AccountState, account } from '#domain/account.ts';
+import { type ClientState, client } from '#domain/client.ts';
+import { contentFor, type PlatformContent } from '#domain/content.ts';
+import { type MediaState, media } from '#domain/media.ts';
+import { post } from '#domain/post.ts';
+import type { TargetState } from '#domain/target.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { PostBody } from '#schemas/post.ts';
+
+/** What other streams say about a target: its content, its account, its client, its files. */
+
+export type LiveTarget = Exclude<TargetState, { status: 'none' }>;
+
+export interface Content extends PlatformContent {
+  readonly aiDisclosure: boolean;
+  /** The whole post, where it has files for this network: the needs of a file depend on all of it. Null: it has none. */
+  readonly body: PostBody | null;
+}
+
+/** Conditions for a claim. They hold as of this reading, so each claim reads them anew. */
+export interface Conditions {
+  readonly account: Loaded<AccountState>;
+  readonly client: Loaded<ClientState>;
+  /** Monotonic milliseconds, taken before the streams were read. */
+  readonly asOf: number;
+}
+
+/** By the asset's id. */
+export type Assets = ReadonlyMap<string, Loaded<MediaState>>;
+
+/** Posts that are kept folded. */
+const maxKept = 1_000;
+/** Streams of files read at once: a thread may name a thousand. */
+const readAtOnce = 32;
+/** Milliseconds for which targets that are due together share a reading. */
+const sharedMs = 200;
+/** Milliseconds after which conditions are read anew. */
+const conditionsAgeMs = 2_000;
+
+/** Reads once what several targets need: a post folded up to a revision never changes. */
+export class RelatedStreams {
+  readonly #store: DomainStore;
+  readonly #contents = new Map<string, Promise<Content>>();
+  readonly #recent = new Map<string, { readonly asOf: number; readonly read: Promise<unknown> }>();
+
+  constructor(store: DomainStore) {
+    this.#store = store;
+  }
+
+  content(target: LiveTarget): Promise<Content> {
+    const key = `${target.postId}/${target.postRevision}/${target.platform}`;
+    const known = this.#contents.get(key);
+    if (known !== undefined) return known;
+    const read = this.#readContent(target);
+    read.catch(() => this.#contents.delete(key));
+    this.#contents.set(key, read);
+    const [oldest] = this.#contents.keys();
+    if (this.#contents.size > maxKept && oldest !== undefined) this.#contents.delete(oldest);
+    return read;
+  }
+
+  async conditions(target: LiveTarget): Promise<Conditions> {
+    const [ofAccount, ofClient] = await Promise.all([
+      this.#shared(`account-${target.accountId}`, () => this.#store.load(account, target.accountId)),
+      this.#shared(`client-${target.clientId}`, () => this.#store.load(client, target.clientId)),
+    ]);
+    return { account: ofAccount.value, client: ofClient.value, asOf: Math.min(ofAccount.asOf, ofClient.asOf) };
+  }
+
+  /**
+   * Files of the segments from this index on, and the cover. Each claim reads them anew: their streams say what has been
+   * made of them meanwhile.
+   */
+  async media(content: Content, from: number): Promise<Assets> {
+    const cover = content.body?.coverMediaId ?? null;
+    const named = content.segments.slice(from).flatMap(({ mediaIds }) => mediaIds);
+    const ids = [...new Set([...named, ...(cover === null ? [] : [cover])])];
+    const found: (readonly [string, Loaded<MediaState>])[] = [];
+    for (let at = 0; at < ids.length; at += readAtOnce) {
+      const some = ids.slice(at, at + readAtOnce);
+      found.push(...(await Promise.all(some.map(async (id) => [id, await this.#store.load(media, id)] as const))));
+    }
+    return new Map(found);
+  }
+
+  async #shared<T>(stream: string, load: () => Promise<T>): Promise<{ readonly asOf: number; readonly value: T }> {
+    const now = performance.now();
+    const known = this.#recent.get(stream);
+    if (known !== undefined && now - known.asOf < sharedMs) {
+      return { asOf: known.asOf, value: (await known.read) as T };
+    }
+    const read = load();
+    read.catch(() => this.#recent.delete(stream));
+    this.#recent.delete(stream);
+    this.#recent.set(stream, { asOf: now, read });
+    for (const [name, { asOf }] of this.#recent) {
+      if (now - asOf < sharedMs) break;
+      this.#recent.delete(name);
+    }
+    return { asOf: now, value: await read };
+  }
+
+  async #readContent(target: LiveTarget): Promise<Content> {
+    const { state } = await this.#store.load(post, target.postId, target.postRevision);
+    if (state.status !== 'live')
+      throw new BrokenInvariant(`post ${target.postId} has no plan at revision ${target.postRevision}`);
+    const content = contentFor(state.body, target.platform);
+    const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
+    return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };
+  }
+}
+
+/** The conditions of one target, read anew when they are old. */
+export class TargetConditions {
+  readonly #streams: RelatedStreams;
+  #latest: Conditions;
+
+  constructor(streams: RelatedStreams, read: Conditions) {
+    this.#streams = streams;
+    this.#latest = read;
+  }
+
+  /** The latest reading, however old. */
+  get latest(): Conditions {
+    return this.#latest;
+  }
+
+  async current(target: LiveTarget): Promise<Conditions> {
+    if (performance.now() - this.#latest.asOf >= conditionsAgeMs) this.#latest = await this.#streams.conditions(target);
+    return this.#latest;
+  }
+}

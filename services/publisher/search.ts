@@ -1,0 +1,44 @@
+import { type SearchLimits, spareRows } from '#projections/due-targets.ts';
+import type { Shares } from './shares.ts';
+import type { StaleRows } from './stale-rows.ts';
+
+/** What the searches for due targets and for unknown outcomes share. */
+
+/** What a search needs to know about this process. */
+export interface SearchScope {
+  /** Ids of the targets this process works on. A search leaves them out, whatever the table shows of them. */
+  readonly underWay: readonly string[];
+  readonly shares: Shares;
+  readonly staleRows: StaleRows;
+}
+
+const modes = ['live', 'sandbox'] as const;
+const platformOf = (network: string): string => network.slice(network.indexOf('/') + 1);
+
+/** Room of a workspace that has no slot on the platform yet; of its two networks, the one with more room counts. */
+export const roomOn = (shares: Shares, platform: string): number =>
+  Math.max(...modes.map((mode) => shares.roomOf({ workspaceId: '', network: `${mode}/${platform}` })));
+
+export const takenOn = (shares: Shares, platform: string): number =>
+  modes.reduce((sum, mode) => sum + shares.takenOn(`${mode}/${platform}`), 0);
+
+/** Workspace and platform → rows that a search may answer: the room of the workspace there, and its stale rows. */
+const roomsOf = ({ shares, staleRows }: SearchScope): Readonly<Record<string, number>> => {
+  const rooms: Record<string, number> = {};
+  for (const taker of shares.takers()) {
+    const key = taker.workspaceId + platformOf(taker.network);
+    rooms[key] = Math.max(rooms[key] ?? 0, shares.roomOf(taker));
+  }
+  for (const [{ workspaceId, network }, rows] of staleRows.counts()) {
+    const key = workspaceId + platformOf(network);
+    const room = rooms[key] ?? shares.roomOf({ workspaceId, network });
+    if (rows > spareRows && room > 0) rooms[key] = room + rows;
+  }
+  return rooms;
+};
+
+export const limitsOf = (scope: SearchScope, leaseKind: string): SearchLimits => ({
+  leaseKind,
+  except: scope.underWay,
+  rooms: roomsOf(scope),
+});

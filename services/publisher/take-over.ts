@@ -1,0 +1,24 @@
+import { interrupted } from '#domain/publish-failures.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { TargetIn, WorkContext } from './context.ts';
+import { failBeforeCall } from './outcome.ts';
+import { settleInterrupted } from './reconcile.ts';
+
+/** Workers that may die one after the other in an attempt that never reaches its next boundary. */
+const maxTakeovers = 10;
+
+/**
+ * Takes over the claim of a worker that is gone. It begins with an append, so that every later append of that worker
+ * conflicts. Behind a boundary the network says what became of the call; before one, the attempt goes on.
+ */
+export const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
+  const { leased } = context;
+  await leased.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });
+  faultPoint('publisher:after-takeover');
+  const { state } = leased;
+  if (state.status !== 'publishing') return;
+  if (state.boundary !== null) await settleInterrupted(context, state, state.boundary);
+  else if (state.takeover - state.progressAt > maxTakeovers) {
+    await failBeforeCall(context, state, { failure: interrupted });
+  }
+};
