@@ -7,8 +7,8 @@ import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
 /**
- * Connected accounts. Personal members are null once the client was erased; see the client's recount in index.ts.
- * Longer than most: the columns, their fold, what is shown and the queries change together.
+ * Connected accounts. Personal members are null once the client is erased; see the client's recount in index.ts. The
+ * file is long because the columns, their fold, the rendering and the queries change together.
  */
 
 type AccountStatus = 'connected' | 'reauth_required' | 'disconnected';
@@ -23,7 +23,7 @@ interface Own {
   readonly timezone: string | null;
   readonly status: AccountStatus;
   readonly health_reason: string | null;
-  /** When its authorization was last found to work or to fail. */
+  /** When the network last accepted or refused the account's authorization. */
   readonly checked_at: string;
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
@@ -33,7 +33,7 @@ export type AccountRow = Row<Own>;
 
 type Authorized = Extract<AccountEvent, { readonly type: 'AccountConnected' | 'AccountReauthorized' }>['data'];
 
-/** What each authorization sets, the first and every later one. */
+/** Members that each authorization sets, the first and every later one. */
 const authorized = (data: Authorized, at: string) =>
   ({
     username: data.username,
@@ -128,7 +128,7 @@ export const getAccount = async (knex: Knex, workspaceId: string, id: string): P
   return row === undefined ? null : asRow(accounts, row);
 };
 
-/** Those of the ids that are the workspace's, by id. */
+/** The workspace's accounts among these ids, by id. */
 export const accountsByIds = async (
   knex: Knex,
   workspaceId: string,
@@ -141,7 +141,7 @@ export const accountsByIds = async (
   return rows.map((row) => asRow(accounts, row));
 };
 
-/** Every one that can be asked. */
+/** Ids of connected accounts: a network can be asked about each of them. */
 export const connectedAccountIds = async (knex: Knex, workspaceId: string, most: number): Promise<readonly string[]> =>
   knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(most).pluck('id');
 
@@ -151,7 +151,9 @@ export interface LiveAccount {
   readonly created_at: string;
 }
 
-/** Those that are not disconnected, of clients that are live: no network is asked about an archived client any more. */
+/**
+ * Accounts that are not disconnected, of clients that are live: the workers ask no network about an archived client.
+ */
 export const liveAccounts = async (
   knex: Knex,
   workspaceId: string,
@@ -183,11 +185,11 @@ const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<Readonly
   return Map.groupBy(rows, (row) => row.client_id);
 });
 
-/** All accounts of a client that may receive posts (connected or waiting for a new authorization), by id. */
+/** All accounts of a client that may receive posts (connected, or in need of a new authorization), by id. */
 export const groupOf = async (knex: Knex, workspaceId: string, clientId: string): Promise<readonly AccountRow[]> =>
   (await groupsByClient(knex, clientId))?.filter((row) => row.workspace_id === workspaceId) ?? [];
 
-/** Networks with a connected account: of the client, or of the workspace's live clients. */
+/** Networks on which the client, or with null any live client of the workspace, has a connected account. */
 export const livePlatforms = async (
   knex: Knex,
   workspaceId: string,

@@ -1,12 +1,12 @@
 import type { Pool, QueryConfig } from 'pg';
 import { withConnection } from '#runtime/postgres/transactions.ts';
 
-/** How often the session that holds the lock is asked for a sign of life, and how long that may take. Milliseconds. */
+/** How often the session that holds the lock is probed, and how long an answer may take. Milliseconds. */
 const defaultBeatMs = 10_000;
 
 /**
- * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the lock
- * was lost with its session: the process that takes the lock next drops what this one has made.
+ * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the
+ * session, and with it the lock, is lost: the process that takes the lock next drops the tables of this rebuild.
  * @throws Error where another process holds the lock, and where the lock was lost
  */
 export const alone = async <T>(
@@ -20,9 +20,9 @@ export const alone = async <T>(
     const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
       `rebuild ${name}`,
     ]);
-    // In the pool the session would keep the lock; the server frees the lock when the session ends.
-    died(new Error('the session of a lock is not used again'));
-    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running`);
+    // A pooled session would keep the lock; the server frees it when the session ends.
+    died(new Error('a session that held a lock is not reused'));
+    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running: wait until it ends`);
     const lost = new AbortController();
     const lose = (cause: unknown): void =>
       lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));

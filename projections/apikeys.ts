@@ -63,7 +63,7 @@ export const apiKeys = defineModel<Own, ApiKeyEvent>({
   },
 });
 
-/** All that a request's credential needs, in one query. */
+/** Everything that the check of a credential needs, in one query. */
 export interface FoundKey {
   readonly keyId: string;
   readonly memberId: string;
@@ -73,14 +73,14 @@ export interface FoundKey {
   readonly mode: Mode;
   readonly expiresAt: string;
   readonly revokedAt: string | null;
-  /** Set when the hash is the former one of a rotated key: it works until then. */
+  /** Set when the hash belongs to the key before its rotation: that key works until then. */
   readonly previousUntil: string | null;
   readonly workspaceId: string;
 }
 
 /**
- * The keys with these SHA-256 (hex), by the hash asked for. Expiry, revocation and the grace period are the caller's to
- * judge, by its own clock: an expired key and an unknown one are answered differently.
+ * The keys with these SHA-256 (hex), by hash. The caller judges expiry, revocation and the grace period by its own
+ * clock, because it answers an expired key and an unknown one differently.
  */
 export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
   const { rows } = await pool.query({

@@ -10,9 +10,9 @@ import { tableOf } from './tables.ts';
 import { Upserts, type Written } from './upsert.ts';
 
 /**
- * Applies a batch of events to the tables of one projection: load the rows that lack their past, fold in memory, write
- * each table in one statement, then recount what the touched owners show of their children. An owner that is not there
- * yet gets a hidden placeholder first, so that there is always a row to hold while its children are counted.
+ * Applies a batch of events to the tables of one projection: loads the rows that the batch continues, folds in memory,
+ * writes each table in one statement, then recounts the counted columns of the touched owners. An owner without a row
+ * gets a hidden placeholder first, so that there is a row to lock while its children are counted.
  */
 
 type Folded = ReadonlyMap<string, Row<object>>;
@@ -21,11 +21,11 @@ interface Changes {
   readonly model: Model;
   /** Rows that advanced, by id. */
   readonly rows: Folded;
-  /** Those of them whose stream is in this batch from its first event on. */
+  /** Rows whose stream is in this batch from its first event on. */
   readonly born: ReadonlySet<string>;
 }
 
-/** True when the batch holds the stream from its first event on without a gap: then no row is needed. */
+/** True when the batch holds the stream from its first event on without a gap: then the fold needs no stored row. */
 const isWhole = (events: readonly DecodedEvent[]): boolean => events.every((event, at) => event.revision === at);
 
 const columnsToLoad = (model: Model): string => {
@@ -50,7 +50,7 @@ export class Projector {
     this.#generation = generation;
   }
 
-  /** Kinds of streams whose events it wants. */
+  /** Kinds of streams whose events the projector folds. */
   get kinds(): readonly string[] {
     return this.#projection.models.map((model) => model.kind);
   }
@@ -76,13 +76,14 @@ export class Projector {
     }
     const owners = this.#owners(changes);
     for (const { model, rows } of changes) {
-      // What is new in all its parts is written once, counted: nobody else can have touched it.
+      // An owner created in this batch with all its children is written once, with its counts: no other transaction can
+      // have touched it.
       const inserted = await this.#upserts.insert(tx, model, this.#generation, this.#counted(model, changes));
       for (const id of inserted) owners.get(model.name)?.delete(id);
       const placeholders = [...(owners.get(model.name) ?? [])].flatMap(([id, workspaceId]) =>
         rows.has(id) ? [] : [placeholder(id, workspaceId)],
       );
-      // Placeholders of owners that exist change nothing, but lock them: from here to the commit the owner is ours.
+      // Upserting a placeholder of an owner that exists changes nothing but locks its row until the commit.
       await this.#upserts.write(tx, model, this.#generation, [
         ...([...rows.values()] as Written[]).filter(({ id }) => !inserted.has(id)),
         ...placeholders,
@@ -123,7 +124,7 @@ export class Projector {
     return park(event, `${stream} is at revision ${at} and the next event is ${event.revision}: there is a gap`);
   }
 
-  /** Owner ids to recount, by owner model: those that changed, and those of changed children. Id → workspace. */
+  /** Owners to recount, by owner model: changed owners and owners of changed children. Id → workspace. */
   #owners(changes: readonly Changes[]): ReadonlyMap<string, Map<string, string>> {
     const rowsOf = (name: string): Iterable<Row<object>> =>
       changes.find(({ model }) => model.name === name)?.rows.values() ?? [];
@@ -139,7 +140,9 @@ export class Projector {
     );
   }
 
-  /** Owners born in this batch, all of whose children in it are born in it too, with their counted columns. */
+  /**
+   * Owners created in this batch whose children in the batch were all created in it too, with their counted columns.
+   */
   #counted(model: Model, changes: readonly Changes[]): readonly Written[] {
     const recount = this.#projection.recounts.find((one) => one.owner === model.name && one.born !== undefined);
     const own = changes.find((one) => one.model.name === model.name);
@@ -162,7 +165,10 @@ export class Projector {
     });
   }
 
-  /** A later statement than the one that locked the owners: it sees all that was committed before we got the lock. */
+  /**
+   * Runs after the statement that locked the owners, so it sees everything that was committed before the lock was
+   * granted.
+   */
   async #recount(tx: PoolClient, owners: ReadonlyMap<string, ReadonlyMap<string, string>>): Promise<void> {
     for (const recount of this.#projection.recounts) {
       const ids = [...(owners.get(recount.owner)?.keys() ?? [])];
@@ -184,7 +190,7 @@ interface Gap {
   readonly event: DecodedEvent;
 }
 
-/** The revision guard: what the row has seen is passed over, what it cannot follow on is never guessed. */
+/** The revision guard: skips events that the row already holds; reports a gap and never guesses across it. */
 const fold = (
   model: Model,
   id: string,
@@ -197,11 +203,12 @@ const fold = (
     const at = row?.revision ?? -1;
     if (event.revision <= at) continue;
     if (row === null && model.unborn.includes(event.type)) continue;
-    // Where events may come before the birth no row tells how many did: only a birth is taken then, whatever its revision.
+    // Where events may precede the creation, the row cannot tell how many did: the creating event is accepted at any
+    // revision.
     const mayFollow = event.revision === at + 1 || (row === null && model.unborn.length > 0);
     if (!mayFollow && !isBridged(at, event.revision, skipped)) return { gap: { at, event } };
     const next = applyEvent(model, id, row, event);
-    if (next === null) return park(event, `${event.stream} does not begin with an event that gives birth to it`);
+    if (next === null) return park(event, `${event.stream} does not begin with the event that creates it`);
     row = next;
   }
   return { row };

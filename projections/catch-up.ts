@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Lane } from '#contracts/ports/log.ts';
 
-/** What rebuilds share: a new consumer group that begins at the log's ends, and waiting until it has come to later ones. */
+/** Shared by the rebuilds: starting a new consumer group at the log's ends, and waiting until it reaches later ends. */
 
 export type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
 
@@ -23,7 +23,7 @@ export const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<bo
   return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
 };
 
-/** True when it holds, false after `limitMs`. */
+/** True when the condition holds, false after `limitMs`. */
 export const until = async (
   signal: AbortSignal,
   holds: () => Promise<boolean>,

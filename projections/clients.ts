@@ -4,7 +4,7 @@ import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
 
-/** Clients of an agency. How many accounts they have is counted from the accounts. */
+/** Clients of an agency. The number of accounts is counted from the accounts. */
 
 interface Own {
   readonly name: string;
@@ -16,7 +16,7 @@ interface Own {
   readonly brand_voice: ClientFields['brandVoice'];
   readonly archived_at: string | null;
   readonly erased: boolean;
-  /** Accounts that are connected or wait for a new authorization. */
+  /** Accounts that are connected or need a new authorization. */
   readonly account_count: number;
 }
 export type ClientRow = Row<Own>;
@@ -102,7 +102,7 @@ export interface ClientFilters {
   readonly type?: ClientFields['type'];
   /** Part of the name, case-insensitive. */
   readonly search?: string;
-  /** Default false: only the live ones. */
+  /** Default false: only live clients. */
   readonly archived?: boolean;
 }
 

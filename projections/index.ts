@@ -12,14 +12,14 @@ import { postTargets } from './targets.ts';
 import { webhooks } from './webhook-endpoints.ts';
 import { workspaces } from './workspaces.ts';
 
-/** The table of projections: which models are written together, from which topics. */
+/** The table of projections: which models are written together, and from which topics. */
 
 export interface Projection {
   readonly name: string;
-  /** Raise it whenever a model's columns or folds change: the tables are then rebuilt beside the old ones. */
+  /** Raise it whenever a model's columns or folds change: a rebuild then makes new tables beside the old ones. */
   readonly shape: number;
   readonly topics: readonly Topic[];
-  /** In the order they are written: owners before the rows they count. */
+  /** In the order of writing: owners before the rows that they count. */
   readonly models: readonly Model[];
   readonly recounts: readonly Recount[];
 }
@@ -48,5 +48,5 @@ export const projectionOf = (name: string): Projection => {
   return found;
 };
 
-/** Consumer group of a generation of a projection's tables. */
+/** Consumer group of one generation of a projection's tables. */
 export const groupOf = (name: string, generation: number): string => `projection-${name}-v${generation}`;

@@ -3,16 +3,19 @@ import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
 import { change, defineModel } from './model.ts';
 
-/** Connect links. The recipient's e-mail is in the event alone; the token is derived and kept nowhere. */
+/**
+ * Connect links. The recipient's e-mail is in the event alone. The token is derived from the secret key and never
+ * stored.
+ */
 
 interface Own {
   readonly client_id: string;
   readonly platforms: readonly Platform[];
   readonly expires_at: string;
-  /** Version of the secret key that derives its token. */
+  /** Version of the secret key from which the token is derived. */
   readonly key_version: string;
   readonly revoked_at: string | null;
-  /** Accounts connected through it, in order. */
+  /** Accounts connected through the invite, in order. */
   readonly used: readonly string[];
 }
 
@@ -44,7 +47,7 @@ export const invites = defineModel<Own, InviteEvent>({
   },
 });
 
-/** For the administrator: how many invites that still open are derived under each version of the secret key. */
+/** For the administrator: how many open invites are derived from each version of the secret key. */
 export const inviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ key_version: string; n: number }>(
     'select key_version, count(*)::int as n from read.invites where revoked_at is null and expires_at > $1 group by 1',

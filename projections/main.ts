@@ -10,7 +10,7 @@ import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './run.ts';
 import { migrate as migrateReadModels } from './tables.ts';
 
-/** @returns names of read models, empty = all, null = none; and whether the analytics are among what was named. */
+/** @returns names of read models (empty = all, null = none), and whether the arguments name the analytics */
 const chosen = (names: readonly string[]): { readonly models: readonly string[] | null; readonly counts: boolean } => {
   const models = names.filter((name) => name !== 'analytics');
   const counts = names.length === 0 || models.length < names.length;
@@ -40,7 +40,7 @@ await runProcess({
     ]);
     readiness.add('log', async () => log.ping().then(() => null));
     if (running !== null) readiness.add('projections', running.check);
-    // Told, and no reason not to be ready: without ClickHouse everything else goes on.
+    // /readyz reports it but stays ready: without ClickHouse everything else works.
     if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
     const names = running?.status().map((one) => one.name) ?? [];
     ready({ projections: analytics === null ? names : [...names, 'analytics'] });

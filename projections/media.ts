@@ -6,7 +6,7 @@ import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe } from 
 import { change, defineModel, type Row } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from './rows.ts';
 
-/** Assets of the content library, with what became of each rendition. Addresses are made when a row is shown. */
+/** Assets of the content library, with the result of each rendition. URLs are signed when a row is rendered. */
 
 /** A file in the blob store. */
 export interface StoredFile {
@@ -21,7 +21,7 @@ interface SizedFile extends StoredFile {
   readonly durationMs: number | null;
 }
 
-/** `wanted`: asked for; `planned`: being made; `fits`: the source is published as it is. */
+/** `wanted`: requested; `planned`: being made; `fits`: the source is published unchanged. */
 export type NeedRow = MediaNeed &
   (
     | { readonly status: 'wanted' | 'planned' | 'fits' }
@@ -30,19 +30,19 @@ export type NeedRow = MediaNeed &
   );
 
 interface Own {
-  /** `deleted`: nobody is shown it; `removed`: nor are its files there any more. */
+  /** `deleted`: no caller sees the asset any more; `removed`: its files are gone too. */
   readonly status: 'pending' | 'transcoding' | 'transcoded' | 'failed' | 'quarantined' | 'deleted' | 'removed';
   readonly client_id: string | null;
   readonly folder: string | null;
   readonly name: string;
   readonly alt_text: string | null;
-  /** As claimed until its bytes have told; null where nobody claimed anything. */
+  /** As claimed by the caller until the probe of the bytes replaces it; null where the caller claimed nothing. */
   readonly kind: MediaKind | null;
-  /** Claimed, then found. */
+  /** Claimed by the caller, later as found in the bytes. */
   readonly content_type: string | null;
-  /** The same. */
+  /** Claimed by the caller, later as found in the bytes. */
   readonly size: { readonly bytes: number } | null;
-  /** Where its source lies, once it lies where nobody can change it. */
+  /** Where the source file lies, once it is stored where no caller can change it. */
   readonly source: (StoredFile & { readonly sha256: string }) | null;
   readonly probe: MediaProbe | null;
   readonly platforms: readonly Platform[];
@@ -51,7 +51,7 @@ interface Own {
   readonly needs: readonly NeedRow[];
   readonly poster: StoredFile | null;
   readonly failure: MediaFailure | null;
-  /** Null: offered for upload, and not registered yet; it is in no list. */
+  /** Null: an upload slot was offered and the asset is not registered yet; no list shows it. */
   readonly registered_at: string | null;
 }
 export type MediaRow = Row<Own>;
@@ -66,7 +66,7 @@ const unknown = {
 } as const;
 
 const sameNeed = (a: MediaNeed, b: MediaNeed): boolean => a.platform === b.platform && a.use === b.use;
-/** In the order in which they were first heard of. */
+/** In the order in which the needs first appeared. */
 const withNeeds = (row: Own, changed: readonly NeedRow[]): Own => ({
   ...row,
   needs: [
@@ -101,9 +101,9 @@ export const media = defineModel<Own, MediaEvent>({
     { on: '(client_id, created_at, id) where registered_at is not null' },
     { on: '(workspace_id, kind, created_at, id) where registered_at is not null' },
     { on: '(workspace_id, folder, created_at, id) where registered_at is not null and folder is not null' },
-    // Places that nobody came for, the oldest first.
+    // Upload slots that were never used, the oldest first.
     { on: '(created_at, id) where registered_at is null' },
-    // Those whose files are still to be removed.
+    // Deleted assets whose files are still to be removed.
     { on: `(updated_at, id) where status = 'deleted'` },
   ],
   on: {
@@ -185,13 +185,13 @@ export const media = defineModel<Own, MediaEvent>({
     })),
     MediaFailed: change((row, { failure }) => ({ ...row, status: 'failed', failure })),
     MediaQuarantined: change((row, { failure }) => ({ ...row, status: 'quarantined', failure })),
-    // In no list, as what was never registered.
+    // No list shows it, as with an asset that was never registered.
     MediaDeleted: change((row) => ({ ...row, status: 'deleted', registered_at: null })),
     MediaFilesRemoved: change((row) => ({ ...row, status: 'removed' })),
   },
 });
 
-/** Whether no list shows it, and no call finds it in the library, any more. */
+/** Whether the asset is hidden from every list and every call of the library. */
 export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> => {
   const { rows } = await pool.query(`select status in ('deleted', 'removed') as hidden from read.media where id = $1`, [
     id,
@@ -199,13 +199,13 @@ export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> =>
   return rows[0]?.hidden === true;
 };
 
-/** Also one that was offered only. */
+/** Returns an upload slot without a registered asset too. */
 export const getMedia = async (knex: Knex, workspaceId: string, id: string): Promise<MediaRow | null> => {
   const row = await knex('read.media').where({ id, workspace_id: workspaceId }).first();
   return row === undefined ? null : asRow(media, row);
 };
 
-/** Those of the ids that are the workspace's, by id. */
+/** The workspace's assets among these ids, by id. */
 export const mediaByIds = async (
   knex: Knex,
   workspaceId: string,
@@ -243,11 +243,14 @@ export const listMedia = async (
 export interface MediaSize {
   readonly id: string;
   readonly workspaceId: string;
-  /** Of all its files, each counted once; of one that was refused: none. */
+  /** Bytes of all files of the asset, each file once; 0 for an asset that was refused. */
   readonly bytes: number;
 }
 
-/** Assets of all workspaces whose file was looked at, in the order of their ids. @param after null: from the first one */
+/**
+ * Assets of all workspaces whose file was probed, in the order of their ids.
+ * @param after null: from the first asset
+ */
 export const mediaSizes = async (
   db: Pool | PoolClient,
   after: string | null,

@@ -1,8 +1,9 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
 /**
- * What a read model is: a table whose rows are each owned by one stream, and the pure folds that make a row from that
- * stream's events. The same folds answer a command from the events it just stored, so both always say the same.
+ * A read model is a table whose rows are each owned by one stream, and the pure folds that make a row from that
+ * stream's events. The API renders the answer to a command with the same folds, from the events it just stored, so
+ * answer and read model always agree.
  */
 
 export type ColumnType = 'uuid' | 'text' | 'int4' | 'bool' | 'timestamptz' | 'jsonb' | 'text[]';
@@ -22,18 +23,18 @@ export type Row<Own> = Base & Own;
 type EventShape = { readonly type: string; readonly data: unknown };
 
 /**
- * The text that a search of a model looks at, kept beside a long column so that the search never reads that one. It
- * stands in `searched`, and `searched_revision` says of which revision. A process of a release without the two columns
- * raises `revision` alone: where they differ, `of` holds the truth.
+ * The text that a search scans, kept beside a long column so that the search never reads the long column. It is stored
+ * in `searched`, and `searched_revision` holds the revision it was made from. A process of a release without these
+ * columns raises `revision` alone: where the two differ, read `of` instead.
  */
 export interface Searched {
-  /** The cold column that the text comes from. */
+  /** The cold column from which the text is made. */
   readonly of: string;
   /** SQL of the text, bounded and in lower case. */
   readonly text: (of: string) => string;
 }
 
-/** One handler per event type of the stream kind; tsc names the one that is missing. */
+/** One handler per event type of the stream kind; tsc reports a missing one. */
 export type Handlers<Own, Event extends EventShape> = {
   readonly [T in Event['type']]: (
     row: Own | null,
@@ -48,18 +49,18 @@ export interface Model<Own extends object = object> {
   /** Stream kind that owns the rows. */
   readonly kind: string;
   readonly columns: { readonly [C in keyof Own]: ColumnType };
-  /** Columns a fold never looks at and that may be large: not loaded, kept when the fold did not set them. */
+  /** Large columns that no fold reads: they are not loaded, and keep their value unless the fold sets them. */
   readonly cold: readonly string[];
-  /** Columns that are counted from other rows: no fold sets them in the table. Name → SQL default. */
+  /** Columns counted from other rows: no fold sets them. Name → SQL default. */
   readonly counted: Readonly<Record<string, string>>;
-  /** Events that a stream may have before its birth (they fence one that is pending): they make no row. */
+  /** Events that may precede the creation of the stream (they fence a pending creation): they make no row. */
   readonly unborn: readonly string[];
-  /** Further column definitions of the table that follow from others, e.g. `generated always as …`. */
+  /** Further column definitions that derive from other columns, e.g. `generated always as …`. */
   readonly generated: readonly string[];
   readonly searched: Searched | null;
-  /** Index definitions behind `create index … on <table>`; a name is made for each. */
+  /** Index definitions behind `create index … on <table>`; the index gets a generated name. */
   readonly indexes: readonly { readonly unique?: boolean; readonly on: string }[];
-  /** Total: null when the event does not fit (an event of a stream that was never born). */
+  /** Total: null when the event does not fit (an event of a stream without a creating event). */
   fold(row: Own | null, event: DecodedEvent): Own | null;
 }
 
@@ -78,7 +79,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   const { on, name, kind, columns, cold = [], counted = {}, unborn = [], generated = [], indexes = [] } = definition;
   const { searched = null } = definition;
   type Handler = (row: Own | null, data: unknown, event: DecodedEvent) => Own | null;
-  // The codec has validated the data against the schema the handler's type was derived from.
+  // The codec has validated the data against the schema from which the handler's type is derived.
   const handlers = new Map(Object.entries(on) as unknown as readonly [string, Handler][]);
   return {
     name,
@@ -97,7 +98,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   };
 };
 
-/** A handler that needs a row: before the birth there is none, and nothing comes of it. */
+/** A handler for an event that needs a row: without one it returns null. */
 export const change =
   <Own, Data>(made: (row: Own, data: Data, event: DecodedEvent) => Own) =>
   (row: Own | null, data: Data, event: DecodedEvent): Own | null =>
@@ -106,7 +107,7 @@ export const change =
 /** An event that changes nothing but the revision. */
 export const unchanged = <Own>(row: Own | null): Own | null => row;
 
-/** The next row; null when the stream's first event gives birth to none. */
+/** The next row; null when the stream's first event creates none. */
 export const applyEvent = <Own extends object>(
   model: Model<Own>,
   id: string,
@@ -126,7 +127,9 @@ export const applyEvent = <Own extends object>(
   return { ...own, ...base };
 };
 
-/** The row that these events of one stream make, from its first event on; what an answer to a command is rendered from. */
+/**
+ * The row that the events of one stream make, from the first event on. The API renders the answer to a command from it.
+ */
 export const rowOf = <Own extends object>(model: Model<Own>, events: readonly DecodedEvent[]): Row<Own> | null => {
   let row: Row<Own> | null = null;
   for (const event of events) row = applyEvent(model, event.stream.slice(model.kind.length + 1), row, event);

@@ -1,16 +1,16 @@
 import type { Pool, QueryConfig } from 'pg';
 import { withFirsts } from '#runtime/consuming/parking.ts';
 
-/** Streams that the live read models have parked: their rows show them as they were before the parked event. */
+/** Streams that the live read models have parked: their rows show the state before the parked event. */
 
 export interface ParkedRow {
   readonly workspaceId: string;
   readonly stream: string;
 }
 
-/** Beyond these no answer warns; `parked_streams` and /readyz have told the operator long before. */
+/** Above this number answers carry no warning; `parked_streams` and /readyz have alerted the operator long before. */
 const maxRows = 10_000;
-/** Every GET waits for this, milliseconds: a silent server must not hold them for the pool's own time. */
+/** Every GET waits for this query, milliseconds: a silent server must not hold each GET for the pool's own time-out. */
 const answerMs = 1_000;
 
 const parkedSql = `

@@ -5,17 +5,17 @@ import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { topics as allTopics, type Topic } from '#schemas/topics.ts';
 import { projections } from './index.ts';
 
-/** How far the live generations have read, and waiting until they have read one's own writes. */
+/** How far the live generations have read, and waiting until they have applied the caller's own writes. */
 
 /** A consumer that is no projection: it has one generation, under its own name. */
 export interface Group {
   readonly group: string;
   readonly topics: readonly Topic[];
 }
-/** Whose progress is waited for: a projection by its name, or another group. */
+/** The reader whose progress is awaited: a projection by its name, or another group. */
 export type Reader = string | Group;
 
-/** What mints webhook deliveries. */
+/** The consumer that mints webhook deliveries. */
 export const dispatcher: Group = { group: 'webhooks', topics: allTopics };
 
 const keyOf = (reader: Reader): string => (typeof reader === 'string' ? reader : `group ${reader.group}`);
@@ -50,7 +50,9 @@ const positionsOf = async (pool: Pool, readers: readonly Reader[]): Promise<Prog
   return found;
 };
 
-/** Changes whenever the live generation of the projection may show something else: equal stamps, equal rows. */
+/**
+ * The stamp changes whenever the live generation of the projection may show other rows: equal stamps mean equal rows.
+ */
 export const stampOf = async (pool: Pool, name: string): Promise<string> => {
   const { rows } = await pool.query({
     name: 'projection-stamp',
@@ -66,17 +68,17 @@ export const stampOf = async (pool: Pool, name: string): Promise<string> => {
 interface Waiter {
   readonly readers: readonly Reader[];
   readonly wanted: Positions;
-  /** Resolves the wait when these have come far enough. */
+  /** Resolves the wait and returns true when the readers have reached the wanted positions. */
   seen(progress: Progress): boolean;
   failed(error: unknown): void;
 }
 
-/** Between two looks, milliseconds. All waiters share one. */
+/** Milliseconds between two queries; all waiters share one query. */
 const lookMs = 5;
 
 const topicOfLane = (lane: string): string => lane.slice(0, lane.lastIndexOf('-'));
 
-/** Whether the readers have applied all that was written to the lanes of their topics. */
+/** Whether the readers have applied every record up to these positions on the lanes of their topics. */
 const hasReached = (log: Log, progress: Progress, readers: readonly Reader[], wanted: Positions): boolean =>
   readers.every((reader) => {
     const topics = topicsOf(reader);
@@ -89,7 +91,7 @@ const hasReached = (log: Log, progress: Progress, readers: readonly Reader[], wa
     });
   });
 
-/** Many waiters, one query at a time for all of them. */
+/** Serves many waiters with one query at a time. */
 export class PositionWatch {
   readonly #pool: Pool;
   readonly #log: Log;
@@ -142,7 +144,7 @@ export class PositionWatch {
     this.#looking = true;
     try {
       while (this.#waiters.size > 0) {
-        // Only those who waited before the query began may conclude anything from it.
+        // The result of a query says nothing to a waiter that joined after the query began.
         const asking = [...this.#waiters];
         try {
           const readers = new Map(asking.flatMap((one) => one.readers.map((reader) => [keyOf(reader), reader])));
@@ -159,7 +161,7 @@ export class PositionWatch {
   }
 }
 
-/** The largest over the lanes, 0 when all of them have come to these ends. */
+/** The largest number of unread records over the lanes; 0 when all lanes have reached these ends. */
 const behindEnds = async (pool: Pool, name: string, ends: readonly LanePosition[]): Promise<bigint> => {
   const { rows } = await pool.query(`select c.lane, c.next_offset ${liveLanes} where p.name = $1`, [name]);
   const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
@@ -169,11 +171,17 @@ const behindEnds = async (pool: Pool, name: string, ends: readonly LanePosition[
   }, 0n);
 };
 
-/** Records that the live generation of a projection has not applied yet: the largest over its lanes, 0 when it is at the end. */
+/**
+ * Records that the live generation of a projection has not applied yet: the largest number over its lanes, 0 at the
+ * end.
+ */
 export const lagOf = async (pool: Pool, log: Log, name: string): Promise<bigint> =>
   behindEnds(pool, name, await log.ends(topicsOf(name)));
 
-/** Whether it has applied, within `timeoutMs`, all that the log had when this was asked: what is written later is not waited for. */
+/**
+ * Whether the live generation applies, within `timeoutMs`, every record that the log holds now; later records do not
+ * count.
+ */
 export const reachesEnds = async (pool: Pool, log: Log, name: string, timeoutMs: number): Promise<boolean> => {
   const ends = await log.ends(topicsOf(name));
   for (const until = performance.now() + timeoutMs; performance.now() < until; await delay(10 * lookMs))

@@ -9,7 +9,7 @@ interface Row {
   readonly platform: Platform;
   readonly asked: string | null;
   readonly files: number;
-  /** Of the first file; null where there is none, or its row is gone. */
+  /** Kind of the first file; null where the post has no file or the file's row is gone. */
   readonly kind: MediaKind | null;
 }
 
@@ -20,9 +20,10 @@ const kindOf = ({ platform, asked, files, kind }: Row): PostKind => {
 };
 
 /**
- * What targets of a workspace went out as. A target that is absent went to the feed. No network that has reels or stories
- * has threads. Postgres picks the few values from each body, since a body may hold the texts of all networks.
- * @param targetIds bounded by the caller: each costs three reads by key
+ * The kind as which each published target went out. A target that is absent from the result went to the feed. No network
+ * that has reels or stories has threads. Postgres picks the few values from each body, since a body may hold the texts
+ * of all networks.
+ * @param targetIds bounded by the caller: each id costs three reads by key
  */
 export const postKinds = async (
   knex: Knex,

@@ -12,9 +12,10 @@ import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, rowTypes,
 import { postTargets, renderTarget, type ShownTarget, shownOfTarget, type TargetRow } from './targets.ts';
 
 /**
- * Posts: what was composed, and what became of the whole. The status follows from the post's own events, by the
- * decider's fold; `publishing` while a target is on its way is the one overlay, counted from the targets. Longer than
- * most: the columns, their fold, what is shown and the queries change together, and a post has the most.
+ * Posts: the composed content and the state of the whole. The status follows from the post's own events through the
+ * decider's fold. The one overlay is `publishing`, counted from the targets while one of them is on its way. The file
+ * is long because the columns, their fold, the rendering and the queries change together, and a post has the most of
+ * each.
  */
 
 type Standings = Readonly<
@@ -28,10 +29,10 @@ type Counts = { readonly total: number } & { readonly [S in TargetStatus]?: numb
 interface Own {
   readonly client_id: string;
   readonly status: PostStatus;
-  /** Not set on rows that the projector loads: no fold looks at it. */
+  /** Not set on rows that the projector loads: no fold reads it. */
   readonly body: PostBody;
   readonly created_by: { readonly type: string; readonly id: string };
-  /** Revision of the event that holds the plan in force; null while there is none. */
+  /** Revision of the event that holds the plan in force; null while there is no plan. */
   readonly plan_revision: number | null;
   readonly plans: number;
   /** Targets of the plan in force. */
@@ -46,7 +47,7 @@ interface Own {
   readonly scheduled_at: string | null;
   readonly platforms: readonly Platform[];
   readonly target_count: number;
-  /** True while the targets lack something that the plan or an intent says. */
+  /** True while the targets lag behind the plan or an intent. */
   readonly fan_out_behind: boolean;
 }
 export type PostRow = Row<Own>;
@@ -60,7 +61,9 @@ const uncounted = {
   fan_out_behind: false,
 } as const;
 
-/** The decider's state as far as the row keeps it: all that its fold and its status look at after the plan was made. */
+/**
+ * The decider's state as far as the row keeps it: everything that the fold and the status read after the plan is made.
+ */
 const stateOf = (row: Own | null): PostState => {
   if (row === null) return { status: 'none' };
   const { client_id: clientId, created_by: createdBy, body, plans, plan_revision: planRevision, intents } = row;
@@ -108,7 +111,9 @@ const folded = (row: Own | null, _data: unknown, stored: DecodedEvent): Own | nu
   };
 };
 
-/** Every event of a post goes through the decider's fold; the table of types is there for tsc. */
+/**
+ * Every event of a post goes through the decider's fold; this table exists so that tsc reports a missing event type.
+ */
 const on: Handlers<Own, PostEvent> = {
   PostDrafted: folded,
   DraftReplaced: folded,
@@ -123,20 +128,22 @@ const on: Handlers<Own, PostEvent> = {
   PostCanceled: folded,
 };
 
-/** Instant a post stands for in `from`/`to`: the earliest of its targets, a draft's creation. */
+/** The instant that `from`/`to` compare: the earliest due instant of the targets, or a draft's creation. */
 const at = 'coalesce(scheduled_at, created_at)';
 
-/** A search looks at the content's first characters: the whole of long texts would keep the server busy for seconds. */
+/**
+ * A search scans the first characters of the content: scanning long texts whole would keep the server busy for seconds.
+ */
 const searchedText = (body: string): string => `lower(left(${body} ->> 'content', ${searchedCharacters}))`;
 
-/** Every asset that a body names, as an array of ids; `mediaIdsOf` of the domain says the same. */
+/** Ids of all assets that a body names, as an array; must agree with `mediaIdsOf` of the domain. */
 const mediaOf = ['mediaIds[*]', 'variants[*].mediaIdsOverride[*]', 'thread.segments[*].mediaIds[*]', 'coverMediaId']
   .map((path) => `jsonb_path_query_array(body, '$.${path} ? (@ != null)')`)
   .join(' || ');
 
-/** Posts that may still go out, or be told to. */
+/** Posts that may still be published or scheduled. */
 const isOpen = `status in ('draft', 'pending_approval', 'scheduled', 'publishing')`;
-/** In this order: of a post that is out Postgres does not look at the body. */
+/** The order matters: for a post that is already out, Postgres then never reads the body. */
 const isOpenWithMedia = `${isOpen} and (${mediaOf}) <> '[]'`;
 
 export const posts = defineModel<Own, PostEvent>({
@@ -187,7 +194,10 @@ export const posts = defineModel<Own, PostEvent>({
   on,
 });
 
-/** Statuses a many-target change may still alter, as the target decider's `isOpen` has them; that of a thread in part is skipped. */
+/**
+ * Statuses that a many-target change may still alter, as in the target decider's `isOpen`; a partly published thread is
+ * skipped.
+ */
 const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
 
 const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
@@ -202,8 +212,8 @@ const lacks = (row: PostRow, targets: readonly TargetRow[]): boolean =>
   );
 
 /**
- * The row with its counted columns as these targets (all of the post) make them: what the projector's recount does in
- * SQL, for answers that are rendered before any projection has seen the events.
+ * The row with its counted columns recounted from all targets of the post. Does in TypeScript what the projector's
+ * recount does in SQL, for answers that are rendered before a projection has applied the events.
  */
 export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow => {
   const { plan_revision: plan } = row;
@@ -223,7 +233,7 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
   };
 };
 
-/** Columns of a post that an answer is made of. */
+/** Columns of a post that an answer is rendered from. */
 const shownOfPost = [
   'id',
   'workspace_id',
@@ -271,7 +281,7 @@ export const renderPostRow = (row: ShownPost) => {
 const byDue = (a: ShownTarget, b: ShownTarget): number =>
   a.due_at < b.due_at ? -1 : a.due_at > b.due_at ? 1 : a.id < b.id ? -1 : 1;
 
-/** The whole post. A draft's selection is resolved when it is published, so its `targets` is `[]`. */
+/** The whole post. A draft's selection is resolved when the draft is published, so `targets` is `[]` until then. */
 export const renderPost = (row: ShownPost, all: readonly ShownTarget[]) => {
   const { plan_revision: plan } = row;
   const targets = plan === null ? [] : all.filter((one) => one.post_revision >= plan).sort(byDue);
@@ -289,7 +299,7 @@ export interface PostWithTargets {
 
 const maxPostsAtOnce = 8;
 
-/** One statement: the posts' rows, each with its targets as one json value; of both what is shown. */
+/** One statement: the shown columns of the posts, each with its targets as one json value. */
 const postsById = batchesOf(async (pool: Pool, ids): Promise<ReadonlyMap<string, PostWithTargets>> => {
   const { rows } = await pool.query({
     name: 'posts-by-id',
@@ -318,14 +328,14 @@ export interface PostFilters {
   readonly clientId?: string;
   readonly platforms?: readonly Platform[];
   readonly campaignId?: string;
-  /** Against the earliest due instant, a draft's creation: from inclusive, to exclusive. */
+  /** Compared with the earliest due instant, or a draft's creation: from inclusive, to exclusive. */
   readonly from?: string;
   readonly to?: string;
-  /** Part of the base content's first `searchedCharacters`, case-insensitive. */
+  /** Part of the first `searchedCharacters` of the base content, case-insensitive. */
   readonly search?: string;
 }
 
-/** All columns but the searched text, which no answer shows. */
+/** All columns except the searched text, which no answer shows. */
 const columnsOfPost = ['id', 'workspace_id', 'revision', 'created_at', 'updated_at', ...Object.keys(posts.columns)];
 const searchedOrBody = `case when searched_revision = revision then searched else ${searchedText('body')} end`;
 
@@ -350,7 +360,7 @@ export const listPosts = async (
   return newestFirst(query, posts, page);
 };
 
-/** Posts of a workspace that may still go out with this asset, at most so many. */
+/** Posts of a workspace that may still be published with this asset, at most `limit`. */
 export const openPostsWith = async (
   pool: Pool,
   workspaceId: string,

@@ -19,8 +19,8 @@ export interface ProjectOptions {
 }
 
 /**
- * Consumes for one generation of a projection, live or being rebuilt. Either may be relaxed: its effects come from the
- * log alone, and its position moves in their transaction.
+ * Consumes the log for one generation of a projection, live or being rebuilt. Both may commit with relaxed durability:
+ * their effects come from the log alone, and the position moves in the same transaction.
  */
 export const project = (
   projection: Projection,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Platform } from '#schemas/common.ts';
 import { type Page, type PageOf, pageOf, toIso } from './rows.ts';
 
-/** Posts that went out, with those of their targets that did. */
+/** Published posts, each with its published targets. */
 
 export interface PublishedTarget {
   readonly id: string;
@@ -11,9 +11,9 @@ export interface PublishedTarget {
 
 export interface PublishedPost {
   readonly id: string;
-  /** ISO 8601: when the first of its targets went out. Null: none has. */
+  /** ISO 8601: when the first target was published. Null: none was. */
   readonly published_at: string | null;
-  /** ISO 8601: when the last of the targets that are shown did; null where none of them has. */
+  /** ISO 8601: when the last of the shown targets was published; null where none was. */
   readonly last_published_at: string | null;
   readonly targets: readonly PublishedTarget[];
 }
@@ -36,7 +36,7 @@ export interface PublishedFirst {
   readonly id: string;
 }
 
-/** The targets of post `p` that went out and fit the filters, as one json value; null when there are none. */
+/** The published targets of post `p` that fit the filters, as one json value; null when there are none. */
 const targetsOf = ({ clientId, accountId, platforms }: PublishedFilters) => {
   const where: (readonly [string, Knex.RawBinding])[] = [];
   if (clientId !== undefined) where.push(['t.client_id = ?', clientId]);
@@ -58,9 +58,7 @@ const asPost = (raw: Readonly<Record<string, unknown>>): PublishedPost => ({
   targets: (raw.targets ?? []) as readonly PublishedTarget[],
 });
 
-/**
- * Those that went out in a range of time, and have a target that fits the filters; the newest first.
- */
+/** Posts published in a range of time that have a target which fits the filters; the newest first. */
 export const listPublished = async (
   knex: Knex,
   workspaceId: string,
@@ -88,7 +86,7 @@ export const listPublished = async (
   return pageOf(found.rows.map(asPost), limit);
 };
 
-/** Of these posts those that `listPublished` would list, in no order. */
+/** The posts among these ids that `listPublished` would list, in no order. */
 export const publishedByIds = async (
   knex: Knex,
   workspaceId: string,
@@ -107,15 +105,15 @@ export const publishedByIds = async (
   return found.rows.map(asPost);
 };
 
-/** How many posts went out. */
+/** How many posts were published. */
 export interface PublishedCount {
   readonly all: number;
   readonly byPlatform: ReadonlyMap<Platform, number>;
 }
 
 /**
- * Posts of which a target that fits the filters went out in a range, each once, and once on each network; of both ranges in
- * one statement.
+ * Counts posts of which a target that fits the filters was published in the range: each post once, and once on each
+ * network; both ranges in one statement.
  * @param before an earlier range, or none
  */
 export const countPublished = async (
@@ -148,7 +146,7 @@ export const countPublished = async (
   return { current: of(true), previous: before === null ? null : of(false) };
 };
 
-/** One post, whether it went out or not. */
+/** One post, published or not. */
 export const getPublished = async (
   knex: Knex,
   workspaceId: string,

@@ -12,10 +12,10 @@ import { announcementSeconds, liveGeneration } from './run.ts';
 import { createTables, createViews, dropTables } from './tables.ts';
 
 /**
- * Makes a projection's tables anew beside the ones that are read, while events go on: from the store up to a head taken
- * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. Then the views change
- * over in one transaction that fences the old generation. A rebuild that dies leaves tables nobody reads; the next one
- * drops them.
+ * Makes a projection's tables anew beside the live ones while events go on: first from the store, up to a head taken
+ * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
+ * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
+ * rebuild drops them.
  */
 
 export interface RebuildOptions extends ProjectOptions {
@@ -26,7 +26,7 @@ export interface Rebuilt {
   readonly generation: number;
   /** Events read from the store. */
   readonly events: number;
-  /** Whether the old tables are gone; false while a process still announces that it reads them. */
+  /** Whether the old tables are dropped; false while a process still announces that it reads them. */
   readonly dropped: boolean;
 }
 
@@ -41,7 +41,7 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
   const generation = await begin(pool, projection, old);
   logger.info({ projection: name, from: old, to: generation }, 'rebuild: reading the store');
 
-  // The ends first: an event stored later than the head taken below lies behind them in the log.
+  // The ends first: an event stored after the head taken below lies behind them in the log.
   const ends = await log.ends(projection.topics);
   const upTo = await store.head();
   const events = await replay({ pool, store, codec, projection, generation, live: old, upTo, signal });
@@ -53,7 +53,7 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
   const failed = (): string | undefined =>
     [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
   try {
-    // Under constant writing the very end is never reached: close enough is when a pass takes no longer than this.
+    // Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this.
     for (let took = Infinity; took > nearMs; ) {
       const began = performance.now();
       const goal = await log.ends(projection.topics);
@@ -68,7 +68,8 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
     await withMigrationLock(pool, (tx) => switchTo(tx, projection, old, generation));
     logger.info({ projection: name, generation, events }, 'rebuild: switched');
     faultPoint('rebuild:before-drop');
-    // Ours goes on until those who follow the live generation have noticed, so that reads never stand still.
+    // This consumer goes on until the followers of the live generation have noticed the switch, so that reads stay
+    // fresh.
     const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
       () => false,
     );
@@ -83,7 +84,7 @@ const rebuildAlone = async (options: RebuildOptions, projection: Projection): Pr
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 const nearMs = 500;
 
-/** Draws the next generation and makes its tables; what rebuilds that died left behind goes. */
+/** Draws the next generation and makes its tables; drops the tables of rebuilds that crashed. */
 const begin = async (pool: Pool, projection: Projection, live: number): Promise<number> => {
   let generation = 0;
   await withMigrationLock(pool, async (tx) => {
@@ -99,7 +100,7 @@ const begin = async (pool: Pool, projection: Projection, live: number): Promise<
   return generation;
 };
 
-/** The old generation first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
+/** Fences the old generation first: a batch that is under way commits before the switch, and a later one is refused. */
 const switchTo = async (tx: PoolClient, projection: Projection, old: number, generation: number): Promise<void> => {
   await fence(tx, groupOf(projection.name, old));
   await forgetParked(tx, groupOf(projection.name, old));

@@ -3,9 +3,9 @@ import { type PostRow, withTargets } from './posts.ts';
 import type { TargetRow } from './targets.ts';
 
 /**
- * What a row shows that is counted from rows of other streams. The owner's row is locked first (see apply.ts), so two
- * transactions that touch children of one owner run these one after the other, and the later one sees both.
- * `$1` are the owners' ids; `o` and `c` are the tables of owners and of children.
+ * Columns of a row that are counted from rows of other streams. The owner's row is locked first (see apply.ts), so two
+ * transactions that touch children of one owner run the recount one after the other, and the later one sees both. `$1`
+ * holds the owners' ids; `o` and `c` are the tables of owners and of children.
  */
 
 export interface Recount {
@@ -14,8 +14,8 @@ export interface Recount {
   /** Models whose rows are counted; `by` is the column that names the owner. */
   readonly children: readonly { readonly model: string; readonly by: string }[];
   /**
-   * The owner with its counted columns as these children make them, where that needs no other row: of an owner and
-   * children that are all born in one batch nothing else can have been counted. Must say what the statements say.
+   * The owner with its columns counted from these children, where no other row is needed: when an owner and all its
+   * children are created in one batch, no other row can count. Must agree with the statements.
    */
   readonly born?: (owner: Row<object>, children: readonly Row<object>[]) => Row<object>;
   /** Statements in order. `table` gives the table of a model in the version that is written. */
@@ -23,9 +23,9 @@ export interface Recount {
 }
 
 /**
- * A client's accounts, and its erasure: accounts are other streams, on other partitions, so an account event that was
- * decoded before the key was destroyed may be applied after ClientErased. Both sides hold the client's row when they
- * get here, whoever comes second wipes, and a replay ends the same.
+ * Recounts a client's accounts and wipes them after an erasure. Accounts are other streams on other partitions, so an
+ * account event that was decoded before the key was destroyed may be applied after ClientErased. Both transactions hold
+ * the client's row here, so the later one wipes, and a replay ends with the same rows.
  */
 export const clientAccounts: Recount = {
   owner: 'clients',
@@ -46,7 +46,7 @@ export const clientAccounts: Recount = {
   ],
 };
 
-/** Open targets that an intent names and that have not applied it. Only posts with an intent pay for it. */
+/** Open targets that an intent names and that have not applied it. Only posts with an intent pay for the count. */
 const intentLags = (targets: string): string => `
   exists (
     select 1

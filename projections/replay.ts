@@ -22,8 +22,8 @@ export interface ReplayOptions {
   /** Its tables exist and are empty. */
   readonly generation: number;
   /**
-   * The generation that is read. What it has parked is parked here as well and counts against no limit: that much may
-   * have come together in years.
+   * The live generation. Streams that it has parked are parked here too and do not count against the limit: they may
+   * have accumulated over years.
    */
   readonly live: number;
   /** Commit position of the last event to apply; null = none. */
@@ -33,10 +33,10 @@ export interface ReplayOptions {
 }
 
 /**
- * Applies the store from its first event. A stream with an event that cannot be applied is parked for this generation, as
- * the consumer does it: one bad event must not prevent the rebuild that is to repair the tables.
- * @returns how many events the projection wanted
- * @throws where no event is to blame, or too many streams would be parked
+ * Applies the store from its first event. A stream with an event that cannot be applied is parked for this generation,
+ * as the consumer does: one bad event must not prevent the rebuild that repairs the tables.
+ * @returns how many events the projection applied or parked
+ * @throws when the fault lies with no event, or when too many streams would be parked
  */
 export const replay = async (options: ReplayOptions): Promise<number> => {
   const { pool, store, codec, projection, generation, live, upTo, signal, progress } = options;

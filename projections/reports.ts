@@ -5,7 +5,9 @@ import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '
 import { change, defineModel, type Row, rowOf } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
-/** Saved reports with their newest runs. Where an export lies is kept; an address is made when somebody fetches it. */
+/**
+ * Saved reports with their newest runs. The row keeps where an export lies; its URL is signed when a caller fetches it.
+ */
 
 type Data<T extends ReportEvent['type']> = Extract<ReportEvent, { readonly type: T }>['data'];
 
@@ -19,7 +21,7 @@ export interface ExportFile {
 
 export interface RunRow {
   readonly runId: string;
-  /** As the report was defined when it was asked for. */
+  /** The name that the report had when the run was requested. */
   readonly name: string;
   readonly filters: ReportDefinition['filters'];
   readonly status: 'running' | 'completed' | 'failed';
@@ -49,7 +51,7 @@ interface Own {
 }
 export type ReportRow = Row<Own>;
 
-/** Runs of a report that are shown. */
+/** How many runs of a report are shown. */
 export const maxRuns = 100;
 
 const withRun = (row: Own, runId: string, end: (run: RunRow) => RunRow): Own => ({
@@ -108,13 +110,16 @@ export const reports = defineModel<Own, ReportEvent>({
   },
 });
 
-/** Also a removed one: `removed_at` says so. */
+/** Returns a removed report too: `removed_at` tells. */
 export const getReport = async (knex: Knex, workspaceId: string, id: string): Promise<ReportRow | null> => {
   const row = await knex('read.reports').where({ id, workspace_id: workspaceId }).first();
   return row === undefined ? null : asRow(reports, row);
 };
 
-/** A run as a row would show it, whatever its age. @param events of the report's stream, from its first */
+/**
+ * A run as a row would show it, whatever its age.
+ * @param events of the report's stream, from the first one on
+ */
 export const runOf = (events: readonly DecodedEvent[], runId: string): RunRow | null =>
   rowOf(
     reports,

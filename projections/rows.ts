@@ -2,7 +2,10 @@ import type { Knex } from 'knex';
 import { types } from 'pg';
 import type { Model, Row } from './model.ts';
 
-/** From what Postgres hands out to rows as the folds know them: instants as ISO 8601 text, whatever the parser made. */
+/**
+ * Converts rows from Postgres into the rows that the folds use: instants as ISO 8601 text, whatever the type parser
+ * made.
+ */
 
 /** `2026-01-31 08:00:00.5+00` (or with `T`, as json has it) → `2026-01-31T08:00:00.500Z`. */
 export const toIso = (value: unknown): string | null => {
@@ -10,7 +13,7 @@ export const toIso = (value: unknown): string | null => {
   if (value instanceof Date) return value.toISOString();
   const text = String(value);
   const end = text.indexOf('+', 19);
-  // The fast way: a four-digit year, whole milliseconds at most, and a session in UTC.
+  // Fast path: a four-digit year, at most whole milliseconds, a session in UTC.
   const utc = end > 0 && end <= 23 && (text.endsWith('+00') || text.endsWith('+00:00'));
   if (!utc || text[4] !== '-') return new Date(text).toISOString();
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, end).padEnd(3, '0')}Z`;
@@ -19,7 +22,9 @@ export const toIso = (value: unknown): string | null => {
 const timestamptz = 1184;
 const asText = (text: string): string => text;
 
-/** Type parsers that leave instants as text for `asRow`: a Date in between costs more than the rest of the row. */
+/**
+ * Type parsers that leave instants as text for `asRow`: making a Date in between costs more than the rest of the row.
+ */
 export const rowTypes = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === timestamptz ? asText : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
@@ -40,7 +45,7 @@ const instants = (model: Model): readonly string[] => {
   return found;
 };
 
-/** Changes the raw row in place and returns it typed; further members that a query joined stay on it. */
+/** Changes the raw row in place and returns it typed; further members that the query joined stay on it. */
 export const asRow = <Own extends object>(model: Model<Own>, raw: Record<string, unknown>): Row<Own> => {
   for (const name of instants(model)) raw[name] = toIso(raw[name]);
   return raw as Row<Own>;
@@ -52,7 +57,7 @@ export interface NewestFirst {
   readonly id: string;
 }
 
-/** A page as the queries return it: one row beyond the limit tells whether there is more. */
+/** A page as the queries return it: one row beyond the limit shows whether there are more. */
 export interface Page<T> {
   readonly rows: readonly T[];
   readonly hasMore: boolean;
@@ -63,7 +68,7 @@ export const pageOf = <T>(rows: readonly T[], limit: number): Page<T> => ({
   hasMore: rows.length > limit,
 });
 
-/** A substring for `ilike`, its wildcards taken literally. */
+/** A substring pattern for `ilike` with its wildcards escaped. */
 export const substring = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 export interface PageOf<After> {
@@ -72,7 +77,7 @@ export interface PageOf<After> {
   readonly limit: number;
 }
 
-/** Runs a list that shows the newest first: by keyset, so that a deep page costs what the first one does. */
+/** Runs a list that shows the newest first, by keyset: a deep page costs as much as the first one. */
 export const newestFirst = async <Own extends object>(
   query: Knex.QueryBuilder,
   model: Model<Own>,

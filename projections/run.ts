@@ -9,7 +9,9 @@ import { type Projection, projectionOf, projections } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
 import { addSearched } from './tables.ts';
 
-/** Runs projections: one consumer each, on the generation that is live; when another one goes live it follows. */
+/**
+ * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.
+ */
 
 export interface RunOptions extends ProjectOptions {
   /** Projections to run; empty = all. */
@@ -18,27 +20,27 @@ export interface RunOptions extends ProjectOptions {
 
 export interface ProjectionStatus {
   readonly name: string;
-  /** Generation it consumes for; null while it waits for a rebuild. */
+  /** The generation that the runner consumes for; null while it waits for a rebuild. */
   readonly generation: number | null;
-  /** Why it does not run as it should, null when it does. */
+  /** Why the runner does not work as it should; null when it does. */
   readonly reason: string | null;
 }
 
 export interface RunningProjections {
-  /** Resolves when the signal ended all of them; rejects with the first that could not go on. */
+  /** Resolves when the signal ends all runners; rejects with the first error that a runner cannot recover from. */
   readonly done: Promise<void>;
   status(): readonly ProjectionStatus[];
-  /** The consumers that run now, one for each projection. */
+  /** The running consumers, one for each projection. */
   consumers(): readonly Consumer[];
-  /** For /readyz: rejects with the reasons when one is stopped, waits for a part or for a rebuild. */
+  /** For /readyz: rejects with the reasons when a runner is stopped, waits for a dependency or waits for a rebuild. */
   check(): Promise<string | null>;
 }
 
-/** How often a runner looks which generation is live, and announces the one it reads. Milliseconds. */
+/** How often a runner checks which generation is live and announces the one it reads. Milliseconds. */
 const announceMs = 1_000;
-/** An announcement that is not renewed for so long is a dead process's. Seconds. */
+/** An announcement that is not renewed for this long belongs to a dead process. Seconds. */
 export const announcementSeconds = 15;
-/** Unchanged announcements are written anew after this, milliseconds. */
+/** An unchanged announcement is renewed after this time, milliseconds. */
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
 interface Generation {
@@ -55,10 +57,10 @@ const noTables = (name: string): never => {
   throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
 };
 
-/** Runners of a process share one query of all generations for so long, milliseconds. */
+/** Runners of a process share the answer of one query for this long, milliseconds. */
 const sharedLookMs = 500;
 
-/** What one runner reads. */
+/** The generation that one runner reads. */
 interface Announcement {
   readonly instance: string;
   readonly name: string;
@@ -68,7 +70,7 @@ interface Announcement {
 class Generations {
   readonly #pool: Pool;
   readonly #announced = new Map<string, Announcement>();
-  /** When those are written anew; monotonic milliseconds. */
+  /** When the announcements are renewed; monotonic milliseconds. */
   #renewAt = 0;
   #look: { readonly at: number; readonly rows: Promise<ReadonlyMap<string, Generation>> } | null = null;
 
@@ -88,13 +90,13 @@ class Generations {
     }
   }
 
-  /** Those of all runners of a process are renewed in one statement: each statement is a write that waits for the disk. */
+  /** All announcements of a process are renewed in one statement: each statement is a write that waits for the disk. */
   async announce(announcement: Announcement): Promise<void> {
     const { instance, generation } = announcement;
     const isNew = this.#announced.get(instance)?.generation !== generation;
     const now = performance.now();
     if (isNew) {
-      // Before it is written, so that a renewal of the others cannot write its old generation over it.
+      // Set before the write, so that a renewal by another runner cannot restore the old generation.
       this.#announced.set(instance, announcement);
       return this.#write([announcement], () => this.#announced.delete(instance));
     }
@@ -104,7 +106,7 @@ class Generations {
     return this.#write([...this.#announced.values()], () => (this.#renewAt = before));
   }
 
-  /** @param failed before it throws: what was not announced is announced at the next look */
+  /** @param failed called before it throws, so that the next round announces again */
   async #write(announcements: readonly Announcement[], failed: () => unknown): Promise<void> {
     const instances = announcements.map(({ instance }) => instance);
     const names = announcements.map(({ name }) => name);
@@ -123,7 +125,7 @@ class Generations {
     }
   }
 
-  /** Nobody waits for this reader any more. */
+  /** No rebuild waits for this reader any more. */
   async leave(instance: string): Promise<void> {
     this.#announced.delete(instance);
     await this.#pool.query('delete from ops.projection_readers where instance = $1', [instance]);
@@ -175,7 +177,7 @@ class Runner {
     }
   }
 
-  /** Consumes for the generation that is live now, until another one is. */
+  /** Consumes for the generation that is live now, until another one goes live. */
   async #follow(): Promise<void> {
     const { signal, logger } = this.#options;
     const { name } = this.#projection;
@@ -190,7 +192,7 @@ class Runner {
     const ended = consumer.done.finally(() => over.abort());
     while (!either.aborted) {
       await pause(announceMs, either);
-      // Fenced by a rebuild's switch, the old consumer can do no harm until it is noticed here.
+      // A rebuild's switch fences the old consumer, so it can do no harm until this check notices.
       const now = await this.#live();
       if (now !== live) over.abort();
     }
@@ -199,7 +201,7 @@ class Runner {
     this.#generation = null;
   }
 
-  /** The live generation, announced as read by us; null while there is none that this code can write. */
+  /** The live generation, announced as the one that this runner reads; null while this code can write none. */
   async #live(): Promise<number | null> {
     const { signal, logger } = this.#options;
     const { name, shape } = this.#projection;
@@ -219,7 +221,7 @@ class Runner {
     } catch (error) {
       if (stopsLane(error)) throw error;
       await pause(announceMs, signal);
-      // A consumer that is running waits for the database by itself.
+      // A running consumer waits for the database by itself.
       return this.#generation;
     }
   }

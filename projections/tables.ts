@@ -5,13 +5,13 @@ import { groupOf, type Projection, projections } from './index.ts';
 import type { Model } from './model.ts';
 
 /**
- * Tables and views of the read models. A table carries the generation of its projection in its name; the view without
- * it is what everybody reads, and `ops.projections` says which generation it shows.
+ * Tables and views of the read models. A table carries the generation of its projection in its name. Readers use the
+ * view, which has no number; `ops.projections` holds the generation that the view shows.
  */
 
 export const tableOf = (model: Pick<Model, 'name'>, generation: number): string => `read.${model.name}_v${generation}`;
 
-/** An index is known by its place: a new one goes to the end of its model's list. */
+/** An index is identified by its place in the list: append a new one at the end of its model's list. */
 const indexOf = (model: Model, generation: number, at: number): string => `${model.name}_v${generation}_${at + 1}`;
 
 const createIndex = (model: Model, generation: number, at: number): string => {
@@ -20,12 +20,12 @@ const createIndex = (model: Model, generation: number, at: number): string => {
   return `create ${kind} if not exists ${indexOf(model, generation, at)} on ${tableOf(model, generation)} ${on}`;
 };
 
-/** Of a model with a text that is searched; null on rows that a release without them wrote. */
+/** Columns of a model with a searched text; null on rows that a release without them wrote. */
 const searchedColumns = ['searched text', 'searched_revision int4'];
 
 const createTable = (model: Model, generation: number): string => {
   const table = tableOf(model, generation);
-  // Nullable throughout: a placeholder has no more than its id, workspace and revision.
+  // All nullable: a placeholder has only its id, workspace and revision.
   const own = Object.entries(model.columns).map(([name, type]) => {
     const counted = model.counted[name];
     return counted === undefined ? `${name} ${type}` : `${name} ${type} default ${counted}`;
@@ -52,7 +52,7 @@ export const createTables = async (tx: PoolClient, projection: Projection, gener
 const viewOf = (model: Model, generation: number): string =>
   `view read.${model.name} as select * from ${tableOf(model, generation)} where revision >= 0`;
 
-/** Points the views at a generation. Readers wait for the transaction; none sees half of it. */
+/** Points the views at a generation. Readers wait for the transaction and never see half of the switch. */
 export const createViews = async (tx: PoolClient, projection: Projection, generation: number): Promise<void> => {
   for (const model of projection.models) {
     await tx.query(`drop view if exists read.${model.name}`);
@@ -69,11 +69,11 @@ interface Live {
   readonly name: string;
   readonly shape: number;
   readonly live: number;
-  /** Indexes in the schema, and the views that show what is searched. */
+  /** Indexes in the schema, and views that show the searched text. */
   readonly there: readonly string[];
 }
 
-/** Statements for what the live tables lack. Tables of another shape are left out: a rebuild brings them all of it. */
+/** Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. */
 const missing = async (
   db: Pool | PoolClient,
   lacking: (model: Model, live: Live) => readonly string[],
@@ -91,15 +91,18 @@ const missing = async (
   });
 };
 
-/** Unique indexes are left out: the rows may not fit them. A projector waits while an index is made, readers do not. */
+/**
+ * Unique indexes are left out: existing rows may violate them. While an index is made a projector waits and readers do
+ * not.
+ */
 const missingIndexes = (model: Model, { live, there }: Live): readonly string[] =>
   model.indexes.flatMap(({ unique }, at) =>
     unique === true || there.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
   );
 
 /**
- * Columns without a default: no row is written anew. The view is locked before its table, as a reader does it: the other
- * way round the two would wait for each other.
+ * The columns have no default, so no row is rewritten. The view is locked before its table, as readers do: in the other
+ * order the two would deadlock.
  */
 const missingSearched = (model: Model, { live, there }: Live): readonly string[] => {
   if (model.searched === null || there.includes(model.name)) return [];
@@ -111,21 +114,29 @@ const missingSearched = (model: Model, { live, there }: Live): readonly string[]
   ];
 };
 
-/** A transaction for each: one that holds two tables would take them in another order than the projector does. */
+/**
+ * One transaction each: a transaction that holds two tables would take them in another order than the projector does.
+ */
 const addMissing = async (pool: Pool, lacking: typeof missingIndexes): Promise<void> => {
   for (let left = await missing(pool, lacking); left.length > 0; left = left.slice(1)) {
     await withMigrationLock(pool, async (tx) => {
-      // Asked again: another process may have made it, or a rebuild have changed the table, before we had the lock.
+      // Checked again under the lock: another process may have made it, or a rebuild may have replaced the table.
       const [first] = await missing(tx, lacking);
       if (first !== undefined) await tx.query(first);
     });
   }
 };
 
-/** For tables that a release without these columns made; its rebuild may bring such a table live at any time. */
+/**
+ * For tables that a release without these columns made; a rebuild by that release may bring such a table live at any
+ * time.
+ */
 export const addSearched = (pool: Pool): Promise<void> => addMissing(pool, missingSearched);
 
-/** Creates what is missing; never changes what a running process reads. A projection seen first starts at generation 1. */
+/**
+ * Creates missing tables and views and never changes what a running process reads. A new projection starts at
+ * generation 1.
+ */
 export const migrate = async (pool: Pool): Promise<void> => {
   await migrateTables(pool);
   await addSearched(pool);

@@ -6,8 +6,9 @@ import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type Page, pageOf } from './rows.ts';
 
 /**
- * Destinations of posts: what happens to each. What is sent is its post's, and joined when it is read. Longer than
- * most: the columns, their fold, what is shown and the queries change together, and every fact of a target moves one.
+ * Targets of posts and their progress. The content is the post's and is joined when a target is read. The file is long
+ * because the columns, their fold, the rendering and the queries change together, and every event of a target changes
+ * one.
  */
 
 interface FirstCommentIssue {
@@ -36,7 +37,9 @@ interface Own {
   readonly permalink: string | null;
   readonly failure: Failure | null;
   readonly retry_at: string | null;
-  /** When somebody should look at it again; null when nobody has to. Publishing: the time of its last event. */
+  /**
+   * When a worker should look at the target again; null when none has to. While publishing: the time of its last event.
+   */
   readonly next_action_at: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
   readonly post_revision: number;
@@ -47,7 +50,7 @@ export type TargetRow = Row<Own>;
 const settled = { retry_at: null, next_action_at: null } as const;
 const pending = (dueAt: string) =>
   ({ status: 'pending', due_at: dueAt, next_action_at: dueAt, retry_at: null, failure: null }) as const;
-/** A held target stays held through a reschedule or a revision; any other open one is pending again. */
+/** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
 const due = (row: Own, dueAt: string): Partial<Own> =>
   row.status === 'awaiting_approval' ? { due_at: dueAt } : pending(dueAt);
 
@@ -83,15 +86,15 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(post_id, due_at, id)' },
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
-    // The search for due work of the release before; nothing here reads it.
+    // Used by the due search of the former release; nothing in this one reads it.
     { on: '(next_action_at, id) where next_action_at is not null' },
-    // All that posts are counted by: their rows are not read.
+    // Holds every column that posts are counted by, so that the count reads no rows.
     {
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
         where published_at is not null`,
     },
-    // The publisher walks one network at a time. Targets whose outcome is unknown keep a time that has passed for as long
-    // as it stays unknown: in this index each search would pass all of them.
+    // The publisher searches one network at a time. Targets with an unknown outcome keep a past time for as long as it
+    // stays unknown: if this index held them, each search would pass all of them.
     { on: "(platform, next_action_at, id) where next_action_at is not null and status <> 'outcome_unknown'" },
     { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
   ],
@@ -157,7 +160,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       next_action_at: event.metadata.occurredAt,
     })),
     TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: event.metadata.occurredAt })),
-    // The head's id and address are shown as soon as it is out, also of a thread that is never finished.
+    // The head's id and address are shown as soon as the head is published, also of a thread that is never finished.
     TargetSegmentPublished: change((row, { segment, externalId, permalink }, event) => ({
       ...row,
       ...(segment.index === 0 ? { external_id: externalId, permalink } : {}),
@@ -224,7 +227,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
   },
 });
 
-/** What of a post's body a target shows. */
+/** The part of a post's body that a target shows. */
 export type TargetContent = ContentBody;
 
 const firstCommentOf = (overrides: Readonly<Record<string, unknown>>): string | null => {
@@ -232,7 +235,7 @@ const firstCommentOf = (overrides: Readonly<Record<string, unknown>>): string | 
   return typeof text === 'string' && text !== '' ? text : null;
 };
 
-/** Columns of a target that an answer is made of. */
+/** Columns of a target that an answer is rendered from. */
 export const shownOfTarget = [
   'id',
   'revision',
@@ -284,7 +287,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     retryAt: row.retry_at,
     firstComment: firstCommentOf(overrides),
     firstCommentIssue: row.first_comment_issue,
-    // Of a thread its head.
+    // For a thread, the content of its head.
     content: segments[0].content,
     mediaIds: segments[0].mediaIds,
     overrides,
@@ -294,7 +297,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
   };
 };
 
-/** A target and what it shows of its post. */
+/** A target and the content of its post that it shows. */
 export interface TargetWithContent {
   readonly target: TargetRow;
   readonly body: TargetContent;
@@ -328,7 +331,7 @@ export interface TargetFilters {
   readonly accountId?: string;
   readonly platforms?: readonly Platform[];
   readonly statuses?: readonly TargetStatus[];
-  /** Instants it is due: from inclusive, to exclusive. */
+  /** Due instants: from inclusive, to exclusive. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -368,7 +371,7 @@ export const listTargets = async (
   );
   const rows = page.rows.flatMap((target): TargetWithContent[] => {
     const body = bodies.get(target.post_id);
-    // The post's row is written before, or with, the first of its targets; a target without one is not shown yet.
+    // The post's row is written before, or with, its first target; until then the target is not shown.
     return body === undefined ? [] : [{ target, body }];
   });
   return { rows, hasMore: page.hasMore };

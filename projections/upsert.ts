@@ -3,22 +3,22 @@ import type { Base, ColumnType, Model } from './model.ts';
 import { tableOf } from './tables.ts';
 
 /**
- * All changed rows of a table in one statement: a column is one array parameter. Rows go in by id, so that two
- * transactions that lock the same rows wait for each other and never in a ring.
+ * Writes all changed rows of a table in one statement: each column is one array parameter. Rows are ordered by id, so
+ * two transactions that lock the same rows wait for each other and never deadlock.
  */
 
-/** A row to write: a folded one, or a placeholder that has its base alone. */
+/** A row to write: a folded row, or a placeholder that has only its base members. */
 export type Written = Pick<Base, 'id' | 'workspace_id' | 'revision'> & { readonly [column: string]: unknown };
 
 interface Column {
   readonly name: string;
-  /** Element type of the array parameter, and the cast from it where they differ. */
+  /** Element type of the array parameter, and the cast from it where the types differ. */
   readonly element: string;
   readonly cast: string;
   readonly encode: (value: unknown) => string;
 }
 
-/** Postgres holds neither NUL nor lone surrogates: a read model shows U+FFFD for them. */
+/** Postgres stores neither NUL nor lone surrogates: a read model shows U+FFFD for them. */
 const storable = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text);
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
 const storableJson = (json: string): string => (json.includes('\\u') ? json.replace(unstorable, '$1\\ufffd') : json);
@@ -60,19 +60,19 @@ interface Statement {
   readonly columns: readonly Column[];
 }
 
-/** `insert into … select …` of the rows in the parameters, with the text that a search looks at. */
+/** `insert into … select …` of the rows in the parameters, with the searched text. */
 const insertion = (model: Model, generation: number, columns: readonly Column[]): string => {
   const names = columns.map(({ name }) => name).join(', ');
   const given = `unnest(${columns.map(({ element }, i) => `$${i + 1}::${element}[]`).join(', ')}) as g (${names})`;
   const cast = `select ${columns.map((column) => `${column.name}${column.cast} as ${column.name}`).join(', ')} from ${given}`;
   const table = tableOf(model, generation);
   if (model.searched === null) return `insert into ${table} as t (${names}) ${cast}`;
-  // `offset 0` keeps the inner select apart: else Postgres would parse the JSON once for each mention of it.
+  // `offset 0` keeps the inner select separate: otherwise Postgres would parse the JSON once for each use.
   return `insert into ${table} as t (${names}, searched, searched_revision)
       select ${names}, ${model.searched.text(model.searched.of)}, revision from (${cast} offset 0) as r`;
 };
 
-/** On a conflict: a row whose text is of another revision was written by a release that keeps none. */
+/** On a conflict: a row whose text has another revision was written by a release that keeps no text. */
 const searchedKept = ({ searched }: Model): string =>
   searched === null
     ? ''
@@ -99,7 +99,10 @@ const build = (model: Model, generation: number): Statement => {
   };
 };
 
-/** New rows with their counted columns. One that is there, if only as a placeholder, is left to the others. */
+/**
+ * Inserts new rows with their counted columns. A row that exists, even as a placeholder, is left to the other
+ * statements.
+ */
 const buildBirth = (model: Model, generation: number): Statement => {
   const columns = columnsOf(model, true);
   return {
@@ -126,12 +129,12 @@ const valuesOf = (columns: readonly Column[], rows: readonly Written[]): string[
     return `${literal}}`;
   });
 
-/** Statements are made once per table. */
+/** Statements are built once per table. */
 export class Upserts {
   readonly #made = new Map<string, Statement>();
   readonly #births = new Map<string, Statement>();
 
-  /** A row at or above the given revision stays; it is locked all the same. */
+  /** A row at or above the given revision keeps its values but is locked all the same. */
   async write(tx: PoolClient, model: Model, generation: number, rows: readonly Written[]): Promise<void> {
     if (rows.length === 0) return;
     const key = `${model.name}/${generation}`;
@@ -141,7 +144,7 @@ export class Upserts {
     await tx.query({ name: statement.name, text: statement.text, values });
   }
 
-  /** Ids of the rows that were new; they are ours until the commit. */
+  /** @returns ids of the rows that were new; this transaction holds them until the commit */
   async insert(
     tx: PoolClient,
     model: Model,

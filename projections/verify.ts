@@ -7,31 +7,31 @@ import { replay } from './replay.ts';
 import { liveGeneration } from './run.ts';
 import { createTables, dropTables, tableOf } from './tables.ts';
 
-/** Proof that the read models say what the streams say: every table against one made anew from the store. */
+/** Proves that the read models agree with the streams: compares every table with one made anew from the store. */
 
 export interface Difference {
   readonly table: string;
   readonly id: string;
-  /** The row as it is, null when there is none. */
+  /** The live row, null when there is none. */
   readonly live: unknown;
-  /** The row as the streams make it, null when they make none. */
+  /** The row that the streams make, null when they make none. */
   readonly replayed: unknown;
 }
 
 export interface Comparison {
   /** Rows of the live tables. */
   readonly rows: number;
-  /** The first few of each table; empty when all are equal. */
+  /** The first few differences of each table; empty when all rows are equal. */
   readonly differences: readonly Difference[];
 }
 
 const shownDifferences = 20;
-/** Follows from the rest of the row; rows that a release without these columns wrote lack it. */
+/** Derived from the rest of the row; rows that a release without these columns wrote lack it. */
 const searched = `array['searched', 'searched_revision']`;
-/** A text that is looked at: it stands for the revision that the row has. */
+/** The searched text counts only where it belongs to the row's revision. */
 const textOf = (row: string): string =>
   `case when to_jsonb(${row}) -> 'searched_revision' = to_jsonb(${row}) -> 'revision' then to_jsonb(${row}) -> 'searched' end`;
-/** Milliseconds to read two tables whole, which no statement of the running system does. */
+/** Milliseconds to read two whole tables, which no statement of the running system does. */
 const compareMs = 3_600_000;
 /** Far above any generation of a rebuild, and different for comparisons that run side by side. */
 const scratchGeneration = (): number => 1_000_000_000 + Math.floor(Math.random() * 1_000_000_000);

@@ -6,16 +6,19 @@ import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from './model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from './rows.ts';
 
-/** Webhook endpoints as their owners see them. Secrets are derived: a row holds which generations sign, and until when. */
+/**
+ * Webhook endpoints as their owners see them. Secrets are derived from the secret key: a row holds which generations
+ * sign, and until when.
+ */
 
 interface Own {
   readonly url: string;
   readonly events: readonly string[];
   readonly description: string | null;
   readonly active: boolean;
-  /** Why it is off; null while it is on. */
+  /** Why the endpoint is off; null while it is on. */
   readonly disabled_reason: DisableReason | null;
-  /** Newest first; those that expired before the last rotation are gone. */
+  /** Newest first; secrets that expired before the last rotation are dropped. */
   readonly secrets: readonly WebhookSecret[];
   readonly deleted_at: string | null;
 }
@@ -51,7 +54,7 @@ export const webhooks = defineModel<Own, WebhookEvent>({
     })),
     WebhookDisabled: change((row, { reason }) => ({ ...row, active: false, disabled_reason: reason })),
     WebhookEnabled: change((row) => ({ ...row, active: true, disabled_reason: null })),
-    // Nothing signs for it any more.
+    // The secrets of a deleted endpoint sign nothing any more.
     WebhookDeleted: change((row, _data, { metadata }) => ({
       ...row,
       active: false,
@@ -72,7 +75,7 @@ const webhooksById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<stri
   return new Map(found.rows.map((row: Record<string, unknown>) => [row.id, asRow(webhooks, row)]));
 });
 
-/** Also a deleted one: `deleted_at` says so. */
+/** Returns a deleted endpoint too: `deleted_at` tells. */
 export const getWebhook = async (knex: Knex, workspaceId: string, id: string): Promise<WebhookRow | null> => {
   const row = await webhooksById(knex, id);
   return row?.workspace_id === workspaceId ? row : null;
@@ -86,7 +89,7 @@ export const listWebhooks = async (
 ): Promise<Page<WebhookRow>> =>
   newestFirst(knex('read.webhooks').where({ workspace_id: workspaceId }).whereNull('deleted_at'), webhooks, page);
 
-/** For the administrator: how many secrets that still sign are derived under each version of the secret key. */
+/** For the administrator: how many signing secrets are derived from each version of the secret key. */
 export const webhookKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ version: string; n: number }>(
     `select one ->> 'keyVersion' as version, count(*)::int as n

@@ -5,7 +5,7 @@ import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { change, defineModel, type Row } from './model.ts';
 import { asRow } from './rows.ts';
 
-/** Agencies: their members and zone. The sandbox twin is a row of its own that names its live workspace. */
+/** Agencies: their members and time zone. The sandbox twin is a row of its own that names its live workspace. */
 
 interface Own {
   readonly name: string;
@@ -45,7 +45,7 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
   },
 });
 
-/** The agency as the API shows it. Members of a sandbox twin are those of its live workspace: `members` is their count. */
+/** The agency as the API shows it. A sandbox twin has the members of its live workspace: `members` is their count. */
 export const renderAgency = (row: WorkspaceRow, members: number, limits: Readonly<Record<string, unknown>>) => ({
   id: row.id,
   object: 'agency' as const,
@@ -64,7 +64,7 @@ export const getWorkspace = async (knex: Knex, id: string): Promise<WorkspaceRow
   return row === undefined ? null : asRow(workspaces, row);
 };
 
-/** What a member is now; null when they left, or never were one. */
+/** The member's present role; null when the member left or never was one. */
 export const roleOfMember = async (pool: Pool, workspaceId: string, memberId: string): Promise<Role | null> => {
   const { rows } = await pool.query<{ role: Role | null }>(
     `select members -> $2::text ->> 'role' as role from read.workspaces where id = $1`,
