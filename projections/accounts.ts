@@ -142,8 +142,8 @@ export const accountsByIds = async (
 };
 
 /** Ids of connected accounts: a network can be asked about each of them. */
-export const connectedAccountIds = async (knex: Knex, workspaceId: string, most: number): Promise<readonly string[]> =>
-  knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(most).pluck('id');
+export const connectedAccountIds = async (knex: Knex, workspaceId: string, max: number): Promise<readonly string[]> =>
+  knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(max).pluck('id');
 
 export interface LiveAccount {
   readonly id: string;

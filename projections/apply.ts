@@ -22,7 +22,7 @@ interface Changes {
   /** Rows that advanced, by id. */
   readonly rows: Folded;
   /** Rows whose stream is in this batch from its first event on. */
-  readonly born: ReadonlySet<string>;
+  readonly created: ReadonlySet<string>;
 }
 
 /** True when the batch holds the stream from its first event on without a gap: then the fold needs no stored row. */
@@ -64,15 +64,15 @@ export class Projector {
       );
       const loaded = await this.#load(tx, model, streams);
       const rows = new Map<string, Row<object>>();
-      const born = new Set<string>();
+      const created = new Set<string>();
       for (const [id, own] of streams) {
         const known = loaded.get(id) ?? null;
         const folded = await this.#fold(tx, model, id, known, own);
         if ('action' in folded) return folded;
         if (folded.row !== null && folded.row.revision > (known?.revision ?? -1)) rows.set(id, folded.row);
-        if (isWhole(own)) born.add(id);
+        if (isWhole(own)) created.add(id);
       }
-      changes.push({ model, rows, born });
+      changes.push({ model, rows, created });
     }
     const owners = this.#owners(changes);
     for (const { model, rows } of changes) {
@@ -144,22 +144,22 @@ export class Projector {
    * Owners created in this batch whose children in the batch were all created in it too, with their counted columns.
    */
   #counted(model: Model, changes: readonly Changes[]): readonly Written[] {
-    const recount = this.#projection.recounts.find((one) => one.owner === model.name && one.born !== undefined);
+    const recount = this.#projection.recounts.find((one) => one.owner === model.name && one.countCreated !== undefined);
     const own = changes.find((one) => one.model.name === model.name);
-    if (recount?.born === undefined || own === undefined || own.born.size === 0) return [];
+    if (recount?.countCreated === undefined || own === undefined || own.created.size === 0) return [];
     const children = new Map<string, Row<object>[]>();
     const older = new Set<string>();
     for (const { model: name, by } of recount.children) {
       const theirs = changes.find((one) => one.model.name === name);
       for (const row of (theirs?.rows.values() ?? []) as Iterable<Row<object> & Written>) {
         const owner = String(row[by]);
-        if (theirs?.born.has(row.id) !== true) older.add(owner);
+        if (theirs?.created.has(row.id) !== true) older.add(owner);
         else if (children.has(owner)) children.get(owner)?.push(row);
         else children.set(owner, [row]);
       }
     }
-    const { born } = recount;
-    return [...own.born].flatMap((id) => {
+    const { countCreated: born } = recount;
+    return [...own.created].flatMap((id) => {
       const row = own.rows.get(id);
       return row === undefined || older.has(id) ? [] : [born(row, children.get(id) ?? []) as Row<object> & Written];
     });
@@ -202,10 +202,10 @@ const fold = (
   for (const event of events) {
     const at = row?.revision ?? -1;
     if (event.revision <= at) continue;
-    if (row === null && model.unborn.includes(event.type)) continue;
+    if (row === null && model.preCreationEvents.includes(event.type)) continue;
     // Where events may precede the creation, the row cannot tell how many did: the creating event is accepted at any
     // revision.
-    const mayFollow = event.revision === at + 1 || (row === null && model.unborn.length > 0);
+    const mayFollow = event.revision === at + 1 || (row === null && model.preCreationEvents.length > 0);
     if (!mayFollow && !isBridged(at, event.revision, skipped)) return { gap: { at, event } };
     const next = applyEvent(model, id, row, event);
     if (next === null) return park(event, `${event.stream} does not begin with the event that creates it`);

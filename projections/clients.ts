@@ -47,7 +47,7 @@ export const clients = defineModel<Own, ClientEvent>({
     account_count: 'int4',
   },
   counted: { account_count: '0' },
-  unborn: ['ClientNameClaimLapsed'],
+  preCreationEvents: ['ClientNameClaimLapsed'],
   indexes: [{ on: '(workspace_id, created_at, id)' }],
   on: {
     ClientCreated: (_row, fields) => ({

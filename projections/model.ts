@@ -54,7 +54,7 @@ export interface Model<Own extends object = object> {
   /** Columns counted from other rows: no fold sets them. Name → SQL default. */
   readonly counted: Readonly<Record<string, string>>;
   /** Events that may precede the creation of the stream (they fence a pending creation): they make no row. */
-  readonly unborn: readonly string[];
+  readonly preCreationEvents: readonly string[];
   /** Further column definitions that derive from other columns, e.g. `generated always as …`. */
   readonly generated: readonly string[];
   readonly searched: Searched | null;
@@ -70,13 +70,23 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly columns: { readonly [C in keyof Own]: ColumnType };
   readonly cold?: readonly (keyof Own & string)[];
   readonly counted?: { readonly [C in keyof Own]?: string };
-  readonly unborn?: readonly Event['type'][];
+  readonly preCreationEvents?: readonly Event['type'][];
   readonly generated?: readonly string[];
   readonly searched?: Searched & { readonly of: keyof Own & string };
   readonly indexes?: readonly { readonly unique?: boolean; readonly on: string }[];
   readonly on: Handlers<Own, Event>;
 }): Model<Own> => {
-  const { on, name, kind, columns, cold = [], counted = {}, unborn = [], generated = [], indexes = [] } = definition;
+  const {
+    on,
+    name,
+    kind,
+    columns,
+    cold = [],
+    counted = {},
+    preCreationEvents = [],
+    generated = [],
+    indexes = [],
+  } = definition;
   const { searched = null } = definition;
   type Handler = (row: Own | null, data: unknown, event: DecodedEvent) => Own | null;
   // The codec has validated the data against the schema from which the handler's type is derived.
@@ -87,7 +97,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     columns,
     cold,
     counted: counted as Readonly<Record<string, string>>,
-    unborn,
+    preCreationEvents,
     generated,
     searched,
     indexes,

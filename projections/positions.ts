@@ -69,7 +69,7 @@ interface Waiter {
   readonly readers: readonly Reader[];
   readonly wanted: Positions;
   /** Resolves the wait and returns true when the readers have reached the wanted positions. */
-  seen(progress: Progress): boolean;
+  reached(progress: Progress): boolean;
   failed(error: unknown): void;
 }
 
@@ -127,7 +127,7 @@ export class PositionWatch {
       const waiter: Waiter = {
         readers,
         wanted,
-        seen: (progress) => {
+        reached: (progress) => {
           if (!hasReached(this.#log, progress, readers, wanted)) return false;
           end(() => resolve(true));
           return true;
@@ -149,7 +149,7 @@ export class PositionWatch {
         try {
           const readers = new Map(asking.flatMap((one) => one.readers.map((reader) => [keyOf(reader), reader])));
           const progress = await positionsOf(this.#pool, [...readers.values()]);
-          for (const waiter of asking) waiter.seen(progress);
+          for (const waiter of asking) waiter.reached(progress);
         } catch (error) {
           for (const waiter of asking) waiter.failed(error);
         }
@@ -165,9 +165,9 @@ export class PositionWatch {
 const behindEnds = async (pool: Pool, name: string, ends: readonly LanePosition[]): Promise<bigint> => {
   const { rows } = await pool.query(`select c.lane, c.next_offset ${liveLanes} where p.name = $1`, [name]);
   const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
-  return ends.reduce((most, { lane, nextOffset }) => {
+  return ends.reduce((max, { lane, nextOffset }) => {
     const behind = (nextOffset ?? 0n) - (read.get(lane) ?? 0n);
-    return behind > most ? behind : most;
+    return behind > max ? behind : max;
   }, 0n);
 };
 

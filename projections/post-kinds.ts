@@ -7,15 +7,15 @@ import type { MediaKind } from '#schemas/media.ts';
 interface Row {
   readonly id: string;
   readonly platform: Platform;
-  readonly asked: string | null;
+  readonly requestedType: string | null;
   readonly files: number;
   /** Kind of the first file; null where the post has no file or the file's row is gone. */
   readonly kind: MediaKind | null;
 }
 
-const kindOf = ({ platform, asked, files, kind }: Row): PostKind => {
+const kindOf = ({ platform, requestedType, files, kind }: Row): PostKind => {
   const kinds = Array.from({ length: files }, () => kind ?? 'image');
-  const use = useOf(platform, { contentType: asked ?? undefined }, kinds);
+  const use = useOf(platform, { contentType: requestedType ?? undefined }, kinds);
   return use === 'reel' || use === 'story' ? use : 'feed';
 };
 
@@ -32,7 +32,7 @@ export const postKinds = async (
 ): Promise<ReadonlyMap<string, PostKind>> => {
   if (targetIds.length === 0) return new Map();
   const found = await knex.raw<{ rows: readonly Row[] }>(
-    `select t.id, t.platform, v.variant -> 'overrides' ->> 'contentType' as asked,
+    `select t.id, t.platform, v.variant -> 'overrides' ->> 'contentType' as "requestedType",
        coalesce(jsonb_array_length(f.ids), 0)::int4 as files, m.kind
      from read.post_targets t
      join read.posts p on p.id = t.post_id

@@ -3,10 +3,10 @@ import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { alone } from './alone.ts';
 import { hasRead, placePositions, until } from './catch-up.ts';
 import { groupOf, type Projection, projectionOf } from './index.ts';
 import { type ProjectOptions, project } from './project.ts';
+import { withRebuildLock } from './rebuild-lock.ts';
 import { replay } from './replay.ts';
 import { announcementSeconds, liveGeneration } from './run.ts';
 import { createTables, createViews, dropTables } from './tables.ts';
@@ -31,7 +31,7 @@ export interface Rebuilt {
 }
 
 export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
-  alone(options.pool, options.name, options.signal, (signal) =>
+  withRebuildLock(options.pool, options.name, options.signal, (signal) =>
     rebuildAlone({ ...options, signal }, projectionOf(options.name)),
   );
 

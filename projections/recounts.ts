@@ -17,7 +17,7 @@ export interface Recount {
    * The owner with its columns counted from these children, where no other row is needed: when an owner and all its
    * children are created in one batch, no other row can count. Must agree with the statements.
    */
-  readonly born?: (owner: Row<object>, children: readonly Row<object>[]) => Row<object>;
+  readonly countCreated?: (owner: Row<object>, children: readonly Row<object>[]) => Row<object>;
   /** Statements in order. `table` gives the table of a model in the version that is written. */
   readonly statements: (table: (model: string) => string) => readonly string[];
 }
@@ -62,7 +62,7 @@ const intentLags = (targets: string): string => `
 export const postTargetCounts: Recount = {
   owner: 'posts',
   children: [{ model: 'post_targets', by: 'post_id' }],
-  born: (owner, children) => withTargets(owner as PostRow, children as readonly TargetRow[]),
+  countCreated: (owner, children) => withTargets(owner as PostRow, children as readonly TargetRow[]),
   statements: (table) => [
     `update ${table('posts')} o set
        counts = c.counts, publishing_count = c.publishing, scheduled_at = c.due, platforms = c.platforms,

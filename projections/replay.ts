@@ -74,7 +74,7 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
   const streams = new Set<string>();
   const counted = new Set<string>();
   const isKnown = new Set(known);
-  const judge = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
+  const markParked = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
     judged.set(id, { action: 'park', reason });
     streams.add(stream);
     if (!isKnown.has(stream)) counted.add(stream);
@@ -84,19 +84,19 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
     inTransaction(pool, async (tx) => {
       const { ids } = await setAside(tx, group, records, judged, { known });
       const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
-      const verdict = await projector.apply(tx, events);
-      return { commit: verdict === null, result: verdict };
+      const failure = await projector.apply(tx, events);
+      return { commit: failure === null, result: failure };
     });
   await applyInPieces({
     records: wanted,
     judged: ({ id, stream }) => judged.has(id) || streams.has(stream),
     attempt: async (records) => {
       try {
-        for (let verdict = await piece(records); verdict !== null; verdict = await piece(records)) {
-          const { eventId, reason } = verdict;
+        for (let failure = await piece(records); failure !== null; failure = await piece(records)) {
+          const { eventId, reason } = failure;
           const culprit = records.find(({ id }) => id === eventId);
-          if (verdict.action !== 'park' || culprit === undefined) throw new BrokenInvariant(reason);
-          judge(culprit, reason);
+          if (failure.action !== 'park' || culprit === undefined) throw new BrokenInvariant(reason);
+          markParked(culprit, reason);
         }
         return done;
       } catch (error) {
@@ -105,7 +105,7 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
       }
     },
     blame: (record, error) => {
-      judge(record, reasonOf(error));
+      markParked(record, reasonOf(error));
       return true;
     },
     failed: (error) => {

@@ -70,7 +70,7 @@ interface Live {
   readonly shape: number;
   readonly live: number;
   /** Indexes in the schema, and views that show the searched text. */
-  readonly there: readonly string[];
+  readonly existing: readonly string[];
 }
 
 /** Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. */
@@ -83,7 +83,7 @@ const missing = async (
        select indexname::text from pg_indexes where schemaname = 'read'
        union all select table_name::text from information_schema.columns
          where table_schema = 'read' and column_name = 'searched_revision'
-     ) as there from ops.projections`,
+     ) as existing from ops.projections`,
   );
   return projections.flatMap(({ name, shape, models }) => {
     const live = rows.find((one) => one.name === name && one.shape === shape);
@@ -95,17 +95,17 @@ const missing = async (
  * Unique indexes are left out: existing rows may violate them. While an index is made a projector waits and readers do
  * not.
  */
-const missingIndexes = (model: Model, { live, there }: Live): readonly string[] =>
+const missingIndexes = (model: Model, { live, existing }: Live): readonly string[] =>
   model.indexes.flatMap(({ unique }, at) =>
-    unique === true || there.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
+    unique === true || existing.includes(indexOf(model, live, at)) ? [] : [createIndex(model, live, at)],
   );
 
 /**
  * The columns have no default, so no row is rewritten. The view is locked before its table, as readers do: in the other
  * order the two would deadlock.
  */
-const missingSearched = (model: Model, { live, there }: Live): readonly string[] => {
-  if (model.searched === null || there.includes(model.name)) return [];
+const missingSearched = (model: Model, { live, existing }: Live): readonly string[] => {
+  if (model.searched === null || existing.includes(model.name)) return [];
   const added = searchedColumns.map((column) => `add column if not exists ${column}`).join(', ');
   return [
     `lock table read.${model.name} in access exclusive mode;

@@ -103,7 +103,7 @@ const build = (model: Model, generation: number): Statement => {
  * Inserts new rows with their counted columns. A row that exists, even as a placeholder, is left to the other
  * statements.
  */
-const buildBirth = (model: Model, generation: number): Statement => {
+const buildInsert = (model: Model, generation: number): Statement => {
   const columns = columnsOf(model, true);
   return {
     name: `birth-${model.name}-${generation}`,
@@ -153,7 +153,7 @@ export class Upserts {
   ): Promise<ReadonlySet<string>> {
     if (rows.length === 0) return new Set();
     const key = `${model.name}/${generation}`;
-    const statement = this.#births.get(key) ?? buildBirth(model, generation);
+    const statement = this.#births.get(key) ?? buildInsert(model, generation);
     this.#births.set(key, statement);
     const values = valuesOf(statement.columns, [...rows].sort(byId));
     const inserted = await tx.query({ name: statement.name, text: statement.text, values });

@@ -165,7 +165,7 @@ suite('names on disk', (t) => {
     const texts = found(
       /(?:withTableLock|keptByOne|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
       /pg_try_advisory_lock\(hashtextextended\(\$1, 0\)\) as ok', \[\s*`([^`]+)`/g,
-      /\balone\([\w.]+, '([^']+)'/g,
+      /\bwithRebuildLock\([\w.]+, '([^']+)'/g,
     );
     assert.deepEqual([...numbers.map((number) => number.replaceAll('_', '')), ...texts], names.advisoryKeys);
   });

@@ -4,8 +4,8 @@ import { fence } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
-import { alone } from '../alone.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';
+import { withRebuildLock } from '../rebuild-lock.ts';
 import { type Comparison, compare } from './compare.ts';
 import { observationOf } from './encode.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
@@ -36,7 +36,7 @@ export interface RebuildOptions extends IngestOptions {
 }
 
 export const rebuildAnalytics = (options: RebuildOptions): Promise<RebuiltAnalytics> =>
-  alone(options.pool, 'analytics', options.signal, (signal) => rebuildAlone({ ...options, signal }));
+  withRebuildLock(options.pool, 'analytics', options.signal, (signal) => rebuildAlone({ ...options, signal }));
 
 /** Events of one page of the store. */
 const pageEvents = 2_000;

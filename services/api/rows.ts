@@ -13,7 +13,7 @@ export const bornRow = <Row>(row: Row | null): Row => {
 
 /** Events that a stream of this kind may have although what it is about was never born. */
 const unbornOf = (kind: string): readonly string[] =>
-  projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.unborn ?? [];
+  projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.preCreationEvents ?? [];
 
 /**
  * One row by the id in the path, not older than the caller's own writes.

@@ -10,7 +10,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { EventWriter } from '#infra/postgres/event-writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { TailSignal } from '#infra/postgres/tail-signal.ts';
-import { alone } from '#projections/alone.ts';
+import { withRebuildLock } from '#projections/rebuild-lock.ts';
 import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';
@@ -318,10 +318,10 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
         begun = true;
         signal.addEventListener('abort', () => reject(new Error('interrupted')));
       });
-    const first = alone(pool, 'posts', never, working, 200);
+    const first = withRebuildLock(pool, 'posts', never, working, 200);
     await until('it works', () => begun);
     await assert.rejects(
-      alone(pool, 'posts', never, async () => 'both'),
+      withRebuildLock(pool, 'posts', never, async () => 'both'),
       /another rebuild of posts is running/,
     );
     proxy.silence(atRequest('select 1'));
@@ -329,7 +329,9 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       (await outcomeOf(first)).told,
       /rebuild of posts: the session that held its lock was lost; start it again/,
     );
-    await until('the lock is free', async () => alone(pool, 'posts', never, async () => true).catch(() => false));
+    await until('the lock is free', async () =>
+      withRebuildLock(pool, 'posts', never, async () => true).catch(() => false),
+    );
     await pool.end();
   });
 

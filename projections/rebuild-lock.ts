@@ -9,7 +9,7 @@ const defaultBeatMs = 10_000;
  * session, and with it the lock, is lost: the process that takes the lock next drops the tables of this rebuild.
  * @throws Error where another process holds the lock, and where the lock was lost
  */
-export const alone = async <T>(
+export const withRebuildLock = async <T>(
   pool: Pool,
   name: string,
   signal: AbortSignal,
