@@ -2,10 +2,10 @@ import { Temporal } from 'temporal-polyfill';
 import { isTimezone } from '#domain/zones.ts';
 
 /**
- * When the days of a workspace begin. A workspace may change its zone; what is over stays as it was counted, so its days are
- * those of the zone that was in force: a day begins at the first instant at which the workspace's clock shows it or a later
- * one. So days never overlap and leave nothing out, whatever a clock does: one that is set back lives in the same day again,
- * one that leaps over a day leaves that day without an instant.
+ * Computes when the days of a workspace begin. A workspace may change its zone, and past days stay as they were
+ * counted, so a day is one of the zone that was in force: it begins at the first instant at which the workspace's clock
+ * shows it or a later one. So days never overlap and leave nothing out, whatever a clock does: a clock set back lives
+ * in the same day again, a clock that leaps over a day leaves that day without an instant.
  */
 
 export interface ZoneChange {
@@ -14,25 +14,25 @@ export interface ZoneChange {
   readonly timezone: string;
 }
 
-/** Rising; the first is in force at every instant before the second. */
+/** Rising by `since`; the first zone is also in force at every instant before the second. */
 export type Zones = readonly [ZoneChange, ...ZoneChange[]];
 
 export const utcZones: Zones = [{ since: Number.NEGATIVE_INFINITY, timezone: 'UTC' }];
 
-/** A day of the calendar and its instants, milliseconds; `end` is not in it. */
+/** A day of the calendar and its instants, milliseconds; `end` is exclusive. */
 export interface DaySpan {
   readonly day: string;
   readonly start: number;
   readonly end: number;
 }
 
-/** Longest time between two looks at a post over which its counters are interpolated. */
+/** Longest time between two observations of a post over which its counters are interpolated. */
 export const longestGapMs = 36 * 3_600_000;
 
 const dayMs = 24 * 3_600_000;
 /** No zone is further from UTC. */
 const maxOffsetMs = 15 * 3_600_000;
-/** A worker that has not heard of a change writes days of the former zone for so long, at most. */
+/** A worker that has not read a zone change yet writes days of the former zone for at most this long. */
 const lateMs = 3 * dayMs;
 
 const maxKnown = 20_000;
@@ -67,7 +67,7 @@ export const spanOf = (zones: Zones, day: string): DaySpan => ({
   end: startOf(zones, nextDay(day)),
 });
 
-/** Instants, milliseconds, that an observation may have whose event names this day. */
+/** Instants, milliseconds, that an observation whose event names this day may have. */
 export const lookTimesOf = (zones: Zones, day: string): { readonly first: number; readonly last: number } => {
   const about = Date.parse(day);
   const near = zones.filter(
@@ -78,7 +78,9 @@ export const lookTimesOf = (zones: Zones, day: string): { readonly first: number
   return { first: Math.min(...times.map(([first]) => first)), last: Math.max(...times.map(([, last]) => last)) };
 };
 
-/** Days whose gains an observation of this day may change: its own, and those back to the look before it. */
+/**
+ * Days whose gains an observation of this day may change: the day itself, and those back to the previous observation.
+ */
 export const changedBy = (zones: Zones, day: string): readonly DaySpan[] => {
   const { first, last } = lookTimesOf(zones, day);
   const from = first - longestGapMs;

@@ -9,11 +9,11 @@ export interface Comparison {
   /** Observations, each counted once. */
   readonly before: number;
   readonly after: number;
-  /** Rows of the workspaces' daily grain that one version has and the other has not, or has otherwise. */
+  /** Rows of the workspaces' daily grain that differ, or that only one version has. */
   readonly differing: number;
 }
 
-/** What retention is about to take may be gone from one of them. */
+/** Days that retention is about to delete may already be gone from one version. */
 const kept = `day > today() - interval ${retentionMonths - 1} month`;
 
 const one = async (client: ClickHouseClient, query: string): Promise<number> => {
@@ -30,7 +30,7 @@ const workspacesOf = async (client: ClickHouseClient, versions: readonly number[
   return (await answer.json<{ workspace_id: string }>()).map((row) => row.workspace_id);
 };
 
-/** One workspace at a time: the memory it takes is that of the largest. */
+/** Compares one workspace at a time: the memory it takes is that of the largest workspace. */
 export const compare = async (
   client: ClickHouseClient,
   before: number,

@@ -2,18 +2,21 @@ import type { Pool, PoolClient } from 'pg';
 import { type Move, NotMoved } from '#runtime/consuming/positions.ts';
 import { retentionMonths } from './tables.ts';
 
-/** Days of workspaces that must be recounted. */
+/** The queue of workspace days to recount. */
 
 export interface Touched {
   readonly workspaceId: string;
   readonly day: string;
-  /** Of a post: the gains of the next days after it change, too, and nobody keeps which day is the next of each post. */
+  /**
+   * True for an observation of a post: it also changes the gains of later days, and no table holds the post's next
+   * observed day.
+   */
   readonly post: boolean;
-  /** Of the newest row that lies under the day; null: none of these does. */
+  /** Position of the newest row under the day; null when no new row is stored under it. */
   readonly position: bigint | null;
 }
 
-/** What is counted anew of a day: all of its posts, their gains alone, or what was told of accounts. */
+/** What a recount of the day covers: all of its posts, their gains alone, or the accounts. */
 export type MarkKind = 'post' | 'gains' | 'account';
 
 export interface Mark {
@@ -24,9 +27,9 @@ export interface Mark {
 }
 
 /**
- * Marks in one order: two that mark the same days wait for one another, and neither for ever. Late rows come before
- * marks, for whoever writes them and for whoever deletes one. A mark that is drawn anew keeps the place in the queue that
- * its day was given first: else a workspace that is observed all the time is never counted.
+ * Marks are written in one order, so two transactions that mark the same days wait for each other and never deadlock.
+ * Every writer and deleter takes late rows before marks. A mark that is drawn anew keeps its first place in the queue:
+ * otherwise a workspace that is observed all the time would never be counted.
  */
 const upsert = (days: string): string => `
   insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
@@ -35,7 +38,10 @@ const upsert = (days: string): string => `
   ) as days
   on conflict (version, workspace_id, kind, day) do update set mark = excluded.mark`;
 
-/** @param moved a common table expression before the others, and the condition under which they do anything */
+/**
+ * @param moved a common table expression that precedes the others
+ * @param condition the condition under which they take effect
+ */
 const marking = (moved: string, condition: string): string => `
   with ${moved} touched as materialized (
     select * from unnest($2::uuid[], $3::date[], $4::bool[], $5::int8[]) as t (workspace_id, day, post, position)
@@ -84,12 +90,12 @@ const valuesOf = (version: number, all: readonly Touched[]): readonly unknown[] 
   ];
 };
 
-/** In the transaction that moves the position, after the rows are in ClickHouse. */
+/** Call it in the transaction that moves the position, after ClickHouse has the rows. */
 export const markDirty = async (tx: PoolClient, version: number, all: readonly Touched[]): Promise<void> => {
   await tx.query({ name: 'analytics-mark', text: marking('', 'true'), values: [...valuesOf(version, all)] });
 };
 
-/** The same, and the consumer's position, in one statement. @throws NotMoved */
+/** Marks the days and moves the consumer's position in one statement. @throws NotMoved */
 export const markAndMove = async (
   pool: Pool,
   version: number,
@@ -107,14 +113,14 @@ export const markAndMove = async (
   if (rows[0]?.done !== true) throw new NotMoved();
 };
 
-/** Marks that one look at the queue reads. */
+/** Marks that one scan of the queue reads. */
 const pageMarks = 2_000;
-/** Pages that one look reads at most: what lies behind them waits for the next. */
+/** Pages that one scan reads at most: the marks behind them wait for the next scan. */
 const maxPages = 50;
 
 /**
- * Workspaces with marks, those that wait longest first, each locked for this session: two processes that look at the same
- * time get others. The locks go with the session, or with `unlock`.
+ * Locks workspaces with marks for this session, the longest waiting first: two processes that scan at the same time get
+ * different ones. The locks end with the session, or with `unlock`.
  * @param but workspaces that rest
  */
 export const lockWaiting = async (
@@ -145,7 +151,7 @@ export const lockWaiting = async (
   return ours.length < limit ? [...ours, ...(await lockLate(session, version, [...tried], limit - ours.length))] : ours;
 };
 
-/** Those without a mark, as where a build that knows no late rows counted the mark beside one. */
+/** Locks workspaces that have late rows without a mark: a build that knows no late rows counted their mark. */
 const lockLate = async (
   session: PoolClient,
   version: number,
@@ -175,7 +181,8 @@ const lockSome = async (
   if (workspaces.length === 0) return [];
   const { rows } = await session.query<{ id: string }>({
     name: 'analytics-lock',
-    // The inner limit keeps the locks where they are: moved into the inner select they would be taken in any order, of all.
+    // The inner limit keeps the locks where they are: moved into the inner select, they would be taken in any order,
+    // and for all rows.
     text: `select id from (select id from unnest($2::text[]) with ordinality as w (id, place) order by place limit $4) as w
            where pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0)) limit $3`,
     values: [String(version), workspaces, limit, workspaces.length],
@@ -188,8 +195,8 @@ export const unlock = async (session: PoolClient): Promise<void> => {
 };
 
 /**
- * The later days of workspaces to which something late came, as marks: one workspace a statement, since an ingester that
- * touches its row waits for it meanwhile.
+ * Turns late rows into marks of the later days. One workspace a statement, since an ingester that touches the same row
+ * waits for it.
  */
 const markLater = async (db: Pick<Pool, 'query'>, version: number, workspaces: readonly string[]): Promise<void> => {
   const { rows } = await db.query<{ id: string }>({
@@ -212,8 +219,8 @@ const markLater = async (db: Pick<Pool, 'query'>, version: number, workspaces: r
 };
 
 /**
- * Each workspace's oldest marks in turn: one that has a year to count leaves room for the others. A late row may come with
- * a mark that is read here, and goes with it when it is counted: so such rows are looked for once more afterwards.
+ * Each workspace's oldest marks in turn: a workspace with a year to count leaves room for the others. A late row may
+ * arrive with a mark that is read here, and the count deletes both: so late rows are read once more afterwards.
  */
 export const marksOf = async (
   db: Pick<Pool, 'query'>,
@@ -246,7 +253,7 @@ const readMarks = async (
   return rows.map(({ workspace_id, ...rest }) => ({ workspaceId: workspace_id, ...rest }));
 };
 
-/** Those that were drawn anew while they were counted stay, and go to the end of the queue. */
+/** Deletes the counted marks. A mark that was drawn anew during the count stays and moves to the end of the queue. */
 export const clearMarks = async (db: Pick<Pool, 'query'>, version: number, marks: readonly Mark[]): Promise<void> => {
   await db.query({
     name: 'analytics-clear',
@@ -268,10 +275,15 @@ export const clearMarks = async (db: Pick<Pool, 'query'>, version: number, marks
   });
 };
 
-/** A mark of posts changes the gains of so many days before its own, too: gains reach back to the look before. */
+/**
+ * A mark of posts also changes the gains of this many days before its own: gains reach back to the previous
+ * observation.
+ */
 const reachDays = 3;
 
-/** The first day of the window that is to be counted yet; null: none is. Dates `YYYY-MM-DD`, both inclusive. */
+/**
+ * The first day of the window that still waits for a count; null when none does. Dates `YYYY-MM-DD`, both inclusive.
+ */
 export const firstUncounted = async (
   db: Pick<Pool, 'query'>,
   version: number,

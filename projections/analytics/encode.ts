@@ -2,19 +2,19 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type AccountMetricsEvent, counters, type TargetMetricsEvent } from '#schemas/insights.ts';
 import { columnOf } from './tables.ts';
 
-/** Events as rows of the raw tables. */
+/** Encodes events as rows of the raw tables. */
 
-/** What is kept of an event until it is inserted. */
+/** The part of an event that the ingester keeps until the insert. */
 export interface Observation {
-  /** Its event's. */
+  /** Id of the event. */
   readonly id: string;
   readonly workspaceId: string;
-  /** Of a post's target; else of an account. */
+  /** True for a post's target, false for an account. */
   readonly post: boolean;
   readonly position: bigint;
-  /** Days whose grains change with it, first the one that its row is of. */
+  /** Days whose grains the observation changes; the first is the day of its row. */
   readonly days: readonly string[];
-  /** Its row in the format TabSeparated, with the line's end. Null: no table holds its day. */
+  /** The row in the format TabSeparated, with the line's end. Null: no table holds its day. */
   readonly line: Buffer | null;
 }
 
@@ -40,7 +40,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\0': '\\0',
 };
 
-/** Only what others have written needs it: ids, instants, days and numbers have none of these characters. */
+/** Only text from outside needs escaping: ids, instants, days and numbers have none of these characters. */
 const escaped = (text: string): string =>
   special.test(text) ? text.replace(allSpecial, (one) => escapes[one] ?? one) : text;
 
@@ -54,7 +54,7 @@ const places: ReadonlyMap<string, number> = new Map(counters.map((counter, place
 type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
-/** As bytes, as are all lines: text that was added up would be held as a tree of its pieces until somebody reads it. */
+/** Bytes, as all lines are: V8 would hold concatenated text as a tree of its pieces until the first read. */
 const targetLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
   const seen = data as Target;
   const { figures, platformRemovedAt } = seen;
@@ -77,7 +77,7 @@ const targetLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
   return Buffer.from(`${about}\t${of}\t${removed}\t${fetched}\t${values.join('\t')}\t${told}\n`);
 };
 
-/** What the columns can hold; a day beyond them would be stored as another one. */
+/** What the columns can hold; ClickHouse would store a day beyond them as another day. */
 const holdsDay = (day: string): boolean => day >= '1970-01-01' && day <= '2149-06-06';
 
 const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | null =>

@@ -4,8 +4,8 @@ import { type Cell, numberOf } from './store.ts';
 import { daysOf, noTotals, summed, totalsOf } from './totals.ts';
 
 /**
- * From the rows of a grain, one for each day and network, to what is shown of a window. Added up here and not by
- * ClickHouse: they are few, and it takes longer to plan sums by day, by network and of all than to read the rows.
+ * Folds the rows of a grain, one for each day and network, into the result for a window. This process adds up, not
+ * ClickHouse: the rows are few, and planning sums by day, by network and in total takes longer than reading them.
  */
 
 export interface GrainRow {
@@ -13,15 +13,15 @@ export interface GrainRow {
   readonly platform: Platform;
   /** Milliseconds since the epoch. */
   readonly observedAt: number;
-  /** A later look may still change the day. */
+  /** A later observation may still change the day. */
   readonly isOpen: boolean;
-  /** Those of `summed`. */
+  /** The columns of `summed`. */
   readonly cells: readonly Cell[];
 }
 
 type Sums = readonly (number | null)[];
 
-/** Null: none of the rows tells it. */
+/** Null: no row has a value. */
 const sumsOf = (rows: readonly GrainRow[]): Sums => {
   const sums: (number | null)[] = summed.map(() => null);
   for (const { cells } of rows) {
@@ -34,8 +34,8 @@ const sumsOf = (rows: readonly GrainRow[]): Sums => {
 };
 
 /**
- * A day that is not there is null in every member. The look that a day waits for tells of the days after it, too: so each
- * day from the first one that waits is provisional, wherever the window begins.
+ * A day without a row is null in every member. The observation that an open day waits for also changes the days after
+ * it: each day from the first open one is provisional, wherever the window begins.
  * @param all rows of days in and out of the window
  */
 const seriesOf = (all: readonly GrainRow[], window: Window): readonly OfDay[] => {

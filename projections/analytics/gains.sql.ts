@@ -5,13 +5,13 @@ import { list, quoted } from './sql.ts';
 import { columnOf, tableOf } from './tables.ts';
 
 /**
- * The statement that counts what posts gained on days. A look tells each counter's value at an instant. Between two looks
- * that are no more than 36 h apart the value at a midnight is interpolated and rounded, and before the first look it was 0 at
- * the publication; what was gained over a longer time falls on the day of the later look. A day's gain is the difference of
- * its midnights, so the gains of all days add up to the last value.
+ * The statement that counts what posts gained on days. An observation holds each counter's value at an instant. Between
+ * two observations that are at most 36 h apart the value at a midnight is interpolated and rounded, and before the
+ * first observation it was 0 at the publication; a gain over a longer time falls on the day of the later observation. A
+ * day's gain is the difference of its midnights, so the gains of all days add up to the last value.
  *
- * Each look gives a piece of gain to each day between it and the look before that told the same counter. A day adds its
- * pieces up. A counter without a piece is null on the day.
+ * Each observation gives a piece of gain to each day between it and the previous observation with the same counter. A
+ * day adds its pieces up. A counter without a piece is null on the day.
  */
 
 export interface WantedDay extends DaySpan {
@@ -20,7 +20,7 @@ export interface WantedDay extends DaySpan {
 
 export interface GainDays {
   readonly version: number;
-  /** Under which the rows are written. */
+  /** The version under which the rows are written. */
   readonly drawn: string;
   readonly days: readonly WantedDay[];
 }
@@ -32,14 +32,14 @@ const instant = (ms: number): string => `fromUnixTimestamp64Milli(toInt64(${ms})
 
 const workspacesOf = ({ days }: GainDays): string =>
   list([...new Set(days.map(({ workspaceId }) => workspaceId))].map(quoted));
-/** Looks from the first instant on are gone through one by one; of those before it what they told last is enough. */
+/** Observations from the first instant on are read one by one; of earlier ones the last values suffice. */
 const firstInstant = ({ days }: GainDays): number => Math.min(...days.map(({ start }) => start));
-/** A look after that is too late to tell of any of the days. */
+/** An observation after this instant is too late to contribute to any of the days. */
 const lastInstant = ({ days }: GainDays): number => Math.max(...days.map(({ end }) => end)) + longestGapMs;
 
 /**
- * Days of rows that may be of these instants: a day is named in a zone, and at most two days off. A Date that falls before
- * 1970 comes round in 2149, and nothing would be found: posts whose publication nobody knows went out in 1970.
+ * Days of rows that may have these instants: a day is named in a zone and is at most two days off. A Date before 1970
+ * wraps to 2149, and the query would find nothing: posts without a known publication count as published in 1970.
  */
 const daysAround = (first: number, last: number): string =>
   `day between toDate(${instant(Math.max(first, 2 * dayMs))}) - 2 and toDate(${instant(last)}) + 2`;
@@ -48,7 +48,9 @@ const looks = (wanted: GainDays): string => `workspace_id in (${workspacesOf(wan
   and ${daysAround(firstInstant(wanted), lastInstant(wanted))}
   and observed_at >= ${instant(firstInstant(wanted))} and observed_at < ${instant(lastInstant(wanted))}`;
 
-/** How many looks a count of these days goes through, of how many targets, and since when those were observed. */
+/**
+ * How many observations a count of these days reads, of how many targets, and when the first of those was published.
+ */
 export const extentStatement = (wanted: GainDays): string => `
 select count() as looks, uniq(target_id) as targets, toUnixTimestamp64Milli(min(published_at)) as since
 from ${tableOf('observations', wanted.version)} where ${looks(wanted)}`;
@@ -59,8 +61,9 @@ const shown = counters.indexOf('impressions') + 1;
 const total = counters.indexOf('totalInteractions') + 1;
 
 /**
- * Rows of looks: the counters in one list, null where the look does not tell one, and beside it when each was told. Of the
- * looks before the first instant there is one row a target: what each counter was told last, and when.
+ * Rows of observations: the counters in one list, null where the observation has none, and beside it when each was
+ * observed. The observations of a target before the first instant make one row: the last value of each counter, and its
+ * time.
  */
 const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   const table = tableOf('observations', wanted.version);
@@ -82,13 +85,14 @@ const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   from (select ${cells} from ${table} where ${mineOf(before)}) group by workspace_id, target_id`;
 };
 
-/** The parts of the interactions that are known, of a list of all counters. */
+/** The known parts of the interactions, from a list of all counters. */
 const partsOf = (all: string): string =>
   `arrayFilter(one -> one is not null, ${arrayOf(parts.map((at) => `${all}[${at}]`))})`;
 
 /**
- * A row for each look: beside the counters the values that were told last before it, and when. Where none was told before, it
- * was 0 at the publication. `rated_since`: from then on the target's interactions and impressions are both known.
+ * A row for each observation: beside the counters, their previous values and times. Without a previous value, the
+ * counter was 0 at the publication. `rated_since`: from then on the target's interactions and impressions are both
+ * known.
  */
 const lookRows = (wanted: GainDays, since: number, mine: string): string => {
   const known = (from: string): string => `if(${from} - published <= ${longestGapMs}, 0, ${from})`;
@@ -107,9 +111,9 @@ from (
 where at >= 0`;
 };
 
-/** The wanted days by the day of UTC of the looks that may give them something. */
+/** The wanted days by the UTC day of the observations that may contribute to them. */
 const wantedDays = ({ days }: GainDays): string => {
-  // A day that the clock leapt over has no instant, and gains nothing.
+  // A day that the clock leapt over has no instant, and no gain.
   const lived = days.filter(({ start, end }) => start < end);
   return `
 select workspace_id, day, start, end, arrayJoin(range(toUInt32(intDiv(start, ${dayMs})),
@@ -119,8 +123,8 @@ from values('workspace_id UUID, day Date, start Int64, end Int64',
 };
 
 /**
- * What each counter of a look gives to a day; `within`: the look was on the day. The same number at a midnight for the day
- * before it and for the day after.
+ * The share of each counter that an observation gives to a day; `within`: the observation was on the day. The day
+ * before and the day after use the same number at their midnight.
  */
 const pieces = (): string => {
   const from = 'ifNull(before_at, least(published, at))';
@@ -134,8 +138,8 @@ const pieces = (): string => {
 };
 
 /**
- * What `engagementRate` is made of, of a target whose interactions and impressions are both known. The look from which on
- * they are brings all that was counted before, so that neither is counted without the other.
+ * The parts of `engagementRate`, of a target whose interactions and impressions are both known. The first such
+ * observation brings everything counted before, so that neither part counts without the other.
  */
 const ratedPieces = (): string => {
   const sumOf = (all: string): string =>
@@ -147,12 +151,12 @@ const ratedPieces = (): string => {
 };
 
 const hourMs = 3_600_000;
-/** How long after its publication a post is looked at, milliseconds: services/insights has the same. */
+/** How long after its publication a post is observed, milliseconds: must equal the value in services/insights. */
 const lifeMs = 90 * 24 * hourMs;
 /**
- * Until when another look may change the day of the newest one. A post that has lived is not looked at again. Nor is a
- * story after its 23rd hour, where any other post is looked at in its 24th, with retries: without both, each workspace
- * with stories or old posts has a provisional day at all times.
+ * Until when another observation may change the day of the newest one. A post past its life is not observed again. A
+ * story is not observed after its 23rd hour, where any other post is observed in its 24th, with retries. Without both
+ * rules, each workspace with stories or old posts would always have a provisional day.
  */
 const awaitedUntil = `least(at + ${longestGapMs}, published + ${lifeMs}, if(at >= published + ${23 * hourMs - hourMs / 2}
   and at < published + ${24 * hourMs}, published + ${26 * hourMs}, at + ${longestGapMs}))`;
@@ -160,9 +164,9 @@ const awaitedUntil = `least(at + ${longestGapMs}, published + ${lifeMs}, if(at >
 const summed = [...columns, 'rated_interactions', 'rated_impressions'];
 
 /**
- * Sums of each account's posts, of one slice of the targets; the grains add the slices up. A day on which nobody looked is of
- * the client of the look that tells of it; else of the last look on the day. The day of a target's newest look waits for
- * the next one, which would come within 36 h.
+ * Sums of each account's posts, of one slice of the targets; the grains add the slices up. A day without an observation
+ * belongs to the client of the observation that contributes to it, else to that of the last observation on the day. The
+ * day of a target's newest observation stays open for the next one, which is due within 36 h.
  */
 export const gainsStatement = (wanted: GainDays, since: number, slice: number, slices: number): string => {
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;

@@ -1,14 +1,14 @@
-/** Observations within two seconds that are more than come in as they are made. */
+/** More observations than this within two seconds mean that the process reads a backlog. */
 const manyObservations = 1_000;
 /** After this long without a batch the log's end was reached: longer than a batch takes. Milliseconds. */
 const quietMs = 5_000;
 
 /**
- * How fast observations come in to this process. Whether it catches up with the log shows in that and not in the size of
- * batches, which differs from log to log. Instants are milliseconds that never step back.
+ * Measures how fast observations come in to this process. The rate shows whether it catches up with the log; the size
+ * of batches does not, because it differs from log to log. Instants are monotonic milliseconds.
  */
 export class Inflow {
-  /** Observations of the second that began then, and of the one before it. */
+  /** Start of the current second; below, the observations of that second and of the one before. */
   #began = 0;
   #now = 0;
   #before = 0;
@@ -24,7 +24,7 @@ export class Inflow {
     [this.#began, this.#now] = [at, observations];
   }
 
-  /** Whether more of the log seems to wait. */
+  /** Whether more records of the log seem to wait. */
   isBehind(at: number): boolean {
     return this.#now + this.#before >= manyObservations && at < this.#heardAt + quietMs;
   }

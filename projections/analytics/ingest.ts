@@ -14,7 +14,7 @@ import { type Observation, observationOf } from './encode.ts';
 import { Inserts } from './inserts.ts';
 import { groupOf } from './live.ts';
 
-/** Observations of the log into the raw tables of one version. */
+/** Ingests observations of the log into the raw tables of one version. */
 
 export const topics: readonly Topic[] = ['metrics'];
 export const kinds: readonly string[] = ['targetmetrics', 'accountmetrics'];
@@ -28,16 +28,16 @@ export interface IngestOptions {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly metrics?: ConsumeMetrics;
-  /** Told when there is something to recount: how many observations came. */
+  /** Called when there are days to recount, with the number of observations. */
   readonly onMarked?: (observations: number) => void;
 }
 
-/** An insert costs as much as some thousand rows of it: for each month it touches, a file a column and its flush. */
+/** An insert costs as much as some thousand of its rows: for each month it touches, a file a column and its flush. */
 const batchEvents = 5_000;
-/** Where the log gathers, batches that are not full come no faster. */
+/** Batches that are not full come no faster than this where the log can gather them. */
 const spacingMs = 200;
 
-/** A verdict on the first event that cannot be stored, else the rows and the days they touch. */
+/** The failure of the first event that cannot be stored, else the rows and the days they touch. */
 const gathered = (observations: readonly Observation[]) => {
   const posts: Buffer[] = [];
   const accounts: Buffer[] = [];
@@ -54,7 +54,7 @@ const gathered = (observations: readonly Observation[]) => {
   return { verdict: null, batch: { posts, accounts }, touched };
 };
 
-/** Into the raw tables, then the marks on `tx`. */
+/** Inserts into the raw tables, then marks the days on `tx`. */
 export class Ingester {
   readonly #inserts: Inserts;
   readonly #pool: Pool;
@@ -67,8 +67,8 @@ export class Ingester {
   }
 
   /**
-   * If we die after the insert the position has not moved: the same rows, keyed by their events, are inserted again and
-   * are the same rows; the days are marked with the position, so none of them is left uncounted.
+   * After a crash behind the insert the position has not moved: the same rows, keyed by their events, are inserted
+   * again and merge with the first ones. The days are marked with the position, so none of them stays uncounted.
    */
   async apply(tx: PoolClient, observations: readonly Observation[]): Promise<FailureAction | null> {
     const { verdict, batch, touched } = gathered(observations);
@@ -79,7 +79,7 @@ export class Ingester {
     return null;
   }
 
-  /** The same without a transaction, which would be open, and hold a connection, while ClickHouse works. */
+  /** Does the same without a transaction, which would hold a connection open while ClickHouse works. */
   async applyAtOnce(observations: readonly Observation[], move: Move): Promise<boolean> {
     const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return false;

@@ -8,8 +8,8 @@ import { type TableName, tableOf } from './tables.ts';
 import { asking } from './unavailable.ts';
 
 /**
- * Rows of several lanes share inserts: each insert makes a part, and a server with many small parts is busy with merging
- * them. One insert is under way at a time; what comes meanwhile goes with the next.
+ * Rows of several lanes share inserts: each insert makes a part, and a server with many small parts spends its time
+ * merging. One insert runs at a time; rows that arrive meanwhile go with the next.
  */
 
 /** Lines of the format TabSeparated, with their ends. */
@@ -18,12 +18,12 @@ export interface Batch {
   readonly accounts: readonly Buffer[];
 }
 
-/** A batch that is not full waits so long for others. Milliseconds. */
+/** A batch that is not full waits this long for others. Milliseconds. */
 const gatherMs = 20;
 const fullRows = 1_000;
 /** Above this an insert takes no further batch. */
 const maxRows = 50_000;
-/** Bytes of one insert: what networks told is kept whole, and may be long. */
+/** Bytes of one insert: the raw answers of networks are stored whole, and may be long. */
 const maxBytes = 16 * 1024 * 1024;
 const insertMs = 60_000;
 
@@ -35,7 +35,7 @@ interface Waiting {
 
 const sizeOf = ({ posts, accounts }: Batch): number => posts.length + accounts.length;
 
-/** In their order, each no longer than an insert may be, but at least a row. */
+/** The lines in their order, cut into portions of at most one insert, but at least one row each. */
 const portions = (lines: readonly Buffer[]): readonly (readonly Buffer[])[] => {
   const all: Buffer[][] = [];
   let left = 0;
@@ -65,7 +65,7 @@ export class Inserts {
     this.#version = version;
   }
 
-  /** Resolves when ClickHouse has the rows. A repeat is the same rows. @throws Unavailable */
+  /** Resolves when ClickHouse has the rows. A repeat inserts the same rows. @throws Unavailable */
   add(batch: Batch): Promise<void> {
     return new Promise((done, failed) => {
       this.#waiting.push({ batch, done, failed });

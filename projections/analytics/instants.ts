@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Window } from './rollup.ts';
 
-/** When these days begin, and when they are over, in a zone. ISO 8601. */
+/** The instants at which these days begin and end in a zone. ISO 8601. */
 export const instantsOf = ({ from, to }: Window, timezone: string): { readonly from: string; readonly to: string } => {
   const startOf = (day: Temporal.PlainDate): string =>
     new Date(day.toZonedDateTime(timezone).epochMilliseconds).toISOString();

@@ -8,7 +8,7 @@ import type { AnalyticsStore } from './store.ts';
 import { createStatements, tableNames, tableOf } from './tables.ts';
 import { asking } from './unavailable.ts';
 
-/** Which version of the analytics tables is live, and what Postgres keeps about them. */
+/** The live version of the analytics tables, and its records in Postgres. */
 
 export const migrateAnalytics = (pool: Pool): Promise<void> =>
   withMigrationLock(pool, async (tx) => {
@@ -85,7 +85,7 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
     await followFormer(tx);
   });
 
-/** Once: a trigger takes a lock that waits for every transaction that marks. */
+/** Runs once: creating a trigger takes a lock that waits for every transaction that marks. */
 const followFormer = async (tx: PoolClient): Promise<void> => {
   const { rows } = await tx.query(`select from pg_trigger where tgname = 'analytics_follow'`);
   if (rows.length > 0) return;
@@ -121,13 +121,13 @@ export const liveVersion = async (pool: Pool): Promise<number> => {
   return row.live;
 };
 
-/** Whether a rebuild was begun and its version is not live: it died, or still runs. */
+/** Whether a rebuild has begun and its version is not live: it still runs, or it crashed. */
 export const isRebuildOpen = async (pool: Pool): Promise<boolean> => {
   const { rows } = await pool.query<{ open: boolean }>('select newest > live as open from ops.analytics_versions');
   return rows[0]?.open === true;
 };
 
-/** Of one statement that makes or drops a table: a ClickHouse that hangs must not hold who asks. */
+/** Time-out of one statement that makes or drops a table: a ClickHouse that hangs must not hold the caller. */
 const statementMs = 10_000;
 
 const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
@@ -135,22 +135,22 @@ const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
 };
 
 /**
- * How long a ClickHouse that held what it was given is believed to hold it. What comes in meanwhile may go into one that was
- * put back just then; the rows of the minutes before tell. Milliseconds.
+ * How long a passed check for lost rows stays valid, milliseconds. Rows inserted meanwhile may go into a ClickHouse
+ * that was restored just then; the next check compares the rows of the minutes before.
  */
 const believedMs = 5_000;
 
 interface Tables {
   readonly ready: Promise<void>;
-  /** Until then nobody asks again whether they hold what they held. */
+  /** Until this instant no caller checks again for lost rows. */
   readonly until: number;
 }
 
 const made = new WeakMap<ClickHouseClient, Map<number, Tables>>();
 
 /**
- * The tables are made when they are first used: an embedded engine that nobody needs is not started.
- * @param pool with it, tables that held something and are gone are not made anew in silence
+ * Makes the tables at the first use: an embedded engine that nobody uses is not started.
+ * @param pool with it, lost tables are refused and not recreated empty
  * @throws Unavailable
  */
 export const ensureTables = (client: ClickHouseClient, version: number, pool?: Pool): Promise<void> => {
@@ -158,7 +158,8 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
   made.set(client, known);
   const before = known.get(version);
   if (before !== undefined && pool === undefined) {
-    // A check that is under way and fails is not the caller's who asked for none: a rebuild makes lost tables.
+    // This caller wants no check for lost rows, so the failure of another caller's check is not its own: a rebuild
+    // recreates lost tables.
     return before.ready.catch(() => ensureTables(client, version));
   }
   if (before !== undefined && performance.now() < before.until) return before.ready;
@@ -184,10 +185,12 @@ export const dropTables = async (client: ClickHouseClient, version: number): Pro
   for (const name of tableNames) await tell(client, `drop table if exists ${tableOf(name, version)}`);
 };
 
-/** How long a reader may go on with a version that is not live any more, milliseconds. The tables of it stay for longer. */
+/**
+ * How long a reader may use a version after another went live, milliseconds. The tables of the old one stay for longer.
+ */
 const cachedMs = 1_000;
 
-/** For readers. Their tables are there, though they may be empty. */
+/** For readers. The tables exist, but may be empty. */
 export const analyticsStore = (client: ClickHouseClient, pool: Pool): AnalyticsStore => {
   let known: { readonly version: Promise<number>; readonly until: number } | null = null;
   const version = async (): Promise<number> => {

@@ -3,14 +3,14 @@ import type { Pool } from 'pg';
 import { retentionMonths, tableOf } from './tables.ts';
 import { asking } from './unavailable.ts';
 
-/** Whether ClickHouse holds what Postgres says that it was given. */
+/** Checks that ClickHouse holds the rows that Postgres recorded as inserted. */
 
-/** Of one question: a ClickHouse that hangs must not hold who asks. Milliseconds. */
+/** Time-out of one query: a ClickHouse that hangs must not hold the caller. Milliseconds. */
 const questionMs = 10_000;
 
 const unknownTable = '60';
 
-/** One answer row of one column. */
+/** The only cell of an answer. */
 const numberOf = async (
   client: ClickHouseClient,
   query: string,
@@ -22,7 +22,7 @@ const numberOf = async (
   return Number(answer);
 };
 
-/** Rows of one table that Postgres knows to be in it. */
+/** Rows of one table that Postgres recorded as inserted. */
 interface KnownRows {
   readonly post: boolean;
   readonly workspaces: readonly string[];
@@ -30,7 +30,7 @@ interface KnownRows {
   readonly positions: readonly string[];
 }
 
-/** Rows that retention may have taken are not asked for. */
+/** Leaves out rows that retention may have deleted. */
 const heldOf = async (
   pool: Pool,
   version: number,
@@ -49,7 +49,7 @@ const heldOf = async (
   return { had: rows[0]?.had === true, held: rows[0]?.held ?? [] };
 };
 
-/** The workspaces and days are what the primary key is searched by; a position is of one row. */
+/** Workspaces and days are there for the primary key; a position identifies one row. */
 const lacks = async (client: ClickHouseClient, version: number, { post, ...rows }: KnownRows): Promise<boolean> => {
   const query = `select uniqExact(position) from ${tableOf(post ? 'observations' : 'account_observations', version)}
     where workspace_id in {workspaces:Array(UUID)} and day in {days:Array(Date)} and position in {positions:Array(UInt64)}`;
@@ -63,8 +63,8 @@ const lacks = async (client: ClickHouseClient, version: number, { post, ...rows 
 };
 
 /**
- * Whether observations of days that are kept were read into this version, and none is there, or not the newest: it is another
- * ClickHouse than before, its disk was lost, or it was put back to an earlier day.
+ * Whether this version once held observations of days within retention, and now has none, or lacks the newest: it is
+ * another ClickHouse than before, its disk was lost, or it was restored to an earlier day.
  */
 export const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
   const { had, held } = await heldOf(pool, version);

@@ -4,9 +4,9 @@ import { isLost } from './lost.ts';
 import { rebuildAnalytics } from './rebuild.ts';
 
 /**
- * Makes the analytics anew where ClickHouse lost the observations it held. Without an operator's order only where the engine
- * is our own: an external server that is empty may be the wrong one. If we die half-way the next start begins anew.
- * @param tell takes the words for /readyz while it runs
+ * Rebuilds the analytics where ClickHouse lost its observations. Runs without an operator's order only for our own
+ * embedded engine: an external server that is empty may be the wrong one. After a crash the next start begins anew.
+ * @param report receives the text for /readyz while the rebuild runs
  */
 export const mendLost = async (options: IngestOptions, tell: (words: string) => void): Promise<void> => {
   const { client, pool, logger } = options;

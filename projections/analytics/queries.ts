@@ -6,7 +6,7 @@ import { readRanked, readTop } from './read-ranked.ts';
 import type { AnalyticsReader } from './rollup.ts';
 import type { AnalyticsStore } from './store.ts';
 
-/** What is read of the analytics, over ClickHouse. Every query begins with the workspace. */
+/** The queries of the analytics, over ClickHouse. Every query begins with the workspace. */
 export const analyticsReader = (store: AnalyticsStore): AnalyticsReader => ({
   overview: (workspaceId, window, filters, beside) => readBoard(store, workspaceId, window, filters, beside),
   client: async (workspaceId, clientId, window, filters, beside) =>

@@ -5,7 +5,7 @@ import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './sto
 import type { TableName } from './tables.ts';
 import { latestOf } from './totals.ts';
 
-/** Reads of one account: gains of its posts, and what the network told of itself. */
+/** Reads of one account: the gains of its posts, and the figures that the network reports for the account itself. */
 
 /** The account's own days of the window, oldest first: day, freshest snapshot, followers. */
 const accountDays = (name: (table: TableName) => string): string => `
@@ -14,7 +14,7 @@ const accountDays = (name: (table: TableName) => string): string => `
   where ${inWindow} and account_id = {account:UUID}
   order by day, version desc limit 1 by day`;
 
-/** What the network told of its own days of the window: day, freshest snapshot, figures. */
+/** The figures of the network's own days in the window: day, freshest snapshot, figures. */
 const audienceDays = (name: (table: TableName) => string): string => `
   select day, toUnixTimestamp64Milli(observed_at), figures
   from ${name('account_audience_days')}
@@ -35,8 +35,8 @@ type Daily = keyof Audience;
 const isOfPeople = (name: Daily): boolean => dailyPeople.some((one) => one === name);
 
 /**
- * Sums of what the network told of each day. Null when it told none of them; absent when it was never asked. People that
- * were counted by day are those of a window only where it is one day.
+ * Sums of the network's daily figures. Null when no day has the figure; absent when it was never requested. Counts of
+ * people by day are valid for a window only where it is one day.
  */
 const audienceOf = (days: readonly AccountFigures[], { from, to }: Window): Audience => {
   const sums: { [K in Daily]?: number | null } = {};
@@ -55,7 +55,7 @@ interface Told {
   readonly observedAt: string | null;
 }
 
-/** What is known of an account in two windows and between them. */
+/** The data of an account for two windows and the days between them. */
 interface Known {
   readonly own: readonly (Told & { readonly followers: number | null })[];
   readonly daily: readonly (Told & { readonly figures: AccountFigures })[];
@@ -71,7 +71,7 @@ const ofWindow = (
   const [own, daily] = [known.own.filter(isIn), known.daily.filter(isIn)];
   const followers = new Map(own.map((one) => [one.day, one.followers]));
   return {
-    // What is told of a day comes after it: only where there is nothing else that is the freshest.
+    // The network reports a day after its end: that report counts as the freshest only where there is nothing else.
     asOf:
       latestOf([posts.asOf, ...own.map(({ observedAt }) => observedAt)]) ??
       latestOf(daily.map(({ observedAt }) => observedAt)),

@@ -5,7 +5,7 @@ import type { Beside, Board, Compared, Filters, Followers, OfDay, Rollup, Window
 import type { AnalyticsStore } from './store.ts';
 import { latestOf, noRollup } from './totals.ts';
 
-/** What is shown of a workspace or a client: sums of its posts beside the followers of its accounts. */
+/** The board of a workspace or a client: sums of its posts beside the followers of its accounts. */
 
 type Counts = ReadonlyMap<string, number>;
 
@@ -14,7 +14,7 @@ const followed = <T extends object>(figures: T, count: number | undefined): T & 
   followerCount: count ?? null,
 });
 
-/** By day, of all networks that tell it. */
+/** By day, over all networks that report followers. */
 const sumOf = (followers: Looks['followers']): Counts => {
   const sums = new Map<string, number>();
   for (const counts of followers.values()) for (const [day, n] of counts) sums.set(day, (sums.get(day) ?? 0) + n);
@@ -24,7 +24,7 @@ const sumOf = (followers: Looks['followers']): Counts => {
 const daysWith = (series: readonly OfDay[], counts: Counts | undefined) =>
   series.map((day) => followed(day, counts?.get(day.day)));
 
-/** Networks of whose posts nothing is known are there with their followers. */
+/** A network without figures of posts is listed with its followers. */
 const boardOf = (rollup: Rollup, { accounts, followers }: Looks, window: Window, networks: boolean): Board => {
   const { totals, series } = noRollup(window);
   const told = new Map(rollup.byPlatform.map((one) => [one.platform, one]));
@@ -43,7 +43,7 @@ const boardOf = (rollup: Rollup, { accounts, followers }: Looks, window: Window,
   };
 };
 
-/** Nothing is known. */
+/** A board without data. */
 export const noBoard = (window: Window, { previous = null }: Beside = {}): Compared<Board> => {
   const none = (days: Window) => boardOf(noRollup(days), { accounts: new Map(), followers: new Map() }, days, false);
   return { ...none(window), previous: previous === null ? null : none(previous) };

@@ -5,19 +5,22 @@ import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './sto
 import type { TableName } from './tables.ts';
 import { daysOf } from './totals.ts';
 
-/** Followers of many accounts by day, and when each account was last looked at. */
+/** Followers of many accounts by day, and when each account was last observed. */
 
 export interface Looks {
-  /** ISO 8601: the freshest look at each account in the window. */
+  /** ISO 8601: the newest observation of each account in the window. */
   readonly accounts: ReadonlyMap<string, string>;
-  /** Of each network by day: on a day that did not look at an account its last snapshot in the window counts. */
+  /**
+   * Followers of each network by day: for a day without an observation of an account, its last snapshot in the window
+   * counts.
+   */
   readonly followers: ReadonlyMap<Platform, ReadonlyMap<string, number>>;
 }
 
 /**
- * A row for each network and window: its accounts and their freshest looks, the first day that tells of followers, then
- * days and by how much the count of all accounts changed on them. The count of an account is carried over to the days
- * that do not tell it by adding up changes; so an answer is as long as the window, whatever the number of accounts.
+ * A row for each network and window: its accounts with their newest observations, the first day with followers, then
+ * days and the change of the total on them. Adding up changes carries an account's count over to days without an
+ * observation, so the length of an answer depends on the window and not on the number of accounts.
  */
 const looksOf =
   (filters: Filters) =>
@@ -39,7 +42,7 @@ const looksOf =
 
 const list = (cell: unknown): readonly Cell[] => cell as readonly Cell[];
 
-/** @param first day that tells it; null: none does */
+/** @param first the first day with followers; null: there is none */
 const countsOf = (window: Window, first: Cell | undefined, days: readonly Cell[], changes: readonly Cell[]) => {
   const changed = new Map(days.map((day, at) => [day, numberOf(changes[at]) ?? 0]));
   let count = 0;
@@ -63,7 +66,7 @@ const ofWindow = (rows: readonly (readonly Cell[])[], window: Window): Looks => 
   ),
 });
 
-/** Of the window, and of the one before where it is asked for. */
+/** Looks of the window, and of the previous one where the caller compares. */
 export const readLooks = async (
   store: AnalyticsStore,
   workspaceId: string,
@@ -72,7 +75,7 @@ export const readLooks = async (
   previous: Window | null,
 ): Promise<{ readonly current: Looks; readonly previous: Looks | null }> => {
   const { from: since } = spanOf(window, previous);
-  // Where there is no window before, no day is before this one.
+  // Without a previous window, no day precedes this one.
   const params = { ...paramsOf(workspaceId, window, filters), since, until: previous?.to ?? window.from };
   const rows = await readRows(store, looksOf(filters), params);
   const of = (wanted: number) => rows.filter(([current]) => Number(current) === wanted);

@@ -5,7 +5,7 @@ import { type AnalyticsStore, readRows } from './store.ts';
 import type { TableName } from './tables.ts';
 import { summed } from './totals.ts';
 
-/** Reads of the daily grains. The newest version of a row counts; the rows of one grain are few. */
+/** Reads of the daily grains. The newest version of a row counts; one grain has few rows. */
 
 interface Grain {
   readonly table: TableName;
@@ -18,7 +18,7 @@ export const whereOf = ({ clientId, socialAccountId, platforms }: Filters): read
   ...(platforms === undefined ? [] : ['platform in {platforms:Array(String)}']),
 ];
 
-/** The smallest grain that tells what the filters leave. */
+/** The smallest grain that answers the filters. */
 const grainOf = (filters: Filters): Grain => {
   const { clientId, socialAccountId } = filters;
   const where = whereOf(filters);
@@ -38,9 +38,9 @@ export const paramsOf = (workspaceId: string, { from, to }: Window, filters: Fil
 export const inWindow = 'workspace_id = {workspace:UUID} and day between {from:Date} and {to:Date}';
 
 /**
- * Cells are day, network, newest look, whether the day waits for a look, then those of `summed`. FINAL costs least here,
- * and only here: a grain has one row for each day and network. All of the condition is found by the key; to look for more
- * of it before the columns are read is what ClickHouse would take longest for.
+ * Cells are day, network, newest observation, whether the day is open, then the columns of `summed`. FINAL is cheapest
+ * here, and only here: a grain has one row for each day and network. The primary key answers the whole condition; a
+ * PREWHERE would cost ClickHouse the most time.
  */
 const rowsOf =
   ({ table, where }: Grain) =>
@@ -51,13 +51,16 @@ const rowsOf =
   where ${[inWindow, ...where, 'targets > 0'].join(' and ')}
   settings optimize_move_to_prewhere = 0, max_threads = 1`;
 
-/** Both windows and what lies between them. */
+/** Both windows and the days between them. */
 export const spanOf = (window: Window, previous: Window | null = null): Window => ({
   from: previous?.from ?? window.from,
   to: window.to,
 });
 
-/** A day waits for the next look at most so long, and the days after it with it: they may begin a window. */
+/**
+ * A day waits for the next observation at most this long, and the days after it wait too: open days may precede a
+ * window.
+ */
 const openDays = 2;
 
 const daysBefore = (day: string, days: number): string =>

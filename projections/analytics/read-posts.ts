@@ -6,11 +6,11 @@ import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './sto
 import { columnOf, type TableName } from './tables.ts';
 import { rateOf } from './totals.ts';
 
-/** Reads of single posts: lifetime figures of each target, of its newest observation. */
+/** Reads of single posts: lifetime figures of each target, from its newest observation. */
 
 /**
- * Rows of each target's newest day alone. Which day that is is read first, from the key: the other columns are many, and
- * the days before it too.
+ * Rows of each target's newest day only. The query first finds that day by the key: the other columns are many, and so
+ * are the earlier days.
  * @param where names the rows; it stands in both reads
  */
 const newestDay = (columns: string, table: string, where: string): string => `
@@ -24,14 +24,14 @@ const lifetime = (name: (table: TableName) => string): string =>
     `post_id, target_id, platform, day, toUnixTimestamp64Milli(observed_at), toUnixTimestamp64Milli(removed_at),
       fetched, more, ${counters.map(columnOf).join(', ')}`,
     name('post_days'),
-    // A zone that was changed may have put the first look a day before the post went out.
+    // After a change of zone the first observation may lie a day before the publication.
     `workspace_id = {workspace:UUID} and post_id in {posts:Array(UUID)}
       and published_at between fromUnixTimestamp64Milli({first:Int64}, 'UTC') and fromUnixTimestamp64Milli({last:Int64}, 'UTC')
       and day between toDate(fromUnixTimestamp64Milli({first:Int64}, 'UTC')) - 1 and {to:Date}
       and observed_at <= fromUnixTimestamp64Milli({seen:Int64}, 'UTC')`,
   );
 
-/** Absent where nobody asked, null where the network does not tell. */
+/** Absent where the figure was not fetched, null where the network does not report it. */
 const figuresOf = (fetched: number, more: string, cells: readonly Cell[]): PostFigures => {
   const told = counters.flatMap((counter, bit) =>
     Math.floor(fetched / 2 ** bit) % 2 === 1 ? [[counter, numberOf(cells[bit])] as const] : [],
@@ -74,7 +74,7 @@ export const readPosts = async (
   return rows.map(rowOf);
 };
 
-/** What a published post had got on one of its accounts by the age at which posts are compared. */
+/** The engagement of a published post on one account at the age at which posts are compared. */
 export interface Engaged {
   readonly postId: string;
   readonly targetId: string;
@@ -87,15 +87,15 @@ export interface Engaged {
   readonly interactions: number | null;
 }
 
-/** The newest so many targets are enough to tell times apart. */
+/** Enough of the newest targets to tell times apart. */
 const maxEngaged = 5_000;
 
 const engagement = ['totalInteractions', ...interactionParts] as const;
 
 /**
- * Each target's newest observation up to an age. Targets are chosen before any figure is read, so that a workspace of many
- * targets costs no more columns than one of `maxEngaged`. A day may hold two versions of its row, of which the newer is
- * past the age; the age stands in both reads, or that one would be taken.
+ * Each target's newest observation up to an age. The query chooses the targets before it reads a figure, so that a
+ * workspace of many targets costs no more than one of `maxEngaged`. A day may hold two versions of its row, the newer
+ * one past the age; the condition on the age stands in both reads, or the newer one would be taken.
  */
 const engaged =
   ({ clientId, platforms }: Filters) =>
@@ -117,8 +117,8 @@ const engaged =
   };
 
 /**
- * Of targets published in a range of time, the newest first.
- * @param range instants in ISO 8601, and the greatest age at which a post was looked at
+ * Targets published in a range of time, the newest first.
+ * @param range instants in ISO 8601, and the greatest age of an observation
  */
 export const readEngaged = async (
   store: AnalyticsStore,

@@ -7,15 +7,15 @@ import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric, TopPost, Win
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import { columnOf, type TableName } from './tables.ts';
 
-/** Posts in the order of a figure: of each of their targets the newest observation counts, as where posts are read. */
+/** Posts ranked by a figure: the newest observation of each target counts, as in the reads of posts. */
 
 const parts = interactionParts.map(columnOf);
-/** As `interactionsOf` has it. */
+/** Must equal `interactionsOf`. */
 const interactions = `coalesce(if(coalesce(${parts.join(', ')}) is null, null,
     ${parts.map((one) => `ifNull(${one}, 0)`).join(' + ')}), total_interactions)`;
 const isRated = `(${interactions}) is not null and impressions is not null`;
 
-/** What is told of a target, and divided by what: targets that lack either part are of no rate. */
+/** The figure of a target and its divisor: a target that lacks either has no rate. */
 const ofTarget = (sort: SortMetric): string =>
   sort === 'engagementRate'
     ? `tuple(if(${isRated}, ${interactions}, null), if(${isRated}, impressions, null))`
@@ -24,7 +24,7 @@ const ofTarget = (sort: SortMetric): string =>
 const ofPost = (sort: SortMetric): string =>
   sort === 'engagementRate' ? 'if(sum(told.2) > 0, sum(told.1) / sum(told.2), null)' : 'sum(told.1)';
 
-/** A null in a tuple is kept: `argMax` would else pass over an observation that does not tell the figure. */
+/** A tuple keeps a null: a bare `argMax` would skip an observation that lacks the figure. */
 const ranked =
   (sort: SortMetric, filters: Filters, isNarrowed: boolean, after: RankedAfter | null) =>
   (name: (table: TableName) => string): string => {
@@ -50,8 +50,8 @@ const ranked =
 export const sortMetrics: readonly SortMetric[] = [...counters, 'engagementRate'];
 
 /**
- * Posts of which a target went out since the window began, those with the highest figure first. Posts that do not tell it
- * are left out.
+ * Posts with a target published since the window began, the highest figure first. Posts without the figure are left
+ * out.
  */
 export const readRanked = async (
   store: AnalyticsStore,

@@ -16,17 +16,17 @@ import { announcementSeconds } from './run.ts';
 import { zonesFrom } from './zones.ts';
 
 /**
- * Makes the analytics tables anew beside the ones that are read, while observations go on: from the store up to a head
- * taken after the log's ends were noted, then from those ends. What overlaps is the same rows. Then they are compared
- * with the old ones, and one transaction fences the old version and makes the new one live. A rebuild that dies leaves
- * tables nobody reads; the next one drops them.
+ * Makes the analytics tables anew beside the live ones while observations go on: first from the store, up to a head
+ * taken after the log's ends were noted, then from those ends. An overlap inserts the same rows. Then the rebuild
+ * compares old and new tables, and one transaction fences the old version and makes the new one live. A rebuild that
+ * crashes leaves tables that no reader uses; the next rebuild drops them.
  */
 
 export interface RebuiltAnalytics extends Comparison {
   readonly version: number;
   /** Observations read from the store. */
   readonly events: number;
-  /** Whether the old tables are gone; false while a process still announces that it reads them. */
+  /** Whether the old tables are dropped; false while a process still announces that it reads them. */
   readonly dropped: boolean;
 }
 
@@ -41,7 +41,10 @@ export const rebuildAnalytics = (options: RebuildOptions): Promise<RebuiltAnalyt
 /** Events of one page of the store. */
 const pageEvents = 2_000;
 const nearMs = 500;
-/** Milliseconds for the marks of a version, a row for each day of each workspace: more than a statement may take elsewhere. */
+/**
+ * Time-out of deleting the marks of a version, a row for each day of each workspace: more than statements take
+ * elsewhere. Milliseconds.
+ */
 const forgetMs = 600_000;
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 
@@ -51,7 +54,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
   await ensureTables(client, old);
   const version = await begin(options, old);
   logger.info({ from: old, to: version }, 'rebuild of analytics: reading the store');
-  // The ends first: an event stored later than the head taken below lies behind them in the log.
+  // The ends first: an event stored after the head taken below lies behind them in the log.
   const ends = await log.ends(topics);
   const upTo = await store.head();
   const events = await replay(options, version, upTo);
@@ -61,7 +64,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
   const consumer = ingest(version, { ...options, signal: AbortSignal.any([signal, over.signal]) });
   const recounter = new Recounter(client, pool, version, zonesFrom(store, options.codec));
   try {
-    // Under constant writing the very end is never reached: close enough is when a pass takes no longer than this.
+    // Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this.
     for (let took = Infinity; took > nearMs; ) {
       const began = performance.now();
       const goal = await log.ends(topics);
@@ -82,7 +85,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
     }
     await withMigrationLock(pool, (tx) => switchTo(tx, old, version));
     logger.info({ version, events }, 'rebuild of analytics: switched');
-    // Ours goes on until those who follow the live version have noticed, so that reads never stand still.
+    // This consumer goes on until the followers of the live version have noticed the switch, so that reads stay fresh.
     const free = await until(signal, async () => (await readersOf(pool, old)) === 0, dropWaitMs);
     if (free) await forget(options, old);
     return { version, events, dropped: free, ...compared };
@@ -92,7 +95,7 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
   }
 };
 
-/** Draws the next version and makes its tables; what rebuilds that died left behind goes. */
+/** Draws the next version and makes its tables; drops the tables of rebuilds that crashed. */
 const begin = async (options: IngestOptions, live: number): Promise<number> => {
   const { client, pool } = options;
   const { rows } = await pool.query(
@@ -108,7 +111,7 @@ const begin = async (options: IngestOptions, live: number): Promise<number> => {
   return version;
 };
 
-/** Its tables, and all that Postgres kept about them. */
+/** Drops the version's tables and its records in Postgres. */
 const forget = async ({ client, pool }: IngestOptions, version: number): Promise<void> => {
   await dropTables(client, version);
   await inTransaction(pool, async (tx) => {
@@ -128,7 +131,7 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
   });
 };
 
-/** All observations of the store up to a position, and the marks of their days. */
+/** Inserts all observations of the store up to a position, and marks their days. */
 const replay = async (options: RebuildOptions, version: number, upTo: bigint | null): Promise<number> => {
   const { client, pool, store, codec, signal } = options;
   const ingester = new Ingester(client, pool, version);
@@ -153,7 +156,7 @@ const replay = async (options: RebuildOptions, version: number, upTo: bigint | n
   return applied;
 };
 
-/** The old version first: a batch of it that is on its way ends before, one that comes later finds itself fenced. */
+/** Fences the old version first: a batch that is under way commits before the switch, and a later one is refused. */
 const switchTo = async (tx: PoolClient, old: number, version: number): Promise<void> => {
   await fence(tx, groupOf(old));
   await tx.query('update ops.analytics_versions set live = $1', [version]);

@@ -2,11 +2,11 @@ import { counters } from '#schemas/insights.ts';
 import { list, quoted } from './sql.ts';
 import { columnOf, type TableName, tableOf } from './tables.ts';
 
-/** The statements of a recount, beside those of gains. */
+/** The statements of a recount, except those of gains. */
 
 export interface Days {
   readonly version: number;
-  /** Under which the rows are written. */
+  /** The version under which the rows are written. */
   readonly drawn: string;
   readonly days: readonly { readonly workspaceId: string; readonly day: string }[];
 }
@@ -21,18 +21,20 @@ const inOrder = ({ days }: Days): readonly string[] => days.map(({ day }) => day
 const firstDay = (days: Days): string => quoted(inOrder(days)[0] ?? '');
 const lastDay = (days: Days): string => quoted(inOrder(days).at(-1) ?? '');
 
-/** The bounds beside the pairs are what the primary key and the partitions are searched by. */
+/** The bounds beside the pairs let ClickHouse use the primary key and the partitions. */
 const within = (days: Days): string => `workspace_id in (${workspacesOf(days)})
   and day >= ${firstDay(days)} and day <= ${lastDay(days)} and (workspace_id, day) in (${pairsOf(days)})`;
 
-/** How many observations a count of these days goes through, of how many targets, and since when those were observed. */
+/**
+ * How many observations a count of these days reads, of how many targets, and when the first of those was published.
+ */
 export const lifetimesExtentStatement = (days: Days): string => `
 select count() as looks, uniq(target_id) as targets, toUnixTimestamp64Milli(min(published_at)) as since
 from ${tableOf('observations', days.version)} where ${within(days)}`;
 
 /**
- * A counter of an observation as one number: null where it was not fetched, -1 where the network does not tell it. None is
- * negative, and what is null the aggregates pass over: so the last one of them is the last that was fetched.
+ * A counter of an observation as one number: null where it was not fetched, -1 where the network does not report it.
+ * Counters are never negative and aggregates skip nulls, so the last value is the last one that was fetched.
  */
 const told = columns.map((one, bit) => `if(bitTest(fetched, ${bit}), ifNull(${one}, -1), null) as told_${one}`);
 
@@ -40,11 +42,11 @@ const kept = ['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'accou
 const keptOfLook = ['published_at', 'removed_at', 'more', 'observed_at'];
 
 /**
- * Of every target observed on these days what was fetched of it last, by the end of each. Earlier is what was observed
- * earlier: a workspace that moved west lives a day again. What was observed before any of these days comes as one row a
- * target. No two observations of a target are of one instant, but for those that were inserted twice.
+ * For every target observed on these days, the last fetched values by the end of each day. Order is by time of
+ * observation: a workspace that moved west lives a day again. Observations before the first of these days make one row
+ * a target. Two observations of a target share an instant only where one was inserted twice.
  * @param first no observation of these days is earlier, milliseconds
- * @param since when the first of their targets went out, milliseconds
+ * @param since when the first of their targets was published, milliseconds
  */
 export const lifetimesStatement = (
   days: Days,
@@ -55,7 +57,7 @@ export const lifetimesStatement = (
   const table = tableOf('observations', days.version);
   const mine = slices === 1 ? '' : `and cityHash64(target_id) % ${slices} = ${slice}`;
   const begins = `fromUnixTimestamp64Milli(toInt64(${first}), 'UTC')`;
-  // A Date that falls before 1970 comes round in 2149.
+  // A Date before 1970 wraps to 2149.
   const from = Math.max(Math.min(first, since), 2 * 86_400_000);
   const targets = `workspace_id in (${workspacesOf(days)}) ${mine}
     and day >= toDate(fromUnixTimestamp64Milli(toInt64(${from}), 'UTC')) - 2 and day <= toDate(${lastDay(days)}) + 2
@@ -100,7 +102,9 @@ from (
 )
 group by ${list(keys)}`;
 
-/** What is not there any more is empty, not what it was: of an account that went to another client, for one. */
+/**
+ * Overwrites rows that no longer exist with empty ones, for example those of an account that moved to another client.
+ */
 const emptied = (days: Days, name: TableName, keys: readonly string[], shown: readonly string[]): string => {
   const table = tableOf(name, days.version);
   return `
@@ -116,7 +120,7 @@ const accountDays = ['workspace_id', 'account_id', 'day'];
 const clientDays = ['workspace_id', 'client_id', 'day', 'platform'];
 const workspaceDays = ['workspace_id', 'day', 'platform'];
 
-/** After all slices of the gains, which they add up. */
+/** Run after all slices of the gains: the grains add the slices up. */
 export const grainStatements = (days: Days): readonly string[] => [
   sumGrain(days, 'account_days', accountDays, [
     'argMax(client_id, observed) as client_id',
@@ -129,7 +133,9 @@ export const grainStatements = (days: Days): readonly string[] => [
   emptied(days, 'workspace_days', workspaceDays, []),
 ];
 
-/** The newest is found by the key: what networks told of accounts is long, and sorting would hold all of it. */
+/**
+ * The key finds the newest row: the raw answers about accounts are long, and sorting would hold all of them in memory.
+ */
 const accountFigures = (days: Days): string => `
 insert into ${tableOf('account_figures_days', days.version)}
   (workspace_id, account_id, day, client_id, platform, follower_count, demographics, observed_at, version)
@@ -143,7 +149,7 @@ where ${within(days)} and event_id in (
 const figuresWithin = (days: Days): string => `workspace_id in (${workspacesOf(days)})
   and figures_day is not null and (workspace_id, assumeNotNull(figures_day)) in (${pairsOf(days)})`;
 
-/** By the day that they are of, which is another than the one on which they were told: any. */
+/** By the network's own day, which may differ by any number of days from the day of the observation. */
 const accountAudience = (days: Days): string => `
 insert into ${tableOf('account_audience_days', days.version)}
   (workspace_id, account_id, day, client_id, platform, figures, observed_at, version)
@@ -153,5 +159,5 @@ where ${figuresWithin(days)} and event_id in (
   select argMax(event_id, (observed_at, event_id)) from ${tableOf('account_observations', days.version)}
   where ${figuresWithin(days)} group by workspace_id, account_id, figures_day)`;
 
-/** Of what networks told of accounts, not of posts. */
+/** Statements for observations of accounts, not of posts. */
 export const accountStatements = (days: Days): readonly string[] => [accountFigures(days), accountAudience(days)];

@@ -12,22 +12,22 @@ import {
 import { asking } from './unavailable.ts';
 
 /**
- * Counts the grains of days anew, from raw observations, under a new version. Nothing goes through this process: ClickHouse
- * reads, counts and writes.
+ * Recounts the grains of days from the raw observations, under a new version. No row passes through this process:
+ * ClickHouse reads, counts and writes.
  */
 
-/** Observations that are gone through at once, and targets; more are counted in slices by target. */
+/** Observations and targets that one statement goes through; more are counted in slices by target. */
 const sliceLooks = 300_000;
 const sliceTargets = 50_000;
-/** A statement that takes longer is given up, by the server too: nobody waits for it any more. */
+/** Time-out of a statement, here and in the server. */
 const statementSeconds = 240;
 const statementMs = (statementSeconds + 5) * 1_000;
 
 const sizes = {
-  // Of rows that are long, what is gathered before it is written.
+  // Rows are long, so an insert gathers this much before it writes.
   min_insert_block_size_bytes: '67108864',
   max_execution_time: statementSeconds,
-  // The days are in the text of the statement.
+  // The text of the statement holds the days.
   max_query_size: '4194304',
   max_partitions_per_insert_block: '0',
   max_ast_elements: '1000000',
@@ -39,7 +39,7 @@ const sizes = {
 
 interface Extent {
   readonly slices: number;
-  /** When the first of the targets went out, milliseconds. */
+  /** When the first of the targets was published, milliseconds. */
   readonly since: number;
 }
 
@@ -103,7 +103,7 @@ const zonesIn = (zones: ReadonlyMap<string, Zones>, workspaceId: string): Zones 
 
 /**
  * @param drawn the version of the rows: higher than that of any earlier count of these days
- * @param zones of each workspace that is marked
+ * @param zones of each marked workspace
  */
 export const countDays = async (
   client: ClickHouseClient,

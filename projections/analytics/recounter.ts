@@ -12,17 +12,17 @@ import { ensureTables } from './live.ts';
 import { countDays } from './recount.ts';
 import type { ZonesOf } from './zones.ts';
 
-/** Counts what is marked, beside others who do: each has the workspaces that it locked. */
+/** Counts marked days beside other recounters: each takes the workspaces that it locked. */
 
-/** Days of one round, and the workspaces they are of. */
+/** Days and workspaces of one round. */
 const maxDays = 1_000;
 const maxWorkspaces = 64;
-/** Looks at the queue in a round: what was seen there may have been counted by others before it was locked. */
+/** Scans of the queue in a round: another recounter may have counted the scanned marks before this one locked them. */
 const maxLooks = 3;
 /** Zones that are read at once. */
 const width = 8;
 
-/** A workspace whose days could not be counted rests, so that the others are. Milliseconds. */
+/** A workspace whose count failed rests, so that the others are counted. Milliseconds. */
 const rest: BackOff = { firstMs: 5_000, maxMs: 600_000 };
 
 interface Trouble {
@@ -32,7 +32,7 @@ interface Trouble {
   readonly reason: string;
 }
 
-/** Whether these statements are what failed: a store or a database that is away fails for everybody. */
+/** Whether these statements are at fault: an unavailable store or database fails for every workspace. */
 const isItsOwn = (error: unknown): boolean => {
   const cause = error instanceof Unavailable ? error.cause : error;
   const late = cause instanceof Error && /^(Timeout|Abort)Error$/.test(cause.name);
@@ -45,7 +45,7 @@ export class Recounter {
   readonly #version: number;
   readonly #zonesOf: ZonesOf;
   readonly #troubles = new Map<string, Trouble>();
-  /** Rounds to come that take one workspace each: one of several failed, and it is not known which. */
+  /** The next rounds take one workspace each: one of several failed, and which one is unknown. */
   #singles = 0;
 
   constructor(client: ClickHouseClient, pool: Pool, version: number, zonesOf: ZonesOf) {
@@ -62,10 +62,10 @@ export class Recounter {
   }
 
   /**
-   * One round. Returns how many marks were counted; 0: there are none, or others count them now.
-   * If we die after the inserts the marks are still there, and the days are counted again under a newer version; if we die
-   * before, as well. A statement that goes on without us, or whose lock was lost with its session, writes an older version
-   * than the process that takes the lock next. No transaction is open meanwhile: it would hold back vacuum.
+   * Runs one round. Returns how many marks it counted; 0: there are none, or other recounters count them. After a crash
+   * the marks are still there, before and after the inserts, and the days are counted again under a newer version. A
+   * statement that runs on after a crash, or after its lock was lost with the session, writes an older version than the
+   * process that takes the lock next. No transaction is open meanwhile: it would hold back vacuum.
    * @throws Unavailable
    */
   async round(signal?: AbortSignal): Promise<number> {
@@ -104,7 +104,7 @@ export class Recounter {
   }
 
   async #countMarked(workspaces: readonly string[], signal: AbortSignal | undefined): Promise<number> {
-    // Read under the lock, before anything is counted: what is marked from now on keeps its mark.
+    // Read under the lock, before the count: days marked from now on keep their mark.
     const marks = await marksOf(this.#pool, this.#version, workspaces, maxDays);
     if (marks.length === 0) return 0;
     const zones = await this.#zones(marks);
@@ -125,7 +125,7 @@ export class Recounter {
     return zones;
   }
 
-  /** Higher than any before, also where the database came back from a copy or lost what its sequence had handed out. */
+  /** Higher than any before, also where the database was restored or lost values that its sequence had handed out. */
   async #draw(): Promise<string> {
     const { rows } = await this.#pool.query<{ drawn: string }>(
       `select setval('ops.analytics_recounts', greatest(nextval('ops.analytics_recounts'),
@@ -148,7 +148,7 @@ export class Recounter {
     this.#troubles.set(only, { failures, until: performance.now() + restMs, reason });
   }
 
-  /** All that is marked now and until it is done, as far as others do not count it. */
+  /** Counts all marks until the queue is empty, except those that other recounters count. */
   async all(signal?: AbortSignal): Promise<number> {
     let marks = 0;
     for (let counted = Infinity; counted > 0; marks += counted) {

@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Counter, Demographics, PostFigures } from '#schemas/insights.ts';
 
-/** What is read of the analytics store. */
+/** The results of the analytics queries. */
 
 /** Dates `YYYY-MM-DD`, both inclusive. */
 export interface Window {
@@ -15,14 +15,14 @@ export interface Filters {
   readonly socialAccountId?: string;
 }
 
-/** Gains over some days, added up over posts. Null: nobody told it, or nobody looked. */
+/** Gains over some days, added up over posts. Null: no network reported the figure, or no observation was made. */
 export type Totals = Readonly<Record<Counter, number | null>> & { readonly engagementRate: number | null };
 
-/** `provisional`: the next look at a post may still change the day. */
+/** `provisional`: the next observation of a post may still change the day. */
 export type OfDay = Totals & { readonly day: string; readonly provisional: boolean };
 export type OfPlatform = Totals & {
   readonly platform: Platform;
-  /** Where the network's days were asked for. */
+  /** Present where the caller asked for the network's days. */
   readonly series?: readonly OfDay[];
 };
 
@@ -35,18 +35,18 @@ export interface Rollup {
   readonly series: readonly OfDay[];
 }
 
-/** What is asked for beside the sums of a window. */
+/** Options of a query beside the sums of its window. */
 export interface Beside {
-  /** Days before the window, told in the same way. They may lie apart from it. */
+  /** Days before the window, reported in the same way. They need not adjoin it. */
   readonly previous?: Window | null;
   /** The days of each network. */
   readonly networks?: boolean;
 }
 
-/** Of one statement. `previous` is null where none was asked for. */
+/** From one statement. `previous` is null where the caller asked for none. */
 export type Compared<R> = R & { readonly previous: R | null };
 
-/** Of accounts themselves, not of their posts. */
+/** Followers of accounts themselves, not figures of their posts. */
 export interface Followers {
   /** The last snapshot in the window, or of the day; of several accounts the sum of the last of each. */
   readonly followerCount: number | null;
@@ -61,7 +61,7 @@ export interface Board {
   readonly totals: Totals & Followers;
   readonly byPlatform: readonly Followed<OfPlatform>[];
   readonly series: readonly (OfDay & Followers)[];
-  /** By account: the freshest look at it in the window. ISO 8601. */
+  /** By account: its newest observation in the window. ISO 8601. */
   readonly accounts: ReadonlyMap<string, string>;
 }
 
@@ -74,7 +74,7 @@ export interface AccountRollup {
   readonly demographics: Demographics | null | undefined;
 }
 
-/** A post, and when the first and the last of its targets went out. ISO 8601. */
+/** A post, and when the first and the last of its targets were published. ISO 8601. */
 export interface WentOut {
   readonly id: string;
   readonly first: string;
@@ -96,33 +96,33 @@ export interface PostFiguresRow {
 
 export type SortMetric = Counter | 'engagementRate';
 
-/** Which posts are put in order, and by which observations. */
+/** Which posts are ranked, and by which observations. */
 export interface PostsAsked {
-  /** ISO 8601: a target of theirs went out then or later. */
+  /** ISO 8601: one of their targets was published then or later. */
   readonly since: string;
   /** The newest observation not after this day. */
   readonly to: string;
   /** ISO 8601: nor after this instant. */
   readonly seenBy: string;
   readonly filters: Filters;
-  /** These alone. */
+  /** Only these posts. */
   readonly posts?: readonly string[];
 }
 
-/** A figure as it came: neither rounded nor cut. */
+/** An exact figure: neither rounded nor cut. */
 export interface RankedAfter {
   readonly value: string;
   readonly id: string;
 }
 export interface Ranked extends RankedAfter {
-  /** ISO 8601: when the first of its targets that are counted went out. */
+  /** ISO 8601: when the first counted target was published. */
   readonly publishedAt: string;
 }
 
-/** Lifetime figures of those of its targets that went out in a window. */
+/** Lifetime figures of the targets of a post that were published in a window. */
 export interface TopPost {
   readonly postId: string;
-  /** ISO 8601: when the first of them did. */
+  /** ISO 8601: when the first of those targets was published. */
   readonly publishedAt: string;
   readonly platforms: readonly Platform[];
   readonly impressions: number | null;
@@ -130,7 +130,7 @@ export interface TopPost {
   readonly engagementRate: number | null;
 }
 
-/** Of one workspace; others' ids find nothing. */
+/** Reads of one workspace; ids of other workspaces find nothing. */
 export interface AnalyticsReader {
   overview(workspaceId: string, window: Window, filters: Filters, beside?: Beside): Promise<Compared<Board>>;
   client(
@@ -146,12 +146,12 @@ export interface AnalyticsReader {
     window: Window,
     beside?: Pick<Beside, 'previous'>,
   ): Promise<Compared<AccountRollup>>;
-  /** By account: the freshest look at it on these days. ISO 8601. */
+  /** By account: its newest observation on these days. ISO 8601. */
   looks(workspaceId: string, window: Window, filters: Filters): Promise<ReadonlyMap<string, string>>;
   /**
-   * In no order; targets nobody has observed are left out.
+   * In no order; targets without an observation are left out.
    * @param to the newest observation not after this day
-   * @param seenBy ISO 8601: nor after this instant. Default: whenever
+   * @param seenBy ISO 8601: nor after this instant. Default: no such bound
    */
   posts(
     workspaceId: string,
@@ -159,14 +159,14 @@ export interface AnalyticsReader {
     to: string,
     seenBy?: string,
   ): Promise<readonly PostFiguresRow[]>;
-  /** The highest first, of equal ones the greater id; what does not tell the figure is left out. */
+  /** The highest figure first, then the greater id; posts without the figure are left out. */
   ranked(
     workspaceId: string,
     asked: PostsAsked,
     sort: SortMetric,
     page: { readonly after: RankedAfter | null; readonly limit: number },
   ): Promise<readonly Ranked[]>;
-  /** Posts of the window with the most interactions, of equal ones those that were shown more often. */
+  /** Posts of the window with the most interactions; equal ones by impressions. */
   top(
     workspaceId: string,
     window: Window,

@@ -3,16 +3,23 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { retentionMonths } from './tables.ts';
 
 /**
- * When the rule changes by which gains are counted, the days that were counted before are counted anew, once: marked some
- * hundred at a time, and only while nothing else is marked. A version of the tables that this rule filled needs none of it.
+ * When the rule that counts gains changes, the recounter counts the older days anew, once: it marks some hundred at a
+ * time, and only while nothing else is marked. A version of the tables that was filled under this rule needs no
+ * recount.
  */
 
-/** Drawn anew with each change of what a recount makes of the same observations. 2: gains are those between local midnights. */
+/**
+ * Raise it with each change of the result that a recount makes of the same observations. 2: gains are those between
+ * local midnights.
+ */
 const rule = 2;
 /** Days of one step. */
 const stepDays = 500;
 
-/** Marks the next days that a former rule counted. Returns how many; 0: there are none, or another process marks them now. */
+/**
+ * Marks the next days that a former rule counted. Returns how many; 0: there are none, or another process marks them
+ * now.
+ */
 export const markFormer = (pool: Pool, version: number): Promise<number> =>
   inTransaction(pool, async (tx) => {
     await tx.query('insert into ops.analytics_rules (version, rule) values ($1, 0) on conflict do nothing', [version]);
@@ -57,7 +64,7 @@ const markAfter = async (
   return last?.days ?? 0;
 };
 
-/** Of a version whose tables are new: everything in them will be counted by this rule. */
+/** For a version whose tables are new: this rule will count everything in them. */
 export const startsWithRule = async (pool: Pool, version: number): Promise<void> => {
   await pool.query('insert into ops.analytics_rules (version, rule) values ($1, $2) on conflict do nothing', [
     version,

@@ -12,39 +12,41 @@ import { Recounter } from './recounter.ts';
 import { markFormer } from './rules.ts';
 import { zonesFrom } from './zones.ts';
 
-/** Ingests and recounts for the version that is live; when another one goes live it follows. */
+/** Ingests and recounts for the live version; follows when another version goes live. */
 
 export interface RunningAnalytics {
-  /** Resolves when the signal ended it; rejects with what it could not go on after. */
+  /** Resolves when the signal ends it; rejects with an error that it cannot recover from. */
   readonly done: Promise<void>;
-  /** Why it does not run as it should, null when it does. */
+  /** Why it does not work as it should; null when it does. */
   reason(): string | null;
-  /** The one of the version that is live, while it runs. */
+  /** The consumer of the live version, while it runs. */
   consumers(): readonly Consumer[];
 }
 
-/** How often it looks which version is live, and announces the one it reads. Milliseconds. */
+/** How often it checks which version is live and announces the one it reads. Milliseconds. */
 const announceMs = 1_000;
-/** An announcement that is not renewed for so long is a dead process's. Seconds. */
+/** An announcement that is not renewed for this long belongs to a dead process. Seconds. */
 export const announcementSeconds = 15;
-/** An unchanged announcement is written anew after this, milliseconds. */
+/** An unchanged announcement is renewed after this time, milliseconds. */
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
-/** Of recounts: marks that other processes left are looked for this often, and a round rests as long as it took. Milliseconds. */
+/**
+ * How often the recounter looks for marks that other processes left. A round rests as long as it took. Milliseconds.
+ */
 const lookMs = 5_000;
-/** Between two tries while a part is away. Milliseconds. */
+/** Between two tries while a dependency is unavailable. Milliseconds. */
 const awayMs = 1_000;
 const minRestMs = 100;
 const maxRestMs = 30_000;
 /**
- * While this process catches up with the log, a day that is counted now is soon marked again: its rounds wait so long for
- * the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
+ * While this process catches up with the log, a day that is counted now is soon marked again: its rounds wait this long
+ * for the log's end, so that catching up costs each day a few counts and not one a batch. Milliseconds.
  */
 const behindMs = 20_000;
-/** After its first batch a round waits so long for others, which show how fast they come. Milliseconds. */
+/** After its first batch a round waits this long for others, which show how fast they come. Milliseconds. */
 const gatherMs = 100;
 
-/** Between two tries to make lost figures anew. Milliseconds. */
+/** Between two tries to rebuild lost figures. Milliseconds. */
 const mendRestMs = 5_000;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
@@ -58,7 +60,7 @@ const announce = async (pool: Pool, instance: string, version: number): Promise<
   );
 };
 
-/** Recounts what is marked until the signal ends it. Its own failures are not the ingester's: it says why it waits. */
+/** Recounts marked days until the signal ends it. Its failures do not stop the ingester: `reason` reports them. */
 class RecountLoop {
   readonly done: Promise<void>;
   readonly #recounter: Recounter;
@@ -96,7 +98,7 @@ class RecountLoop {
     })();
   }
 
-  /** There is something to count. */
+  /** There are days to count. */
   wake(observations: number): void {
     this.#inflow.heard(observations, performance.now());
     this.#wakeSignal.wake();
@@ -113,7 +115,7 @@ class RecountLoop {
   }
 }
 
-/** The consumer of one version and its recounts. */
+/** Runs the consumer of one version and its recounts. */
 const runVersion = (
   version: number,
   options: IngestOptions,
@@ -126,7 +128,7 @@ const runVersion = (
 };
 
 export interface RunOptions extends IngestOptions {
-  /** Runs before anything is ingested, again until it succeeds. @param tell takes the words for /readyz meanwhile */
+  /** Runs before the ingestion, again until it succeeds. @param report receives the text for /readyz meanwhile */
   readonly mend?: (options: IngestOptions, tell: (words: string) => void) => Promise<void>;
 }
 
@@ -137,7 +139,7 @@ export const runAnalytics = (options: RunOptions): RunningAnalytics => {
   let waits: string | null = 'starting';
   let announced: { readonly version: number | null; readonly at: number } = { version: null, at: 0 };
 
-  /** The version that is live, announced as read by us; null while the database does not tell. */
+  /** The live version, announced as the one that this process reads; null while the database does not answer. */
   const live = async (): Promise<number | null> => {
     try {
       const version = await liveVersion(pool);
@@ -166,7 +168,7 @@ export const runAnalytics = (options: RunOptions): RunningAnalytics => {
     while (!either.aborted) {
       await pause(announceMs, either);
       const now = either.aborted ? null : await live();
-      // Fenced by a rebuild's switch, the old consumer can do no harm until it is noticed here.
+      // A rebuild's switch fences the old consumer, so it can do no harm until this check notices.
       if (now !== null && now !== version) over.abort();
     }
     await ended;

@@ -1,10 +1,10 @@
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 
-/** What statements are put together from. Ids and days come from Postgres, which knows them as such, and stand in the text. */
+/** Builds statements from ids and days, which stand in the text: Postgres has checked their types. */
 
 export const list = (all: readonly string[]): string => all.join(', ');
 
-/** @throws BrokenInvariant when it is no id and no day */
+/** @throws BrokenInvariant when the text is neither an id nor a day */
 export const quoted = (text: string): string => {
   if (!/^[\da-f-]{10,36}$/.test(text)) throw new BrokenInvariant(`no id or day: ${text}`);
   return `'${text}'`;

@@ -3,19 +3,19 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type TableName, tableOf } from './tables.ts';
 import { asking } from './unavailable.ts';
 
-/** What the analytics are read from: a ClickHouse, and the version of the tables that is live. */
+/** The source of the analytics: a ClickHouse, and the live version of the tables. */
 export interface AnalyticsStore {
   readonly client: ClickHouseClient;
-  /** @param gone one whose tables were found to be gone: what was remembered is asked for anew */
+  /** @param dropped a version whose tables were not found: its cached number is read anew */
   readonly version: (gone?: number) => Promise<number>;
 }
 
-/** A read that takes longer is given up, whatever it is that takes so long. */
+/** Time-out of a read, whatever takes so long. */
 const maxSeconds = 10;
 
 const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';
 
-/** The work, or the end of its time. */
+/** The result of the work, or an error when its time is over. */
 const within = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   const over = Promise.withResolvers<never>();
   const end = (): void => over.reject(new Unavailable('The analytics do not answer.'));
@@ -31,9 +31,9 @@ export type Cell = string | number | null;
 
 /**
  * Rows as lists of their cells, in the order of the select.
- * @param sqlOf is given names of tables as they are now
+ * @param sqlOf receives the function that names the tables of the live version
  * @param params are bound, never spliced
- * @throws Unavailable when the store is away
+ * @throws Unavailable when ClickHouse does not answer
  */
 export const readRows = (
   store: AnalyticsStore,
@@ -42,7 +42,7 @@ export const readRows = (
 ): Promise<readonly (readonly Cell[])[]> => {
   const signal = AbortSignal.timeout(maxSeconds * 1_000);
   const read = async (version: number): Promise<readonly (readonly Cell[])[]> => {
-    // The client does not look at a signal that is over when it begins.
+    // The client ignores a signal that is already aborted when it begins.
     signal.throwIfAborted();
     const answer = await store.client.query({
       query: sqlOf((name) => tableOf(name, version)),
@@ -51,11 +51,11 @@ export const readRows = (
       abort_signal: signal,
       clickhouse_settings: { max_execution_time: maxSeconds },
     });
-    // Nor at any once the answer has begun.
+    // The client also ignores an abort once the answer has begun.
     const close = (): void => answer.close();
     signal.addEventListener('abort', close, { once: true });
     try {
-      // One text: a line ends nowhere but at a row's end.
+      // Parsed as one text: a line ends only at a row's end.
       return JSON.parse(`[${(await answer.text()).trimEnd().replaceAll('\n', ',')}]`);
     } finally {
       signal.removeEventListener('abort', close);
@@ -67,7 +67,7 @@ export const readRows = (
       return await asking(() => read(version));
     } catch (error) {
       if (!isUnknownTable(error)) throw error;
-      // It was dropped after a switch that we had not noticed.
+      // A rebuild dropped it after a switch that this process had not noticed.
       const next = await store.version(version);
       if (next === version) throw error;
       return asking(() => read(next));
@@ -80,11 +80,11 @@ export const readRows = (
   return within(answered, signal);
 };
 
-/** Counts come as text where they are 64 bits wide. */
+/** ClickHouse sends 64-bit counts as text. */
 export const numberOf = (cell: Cell | undefined): number | null =>
   cell === null || cell === undefined ? null : Number(cell);
 
-/** Of milliseconds since the epoch. */
+/** From milliseconds since the epoch. */
 export const isoOf = (cell: Cell | undefined): string | null => {
   const ms = numberOf(cell);
   return ms === null ? null : new Date(ms).toISOString();

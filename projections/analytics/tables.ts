@@ -1,14 +1,15 @@
 import { type Counter, counters } from '#schemas/insights.ts';
 
 /**
- * The tables of the analytics store. Raw observations are complete and keyed by their event, so a repeat is the same row.
- * The grains are daily and kept apart: each row is recounted as a whole under a new `version`, and the newest is read.
- * Every key begins with the workspace. Days are those of the workspace's zone as it was when the network was asked.
+ * The tables of the analytics store. Raw observations are complete and keyed by their event, so a repeat is the same
+ * row. The grains are daily and separate: a recount writes each row as a whole under a new `version`, and readers take
+ * the newest. Every key begins with the workspace. A day is one of the zone that the workspace had when the network was
+ * asked.
  */
 
-/** Figures are kept so many months after their day. */
+/** Figures are deleted this many months after their day. */
 export const retentionMonths = 25;
-/** What was observed before the first day that is kept is what its gains begin from: posts are looked at for 90 days. */
+/** The gains of the first retained day begin from earlier observations: posts are observed for 90 days. */
 const rawMonths = retentionMonths + 4;
 
 /** `watchTimeMinutes` → `watch_time_minutes`. */
@@ -17,22 +18,22 @@ export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (
 const columns = (type: string, prefix = ''): string =>
   counters.map((one: Counter) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
 
-/** The position in Postgres is on the disk when it moves, and so must be what it stands for. */
+/** When the position in Postgres moves it is on the disk, and so must be the rows that it stands for. */
 const durable = 'settings fsync_after_insert = 1, fsync_part_directory = 1';
 const grain = (order: string): string =>
   `engine = ReplacingMergeTree(version) partition by toYYYYMM(day) order by (${order})
   ttl day + interval ${retentionMonths} month ${durable}`;
 
 /**
- * Of the sums of days: a read wants a few hundred neighbouring rows of a workspace and all of their columns, so rows lie
- * together in one file, and what is read at once is small. Tables that are there stay as they were made.
+ * For the sums of days: a read takes a few hundred neighbouring rows of a workspace with all their columns, so the
+ * columns share one file and granules are small. Existing tables keep their settings.
  */
 const sumsGrain = (order: string): string =>
   `${grain(order)}, index_granularity = 512, min_bytes_for_wide_part = 1073741824`;
 
 const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'UTC')`;
 
-/** Sums of the gains of many posts on a day. Null: of none of them the network tells it. */
+/** Sums of the gains of many posts on a day. Null: no network reports the figure for any of them. */
 const sums = `
   -- Posts that gained something on the day, or were observed on it; 0: the row is empty.
   targets UInt32,
@@ -60,8 +61,8 @@ export type TableName = (typeof tableNames)[number];
 export const tableOf = (name: TableName, version: number): string => `${name}_v${version}`;
 
 /**
- * Columns that came after the first tables, for tables that an older build made. An older build beside us goes on inserting
- * without them, so each has a default.
+ * Columns that came after the first tables, for tables that an older build made. An older build that runs beside this
+ * one inserts without them, so each has a default.
  */
 const addedColumns = (v: number): readonly string[] =>
   (['account_days', 'client_days', 'workspace_days'] as const).map(
@@ -92,9 +93,9 @@ export const createStatements = (v: number): readonly string[] => [
   raw String codec(ZSTD(3)), source LowCardinality(String)
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
   ttl day + interval ${rawMonths} month ${durable}`,
-  // In the order in which posts are listed: a page of them lies together.
-  // Lifetime figures of a post's target at the end of a day on which it was observed, each as it was fetched last. The
-  // columns of gains are not written any more; an older build beside us inserts into them.
+  // Ordered as posts are listed, so a page of them lies together. Lifetime figures of a post's target at the end of an
+  // observed day, each as it was last fetched. The columns of gains are no longer written; an older build that runs
+  // beside this one inserts into them.
   `create table if not exists ${tableOf('post_days', v)} (
   workspace_id UUID, post_id UUID, target_id UUID, day Date,
   client_id UUID, account_id UUID, platform LowCardinality(String),
@@ -106,8 +107,8 @@ export const createStatements = (v: number): readonly string[] => [
   more String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, published_at, post_id, target_id, day')}`,
-  // Of one recount, until it is done: sums of a slice of the targets, which the grains below add up. Nobody needs it after
-  // a crash, and so it is not flushed to the disk at once.
+  // Lives during one recount: sums of a slice of the targets, which the grains below add up. A crash makes it useless,
+  // so it is not flushed to the disk.
   `create table if not exists ${tableOf('gain_slices', v)} (
   version UInt64, slice UInt16, workspace_id UUID, day Date, account_id UUID, client_id UUID, platform LowCardinality(String),
   targets UInt32,
@@ -126,7 +127,7 @@ export const createStatements = (v: number): readonly string[] => [
   demographics String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, account_id, day')}`,
-  // Its daily figures, by the network's own day that they are of: the newest that it told of it.
+  // Its daily figures by the network's own day: the newest report of that day.
   `create table if not exists ${tableOf('account_audience_days', v)} (
   workspace_id UUID, account_id UUID, day Date, client_id UUID, platform LowCardinality(String),
   figures String codec(ZSTD(3)),

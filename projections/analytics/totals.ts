@@ -3,22 +3,22 @@ import type { AccountRollup, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
 import { columnOf } from './tables.ts';
 
-/** Sums of gains, from their columns to what is shown. */
+/** Turns the columns of gains into the shown sums. */
 
 const isOfPeople = (counter: Counter): boolean => peopleCounters.some((one) => one === counter);
 const added = counters.filter((counter) => !isOfPeople(counter));
 
-/** In this order: the counters that add up, then what the rate is made of. */
+/** The order of the columns: the counters that add up, then the parts of the rate. */
 export const summed = [...added.map(columnOf), 'rated_interactions', 'rated_impressions'] as const;
 
-/** A ratio of sums; null where a part is not known, or nothing was shown. */
+/** A ratio of sums; null where a part is unknown or impressions are 0. */
 export const rateOf = (interactions: number | null, impressions: number | null): number | null =>
   interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
 
-/** Null in all that has no sum: what is of people, too. */
+/** Null in every member without a sum, the counts of people included. */
 const unknown = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<Counter, null>;
 
-/** @param cells those of `summed` */
+/** @param cells the columns of `summed` */
 export const totalsOf = (cells: readonly Cell[]): Totals => {
   const totals: Record<Counter, number | null> = { ...unknown };
   for (const [at, counter] of added.entries()) totals[counter] = numberOf(cells[at]);
@@ -26,10 +26,10 @@ export const totalsOf = (cells: readonly Cell[]): Totals => {
   return { ...totals, engagementRate: rateOf(numberOf(rated[0]), numberOf(rated[1])) };
 };
 
-/** Nothing was observed. */
+/** No observation was made. */
 export const noTotals: Totals = totalsOf([]);
 
-/** Of instants in ISO 8601. */
+/** The latest of these instants in ISO 8601. */
 export const latestOf = (instants: readonly (string | null)[]): string | null =>
   instants
     .filter((one) => one !== null)

@@ -1,10 +1,13 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
-/** Whether ClickHouse is away, or refuses what it would take at another time. Everything else is a fault of ours. */
+/**
+ * Errors of ClickHouse that are temporary: it is down, or refuses work that it would take at another time. Every other
+ * error is a fault of ours.
+ */
 
 const passing: ReadonlySet<string> = new Set([
-  '81', // UNKNOWN_DATABASE: whoever runs the server has not made it yet
+  '81', // UNKNOWN_DATABASE: the operator has not created it yet
   '159', // TIMEOUT_EXCEEDED
   '160', // TOO_SLOW
   '202', // TOO_MANY_SIMULTANEOUS_QUERIES
@@ -25,7 +28,7 @@ const passing: ReadonlySet<string> = new Set([
   '1002', // UNKNOWN_EXCEPTION
 ]);
 
-/** @throws Unavailable in place of what waiting cures. */
+/** Runs a call of ClickHouse. @throws Unavailable in place of temporary errors */
 export const asking = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();

@@ -14,18 +14,18 @@ interface Known {
   readonly zones: Zones | null;
 }
 
-/** Workspaces remembered; of the others the whole stream is read. */
+/** Workspaces in the cache; for the others the whole stream is read. */
 const maxKnown = 10_000;
 
 const withChange = (zones: Zones | null, change: ZoneChange): Zones => {
   if (zones === null) return [{ ...change, since: Number.NEGATIVE_INFINITY }];
   const last = zones.at(-1) as ZoneChange;
   if (last.timezone === change.timezone) return zones;
-  // A clock that was set back between two changes must not put the later one before the earlier.
+  // A clock set back between two changes must not put the later change before the earlier.
   return [...zones, { ...change, since: Math.max(change.since, last.since + 1) }];
 };
 
-/** Each call reads what the stream has got since the call before. A workspace without a stream is in UTC. */
+/** Each call reads the events since the previous call. A workspace without a stream is in UTC. */
 export const zonesFrom = (store: Pick<EventStore, 'read'>, codec: EventCodec): ZonesOf => {
   const all = new Map<string, Known>();
   return async (workspaceId) => {
