@@ -23,9 +23,9 @@ import { Subjects } from './subjects.ts';
 import { kindsPublished, sampleBytes, typesOfKind } from './types.ts';
 
 /**
- * The dispatcher: one more consumer of the log. One transaction mints the deliveries of a batch and moves the position,
- * so each fact is minted once, whoever dies: before the commit nothing is there, after it everything is. What follows
- * in memory (the hand-over to the sender) only saves the sender a look: a row nobody sends lapses into the queue.
+ * The dispatcher is a consumer of the log. One transaction mints the deliveries of a batch and moves the position, so
+ * each event is minted once whatever crashes: before the commit nothing is there, after it everything is. The hand-over
+ * in memory to the sender only saves the sender a query: a row that it does not send lapses into the queue.
  */
 
 export interface DispatcherDeps {
@@ -43,8 +43,9 @@ export interface DispatcherDeps {
 }
 
 /**
- * While somebody hears what comes, each batch is taken at once. While nobody does, as when others are busy and have no
- * endpoint, batches are gathered: to look at what is not wanted as soon as it is there costs the database a query each.
+ * While an endpoint subscribes to what comes, each batch is taken at once. While none does, for example when other
+ * workspaces are busy and have no endpoint, batches are gathered: inspecting each unwanted record at once would cost
+ * the database a query each.
  */
 const heardMs = 1_000;
 const unheardSpacingMs = 40;
@@ -52,7 +53,7 @@ const unheardSpacingMs = 40;
 export const webhooksGroup = dispatcher.group;
 
 export interface Dispatcher {
-  /** Resolves when the signal ended it; rejects with what the log could not recover from. */
+  /** Resolves when the signal ends it; rejects with an error that the log cannot recover from. */
   readonly done: Promise<void>;
   readonly consumer: Consumer;
 }
@@ -69,7 +70,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const partitions = log.partitions;
 
   const changing = new WeakMap<readonly StoredBytes[], boolean>();
-  /** What comes with a change of an endpoint is judged when that is made. */
+  /** Records in a batch that changes an endpoint are judged after that change is applied. */
   const changesOne = (batch: readonly StoredBytes[]): boolean => {
     const known = changing.get(batch) ?? batch.some(({ stream }) => kindOf(stream) === 'webhook');
     changing.set(batch, known);
@@ -80,11 +81,15 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     if (marks.due) marks.see(record.position, occurredAtOf(record.metadata));
     const kind = kindOf(record.stream);
     if (kind === 'webhook' || changesOne(batch)) return true;
-    // All of a stream whose events may be heard: what a payload says beyond its event is folded along the way.
+    // Takes every event of a stream that may be published: the payload's members beyond the event are folded along the
+    // way.
     return interest.size > 0 && interest.hearsAny(workspaceOf(record.metadata), typesOfKind(kind));
   };
 
-  /** A batch changed endpoints, or tried to: what follows is judged by what the tables say now, whatever became of it. */
+  /**
+   * True after a batch that changed endpoints, or failed to: the next batch reads the tables again, whatever became of
+   * the change.
+   */
   let maybeChanged = false;
   const knowing = async (): Promise<void> => {
     if (maybeChanged) interest.outdated();
@@ -99,10 +104,13 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       known.at(metadata.workspaceId, type, position);
   const hearing = hearingOf(interest);
 
-  /** Nearly every batch: it changes no endpoint, somebody hears it, and one statement does all. */
+  /**
+   * Handles nearly every batch: it changes no endpoint, an endpoint subscribes to it, and one statement does
+   * everything.
+   */
   const atOnce = async (events: readonly DecodedEvent[], move: Move): Promise<Applied | 'nothing' | null> => {
     if (events.some(({ stream }) => kindOf(stream) === 'webhook')) return null;
-    // A batch that is applied in pieces: one before may have changed them.
+    // The batch may be applied in pieces, and an earlier piece may have changed endpoints.
     if (maybeChanged) await knowing();
     const planned = await plan(events, { subjects, partitions, hearing });
     if (planned.length === 0) return 'nothing';
@@ -178,7 +186,7 @@ const onlyLaneOf = (log: Log): Lane | null => {
   return lanes.size === 1 && lane !== undefined ? lane : null;
 };
 
-/** A test goes to the endpoint that asked, whatever it hears, and says what such an event would. */
+/** A test goes to the endpoint that asked for it, whatever its subscription, and has the payload of such an event. */
 const messageOf = ({ event, eventType }: AskedTest, partitions: number): Minted => {
   const messageId = envelopeIdOf(event.id, eventType);
   const endpointId = event.stream.slice('webhook-'.length);

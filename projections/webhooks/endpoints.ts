@@ -12,12 +12,12 @@ import { dispatcher } from '../positions.ts';
 import { disorderMs } from './marks.ts';
 
 /**
- * What the events of an endpoint's own stream do: who hears what from which commit position on, what is canceled, what
- * is read once more. All under the lock of the version's row: changes come one after the other, and a reader that saw a
+ * Applies the events of an endpoint's own stream: the interval of its subscription, cancellations, catch-ups.
+ * Everything runs under the lock of the version's row, so changes come one after the other, and a reader that saw a
  * version has seen every lower one.
  */
 
-/** An event that asks for a delivery to one endpoint, whatever that hears. */
+/** An event that requests a delivery to one endpoint, whatever its subscription. */
 export interface AskedTest {
   readonly event: DecodedEvent;
   readonly eventType: string;
@@ -29,10 +29,10 @@ interface Known {
   readonly disabledPosition: bigint | null;
 }
 
-/** Finds a position such that all events recorded at or after an instant (milliseconds) lie behind it; null: the start. */
+/** Finds a position before every event recorded at or after an instant (milliseconds); null: the start. */
 export type PositionBefore = (instant: number) => Promise<bigint | null>;
 
-/** Where an interval begins, and whether an event has that position: a position counted from a mark has none. */
+/** Where an interval begins, and whether an event has that position: no event has a position computed from a mark. */
 interface Start {
   readonly position: bigint;
   readonly isEvent: boolean;
@@ -47,8 +47,8 @@ export interface EndpointChanges {
 }
 
 /**
- * Applies them in order. Events at or below the revision an endpoint has are passed over; a gap parks the stream.
- * @param onlyLane the lane that all events come on, in the order of the store; null where there are several
+ * Applies the events in order. Skips events at or below the revision of the endpoint; parks the stream at a gap.
+ * @param onlyLane the lane that carries all events in the order of the store; null where there are several
  */
 export const applyEndpointEvents = async (
   tx: PoolClient,
@@ -125,7 +125,7 @@ class Change {
     return isBridged(after, revision, await skippedRevisions(this.#tx, dispatcher.group, stream));
   }
 
-  /** Returns the position at which it was disabled by us, which the next enabling looks back to. */
+  /** Returns the position of an automatic disable, which the next enabling catches up from. */
   async #effects(
     id: string,
     before: Known,
@@ -191,7 +191,7 @@ class Change {
     return { position: before + 1n, isEvent: false };
   }
 
-  /** Hears from `from` on; what lies between there and the head is read once more by a catch-up. */
+  /** Subscribes from `from` on; a catch-up reads the store between there and the head once more. */
   async #open(id: string, from: Start, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
       `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, version)
@@ -205,8 +205,8 @@ class Change {
   }
 
   /**
-   * What a late lane had minted beyond here by an older interval was canceled with the end of that one; this interval
-   * hears it, and the catch-up mints nothing that is there already.
+   * The end of the older interval canceled the deliveries that a late lane had minted beyond this position. The new
+   * interval subscribes to them, and the catch-up mints nothing that exists: so they are revived here.
    */
   async #revive(id: string, from: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
@@ -226,10 +226,11 @@ class Change {
   }
 
   /**
-   * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before the
-   * start is for processes of the release that knew no inclusive read. One that begins at this very event notes whose
-   * batch it is: while the lane has that owner nothing is missed, and nothing is read. Only the transaction that moves the
-   * lane does: it has written the lane's row. A parked event is applied when its lane has gone on without its interval.
+   * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before
+   * the start serves processes of the release without inclusive reads. A catch-up that begins at this very event
+   * records the epoch of the lane's owner: while the lane keeps that owner nothing is missed, and nothing is read. Only
+   * the transaction that moves the lane records it, since it has written the lane's row. A parked event is applied
+   * after its lane has passed on without its interval.
    */
   async #catchUp(id: string, { position, isEvent }: Start, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
@@ -258,14 +259,19 @@ class Change {
     );
   }
 
-  /** Another filter from here on: what a late lane minted by the old one beyond here and the new one leaves out goes. */
+  /**
+   * Replaces the filter from here on: deliveries that a late lane minted by the old filter beyond here, and that the
+   * new one excludes, are canceled.
+   */
   async #refilter(id: string, position: bigint, state: LiveWebhook, event: DecodedEvent): Promise<void> {
     await this.#close(id, position);
     await this.#open(id, { position, isEvent: true }, state, event);
     await this.#cancel(id, position, state);
   }
 
-  /** Cancels what was minted, by itself, of events beyond this position; with a state, only what that does not hear. */
+  /**
+   * Cancels the scheduled deliveries of events beyond this position; with a state, only types that its filter excludes.
+   */
   async #cancel(id: string, position: bigint, hears: LiveWebhook | null): Promise<void> {
     const heard = hears === null ? [] : typesOf(hears.events);
     await this.#tx.query(
@@ -300,14 +306,14 @@ class Change {
     );
   }
 
-  /** Nothing more is sent from here on; the deliveries themselves are deleted piece by piece by a job. */
+  /** Stops all sending; a job deletes the deliveries piece by piece. */
   async #delete(id: string): Promise<void> {
-    // Nothing at all: a late lane mints no more of what lies before the deletion either.
+    // Closes every interval at 0: a late lane mints no event before the deletion either.
     await this.#tx.query(
       'update ops.webhook_intervals set to_position = from_position, version = $2 where endpoint_id = $1',
       [id, this.#version],
     );
-    // The jobs first: what one of them has minted on the way must be in the queue when that is emptied.
+    // The jobs first: deliveries that a running job has minted must be in the queue before it is emptied.
     await this.#tx.query(
       `update ops.webhook_jobs set status = 'canceled', updated_at = clock_timestamp()
        where endpoint_id = $1 and status = 'running'`,
@@ -323,8 +329,8 @@ class Change {
   }
 
   /**
-   * Back into the queue, or sooner if it is there. Its attempts go on counting, its schedule begins anew. It may be gone:
-   * retention took it after it was asked for.
+   * Puts the delivery back into the queue, or moves it forward. Its attempt numbers go on; its schedule of retries
+   * starts again. Retention may have deleted it after the request.
    */
   async #resend(id: string, deliveryId: string, eventTime: string): Promise<void> {
     await this.#tx.query(
@@ -373,6 +379,6 @@ class Change {
   }
 }
 
-/** Every type that a filter lets through. */
+/** Every type that a filter includes. */
 const typesOf = (filter: readonly string[]): readonly string[] =>
   Object.keys(publicEvents).filter((type) => matches(filter, type));

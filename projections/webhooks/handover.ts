@@ -1,6 +1,6 @@
-/** How the dispatcher hands what it has minted to a sender of the same thread, without asking the database again. */
+/** How the dispatcher hands minted deliveries to a sender of the same thread, without another query. */
 
-/** A delivery whose attempt was begun, in the database, by or for the sender that has this. */
+/** A delivery whose attempt has begun in the database, on behalf of the sender that holds this. */
 export interface Leased {
   readonly deliveryId: string;
   /** `created` of the envelope, ISO 8601: with the id it is the delivery's key. */
@@ -16,7 +16,7 @@ export interface Leased {
   readonly lane: string;
   /** Number of this attempt, from 1: X-Service-Attempt, and the fence of its record. */
   readonly attempt: number;
-  /** Failures recorded before it. */
+  /** Failures recorded before this attempt. */
   readonly tries: number;
   readonly trigger: 'scheduled' | 'test' | 'resend' | 'replay';
   /** Monotonic milliseconds (`performance.now()`), counted from before the lease was written. */
@@ -27,19 +27,19 @@ export interface Handover {
   /** How long a minted row stays leased, milliseconds. */
   readonly leaseMs: number;
   /**
-   * How many first tries to this endpoint may begin now, at most `wanted`. They are kept free until each was taken or
-   * given back. 0 when the endpoint is off, waits behind its breaker, or has as many under way as it may.
+   * Reserves slots for first attempts to this endpoint, at most `wanted`, and returns how many. They stay reserved
+   * until each is used or given back. 0 when the endpoint is off, waits behind its breaker, or has no free slot.
    */
   reserve(endpointId: string, workspaceId: string, wanted: number): number;
-  /** Gives back what was reserved and not used. */
+  /** Gives back reserved slots that are not used. */
   giveBack(endpointId: string, workspaceId: string, count: number): void;
-  /** Sends them. Called after the commit; uses up one reserved place each. */
+  /** Sends the deliveries. Called after the commit; each uses one reserved slot. */
   take(deliveries: readonly Leased[]): void;
-  /** Endpoints were changed, or rows queued for whoever has room: looks at the tables soon. */
+  /** Endpoints changed, or rows were queued without a slot: the sender queries the tables soon. */
   wake(): void;
 }
 
-/** For a dispatcher without a sender in its thread: every row is queued for whoever comes. */
+/** For a dispatcher without a sender in its thread: every row is queued for any sender. */
 export const nobody: Handover = {
   leaseMs: 0,
   reserve: () => 0,

@@ -2,10 +2,10 @@ import type { Pool, PoolClient } from 'pg';
 import { matches } from '#schemas/http/webhook-events.ts';
 
 /**
- * Which endpoints hear what, in memory. It may be a moment old, never more than `maxAgeMs` when a batch begins: so an
- * interval that was committed is known to every member that takes a batch `maxAgeMs` later, and what they took before
- * then lies below a head that the interval's catch-up takes after `settleMs`. Stale subscriptions are
- * harmless: minting checks the table again.
+ * Which endpoints subscribe to which events, in memory. The cache is never older than `maxAgeMs` when a batch begins.
+ * So every member knows a committed interval when it takes a batch `maxAgeMs` later, and the batches it took before lie
+ * below the head that the interval's catch-up takes after `settleMs`. Stale subscriptions are harmless: minting checks
+ * the table again.
  */
 
 export interface Interval {
@@ -37,11 +37,11 @@ export class Interest {
   readonly #pool: Pick<Pool, 'query'>;
   /** Workspace → intervals, by `endpoint from`. */
   readonly #intervals = new Map<string, Map<string, Interval>>();
-  /** Workspace → type → those of them that hear it. */
+  /** Workspace → type → intervals that include it. */
   readonly #byType = new Map<string, Map<string, readonly Interval[]>>();
   #version = -1n;
   #asOf = Number.NEGATIVE_INFINITY;
-  /** What was read before says too little. */
+  /** An answer read before this instant is outdated. */
   #outdatedAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
 
@@ -49,7 +49,7 @@ export class Interest {
     this.#pool = pool;
   }
 
-  /** Of these workspaces, as a transaction sees it: with what it has changed itself. */
+  /** Reads these workspaces within a transaction, with its own changes. */
   static async within(tx: PoolClient, workspaceIds: readonly string[]): Promise<Interest> {
     const interest = new Interest(tx);
     const { rows } = await tx.query<Row>({
@@ -76,7 +76,10 @@ export class Interest {
     }
   }
 
-  /** Something was changed here just now: the next batch looks again, and waits for no look that began before. */
+  /**
+   * This process changed endpoints just now: the next batch reads the tables again, and does not accept a read that
+   * began before.
+   */
   outdated(): void {
     this.#outdatedAt = performance.now();
   }
@@ -85,12 +88,12 @@ export class Interest {
     return this.#intervals.has(workspaceId);
   }
 
-  /** Whether any endpoint of the workspace hears, or heard, one of these types. */
+  /** Whether any interval of the workspace, open or closed, includes one of these types. */
   hearsAny(workspaceId: string, types: readonly string[]): boolean {
     return this.knows(workspaceId) && types.some((type) => this.#of(workspaceId, type).length > 0);
   }
 
-  /** Endpoints that hear an event of this type at this position. */
+  /** Endpoints that receive an event of this type at this position. */
   at(workspaceId: string, type: string, position: bigint): readonly string[] {
     const found = this.#of(workspaceId, type);
     if (found.length === 0) return [];

@@ -15,7 +15,7 @@ import { mintReserved, plan } from './plan.ts';
 import type { Subjects } from './subjects.ts';
 import { typesOfKind } from './types.ts';
 
-/** One step of a job: a bounded page of the store, and what it mints, in the caller's transaction. */
+/** One step of a job: reads a bounded page of the store and mints its deliveries in the caller's transaction. */
 
 export interface StepDeps {
   readonly log: Log;
@@ -36,21 +36,21 @@ export interface Job {
   readonly endpoint_id: string;
   readonly workspace_id: string;
   readonly cursor: string | null;
-  /** The first event it reads, until its first page is read; null where it reads on behind the cursor. */
+  /** The first event to read, until the first page is read; null where the job reads on behind the cursor. */
   readonly from_inclusive: string | null;
   readonly from_time: Date | null;
   readonly to_time: Date | null;
   readonly types: string[] | null;
-  /** The head it reads to, taken when every member knows its interval; null before. */
+  /** The head to read up to, taken when every member knows the interval; null before. */
   readonly last_position: string | null;
-  /** Milliseconds until that head may be taken; null before the first step. */
+  /** Milliseconds until the head may be taken; null before the first step. */
   readonly settles_in: number | null;
   /** See `ops.webhook_jobs`. */
   readonly known_epoch: string | null;
   readonly state: WebhookState | null;
 }
 
-/** What a step did: when somebody is to go on with it, milliseconds; null when it is over. */
+/** The result of a step: `next` is the delay to the next step, milliseconds; null when the job is over. */
 export interface Step {
   readonly next: number | null;
   readonly committed?: () => void;
@@ -58,10 +58,10 @@ export interface Step {
 }
 
 const pageEvents = 500;
-/** How often a replay looks whether there is room again. */
+/** How often a replay checks for room again. */
 const restMs = 500;
 const defaultReplayRate = 200;
-/** Deliveries of replays that may wait for one host: a replay goes on when they are fewer. */
+/** Deliveries of replays that may wait for one host: above this a replay pauses. */
 const maxWaiting = 1_000;
 const purgedAtOnce = 1_000;
 
@@ -77,7 +77,10 @@ export class JobSteps {
     return job.kind === 'replay' ? this.#replay(tx, job) : this.#catchUp(tx, job);
   }
 
-  /** Reads to the head of now; and once more, when every member knows, to the head of then. It never runs after the head. */
+  /**
+   * Reads to the present head; and again, when every member knows the interval, to the head of that time. It never
+   * reads beyond the head.
+   */
   async #catchUp(tx: PoolClient, job: Job): Promise<Step> {
     const { pool, eventStore, interest, handover } = this.#deps;
     const isLast = job.last_position !== null || (job.settles_in !== null && job.settles_in <= 0);
@@ -110,8 +113,8 @@ export class JobSteps {
   }
 
   /**
-   * An interval that begins at its own event, committed by the owner of the only lane: that owner has judged every later
-   * event with it, and no other one has judged any while the lane's epoch is the same.
+   * True for an interval that begins at its own event and was committed by the owner of the only lane: while the lane's
+   * epoch is the same, that owner has judged every later event with the interval, and no other member has judged any.
    */
   async #hasMissedNothing(tx: PoolClient, { known_epoch }: Job): Promise<boolean> {
     const { onlyLane } = this.#deps;
@@ -144,12 +147,12 @@ export class JobSteps {
     });
     const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;
     await this.#move(tx, job, page, events.at(-1), minted);
-    // Past the end of the store, or so far past the end of the stretch that nothing of it can follow.
+    // Past the end of the store, or so far past the end of the range that no event of it can follow.
     const over = page.isEnd || (page.events.at(-1)?.created.getTime() ?? 0) > to.getTime() + disorderMs;
     return { next: over ? null : (minted * 1_000 * sharers) / replayRate };
   }
 
-  /** What replays send to one host they send together, whatever number of endpoints the tenant has there. */
+  /** All endpoints of a tenant on one host share the rate of its replays. */
   async #shareOfHost(
     tx: PoolClient,
     { workspace_id, endpoint_id }: Job,
@@ -173,7 +176,7 @@ export class JobSteps {
     return { hasRoom: waiting < maxWaiting, sharers };
   }
 
-  /** The deliveries of a deleted endpoint, piece by piece. */
+  /** Deletes the deliveries of a deleted endpoint, piece by piece. */
   async #purge(tx: PoolClient, job: Job): Promise<Step> {
     const { rowCount } = await tx.query(
       `delete from ops.webhook_deliveries d using (

@@ -9,22 +9,22 @@ import { type Job, JobSteps, type Step, type StepDeps } from './job-steps.ts';
 import { claimTurn, endTurn, nextTurnMs } from './turns.ts';
 
 /**
- * Stretches of the store that are read once more for one endpoint: the catch-up behind every interval, replays, and the
- * deletion of what a deleted endpoint had. Workspaces take turns, and so do the jobs of one. A step reads a page, mints it
- * and moves the job's cursor in one transaction that holds the job's row: if we die in it the step is undone, and nobody
- * does it twice.
+ * Jobs read ranges of the store once more for one endpoint: the catch-up behind every interval, replays, and the
+ * deletion of a deleted endpoint's deliveries. Workspaces take turns, and so do the jobs of one workspace. A step reads
+ * a page, mints it and moves the job's cursor in one transaction that locks the job's row: a crash undoes the step, and
+ * no two processes do it at once.
  */
 
 export interface JobsDeps extends StepDeps {
   readonly logger: Logger;
 }
 
-/** Between two looks for a job: what another process made or failed at is found by the next one. */
+/** Between two looks for a job: the next one finds jobs that another process made or failed at. */
 const minRestMs = 250;
 const maxRestMs = 3_000;
-/** After the second step in a row that failed: it is not the job's own fault. */
+/** Rest after the second failed step in a row: the fault is then not the job's own. */
 const failedRestMs = 1_000;
-/** How long a job that failed lets the others pass. */
+/** How long a failed job lets the others pass. */
 const passMs = 2_000;
 const brokenPassMs = 5_000;
 /** How long a workspace waits whose due jobs another process works on. */
@@ -43,7 +43,7 @@ export class Jobs {
     this.#steps = new JobSteps(deps);
   }
 
-  /** There is a new one. */
+  /** Call it when a new job exists. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
@@ -61,7 +61,7 @@ export class Jobs {
         const log = isInfrastructureFault(error) ? logger.warn : logger.error;
         log.call(logger, { err: error }, 'a webhook job could not go on');
         this.#failures += 1;
-        // One job alone may fail without an end: the jobs of others do not wait for it.
+        // One job alone may fail for ever: the jobs of others do not wait for it.
         if (this.#failures === 1) continue;
         this.#woken = false;
         this.#restMs = failedRestMs;
@@ -81,10 +81,10 @@ export class Jobs {
     this.#woken = false;
   }
 
-  /** One step of the workspace that has waited longest; false when none is due. */
+  /** Runs one step of the workspace that has waited longest; false when none is due. */
   async #turn(): Promise<boolean> {
     const { pool } = this.#deps;
-    // Asked without end: one statement. Rests until the next turn that is known.
+    // This query runs all the time, so it is one statement. Rests until the next known turn.
     const ms = (await nextTurnMs(pool)) ?? maxRestMs;
     this.#restMs = Math.min(Math.max(ms, minRestMs), maxRestMs);
     const turn = ms > 0 ? null : await claimTurn(pool);
@@ -93,13 +93,14 @@ export class Jobs {
     try {
       found = await this.#step(turn.workspaceId);
     } finally {
-      // Behind the commit and on its own: whoever writes jobs holds the row until his commit, and may wait for ours.
+      // After the commit, and on its own: a transaction that writes jobs holds the row until its commit, and may wait
+      // for this one.
       await endTurn(pool, turn, found ? 0 : busyMs);
     }
     return true;
   }
 
-  /** False when none of its jobs is due, or others work on them. */
+  /** False when no job of the workspace is due, or other processes work on them. */
   async #step(workspaceId: string): Promise<boolean> {
     let step: Step | null = null;
     let job: Job | null = null;
@@ -130,8 +131,8 @@ export class Jobs {
   }
 
   /**
-   * Whatever the reason, the job goes behind the others of its workspace: else it would keep all of them from running. A
-   * replay ends at an event that cannot be read; a catch-up and a deletion were promised, and are tried again.
+   * Whatever the reason, the job goes behind the others of its workspace: otherwise it would block them all. A replay
+   * ends at an event that cannot be read; a catch-up and a deletion are guaranteed, and are tried again.
    */
   async #giveUp(job: Job | null, error: unknown): Promise<void> {
     if (job === null) return;
@@ -154,7 +155,9 @@ export class Jobs {
   }
 }
 
-/** The job of the workspace that has waited longest. NOTE: the instant is a subquery, so that an index is read by it. */
+/**
+ * The job of the workspace that has waited longest. NOTE: the instant is a subquery, so that Postgres uses the index.
+ */
 export const nextJob = async (tx: Pick<PoolClient, 'query'>, workspaceId: string): Promise<Job | null> => {
   const { rows } = await tx.query<Job>(
     `select j.id, j.kind, j.endpoint_id, j.workspace_id, j.cursor::text, j.from_inclusive::text, j.from_time, j.to_time, j.types,
@@ -169,7 +172,10 @@ export const nextJob = async (tx: Pick<PoolClient, 'query'>, workspaceId: string
   return rows[0] ?? null;
 };
 
-/** A catch-up that has not begun and has only a cursor: the former release stored the position before the event it meant. */
+/**
+ * A catch-up that has not begun and has only a cursor: the former release stored the position before the intended
+ * event.
+ */
 const isCountedBack = ({ kind, cursor, from_inclusive, settles_in }: Job): boolean =>
   kind === 'catch_up' && cursor !== null && from_inclusive === null && settles_in === null;
 

@@ -1,12 +1,15 @@
 import type { Pool } from 'pg';
 
 /**
- * Where in the store a time lies. No store can be asked for that, and to read one from the start for every replay would
- * take minutes: so an event's time and position are written down now and then while the log goes by.
+ * Marks map instants to positions in the store. No store answers that question, and reading one from the start for
+ * every replay would take minutes: so the dispatcher records an event's time and position now and then while the log
+ * goes by.
  */
 
 const everyMs = 60_000;
-/** No event lies this much later in the store than its own time says: clocks of processes differ, appends are repeated. */
+/**
+ * No event lies this much later in the store than its own time says: clocks of processes differ, appends are repeated.
+ */
 export const disorderMs = 15 * 60_000;
 
 export class Marks {
@@ -18,7 +21,7 @@ export class Marks {
     this.#pool = pool;
   }
 
-  /** Whether one is due: only then is an event's time worth looking at. */
+  /** Whether a mark is due: only then is an event's time parsed. */
   get due(): boolean {
     return this.#seen === null && performance.now() >= this.#due;
   }
@@ -27,7 +30,7 @@ export class Marks {
     this.#seen = { position, at };
   }
 
-  /** Writes the one that was seen, if there is one. It is no loss when that fails. */
+  /** Writes the last candidate, if there is one. A failed write is no loss. */
   async save(): Promise<void> {
     const seen = this.#seen;
     if (seen === null) return;
@@ -42,7 +45,7 @@ export class Marks {
   }
 }
 
-/** Everything that happened at or after the instant (milliseconds) lies behind this commit position; null: from the start. */
+/** A commit position before every event that occurred at or after the instant (milliseconds); null: from the start. */
 export const positionBefore = async (pool: Pick<Pool, 'query'>, instant: number): Promise<bigint | null> => {
   const { rows } = await pool.query<{ position: string }>(
     'select position::text from ops.webhook_marks where at < $1 order by at desc, position desc limit 1',

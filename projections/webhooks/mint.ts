@@ -6,9 +6,9 @@ import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
 /**
- * Mints deliveries: envelope, delivery and its place in the queue, or nothing where they were minted before. All of it
- * in the caller's transaction, in one call: the endpoints are held first, so that whoever turns one off waits for us and
- * then sees what to cancel, or we wait for him and see that its interval has ended.
+ * Mints deliveries: envelope, delivery and queue row, or nothing where they exist. Everything happens in the caller's
+ * transaction, in one call. The call locks the endpoints first: a transaction that disables one either waits and then
+ * cancels these deliveries, or commits first and this call sees that its interval has ended.
  */
 
 export interface Minted {
@@ -29,11 +29,11 @@ export interface MintedDelivery {
   readonly endpointId: string;
   readonly replayId: string | null;
   readonly trigger: 'scheduled' | 'test' | 'replay';
-  /** A place was reserved for it in the sender of this thread. */
+  /** A slot is reserved for it in the sender of this thread. */
   readonly leased: boolean;
 }
 
-/** Brought up whenever a function below changes: both are then made anew. */
+/** Raise it whenever a function below changes: both are then replaced. */
 const version = 2;
 
 export const migrateMint = (pool: Pool): Promise<void> =>
@@ -115,7 +115,7 @@ export const migrateMint = (pool: Pool): Promise<void> =>
       end $$`);
   });
 
-/** Makes room for these event times; outside of the transaction that will mint them. */
+/** Makes the partitions for these event times, outside of the transaction that mints. */
 const ensureRoom = async (pool: Pool, messages: readonly Minted[]): Promise<void> => {
   const missing = messages.map(({ eventTime }) => Date.parse(eventTime)).filter((one) => !hasPartition(pool, one));
   if (missing.length > 0) await ensurePartitions(pool, missing);
@@ -125,9 +125,9 @@ const ensureRoom = async (pool: Pool, messages: readonly Minted[]): Promise<void
 const noPartition = '23514';
 
 /**
- * Returns the ids of the deliveries that were not there before, and are in the queue now.
- * @param pool of `tx`: where a partition is missing it is made on another connection.
- * @throws Unavailable when somebody dropped a partition meanwhile: the same again will do.
+ * Returns the ids of the deliveries that are new and queued now.
+ * @param pool of `tx`: a missing partition is made on another connection
+ * @throws Unavailable when another process dropped a partition meanwhile: repeat the call
  */
 export const mint = (
   pool: Pool,
@@ -136,7 +136,7 @@ export const mint = (
   leaseMs: number,
 ): Promise<ReadonlySet<string>> => withRoom(pool, messages, () => insert(tx, messages, leaseMs, null));
 
-/** The same, and a consumer's position, in one statement that is durable when it returns. @throws NotMoved */
+/** Mints and moves a consumer's position in one statement that is durable when it returns. @throws NotMoved */
 export const mintAndMove = async (
   pool: Pool,
   messages: readonly Minted[],

@@ -8,12 +8,12 @@ import type { Minted, MintedDelivery } from './mint.ts';
 import type { Subjects } from './subjects.ts';
 import { envelopeBytes, publicTypesOf } from './types.ts';
 
-/** From events to what is minted of them: which types they are published as, to whom, in which bytes. */
+/** Plans deliveries for events: their public types, their endpoints, their bytes. */
 
 export interface PlanOptions {
   readonly subjects: Subjects;
   readonly partitions: number;
-  /** Endpoints that get an event under this type. */
+  /** Endpoints that receive an event under this type. */
   readonly hearing: (event: DecodedEvent, type: string) => readonly string[];
   readonly replayId?: string;
 }
@@ -24,7 +24,7 @@ const text = new TextDecoder();
 const parsed = (metadata: Uint8Array) =>
   JSON.parse(text.decode(metadata)) as { readonly workspaceId: string; readonly occurredAt: string };
 
-/** Of the stored metadata, without parsing it where it is written as we write it. */
+/** Reads the stored metadata without parsing it where it has our own byte layout. */
 export const workspaceOf = (metadata: Uint8Array): string => {
   const bytes = Buffer.from(metadata.buffer, metadata.byteOffset, metadata.byteLength);
   const ours = bytes.toString('latin1', 0, prefix.length) === prefix;
@@ -35,7 +35,7 @@ export const occurredAtOf = (metadata: Uint8Array): string => parsed(metadata).o
 export const laneOf = (event: DecodedEvent, partitions: number): string =>
   `${topicOf(event.stream) ?? ''}-${partitionOf(event.metadata.partitionKey, partitions)}`;
 
-/** One envelope for all who hear it. @throws Unavailable when a stream could not be read. */
+/** All endpoints of an event share one envelope. @throws Unavailable when a stream could not be read */
 export const plan = async (events: readonly DecodedEvent[], options: PlanOptions): Promise<Minted[]> => {
   const { subjects, partitions, hearing, replayId } = options;
   const heard = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
@@ -78,7 +78,7 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
   return messages;
 };
 
-/** Places in the sender of this thread that were asked for, and what became of them. */
+/** Slots requested from the sender of this thread, and which deliveries use them. */
 class Reserved {
   readonly #handover: Handover;
   readonly #leases = new Map<string, { readonly message: Minted; readonly delivery: MintedDelivery }>();
@@ -87,7 +87,7 @@ class Reserved {
     this.#handover = handover;
   }
 
-  /** Asks for a place for each; those that get one are marked so. */
+  /** Requests a slot for each delivery; deliveries that get one are marked as leased. */
   static of(
     handover: Handover,
     messages: readonly Minted[],
@@ -113,7 +113,7 @@ class Reserved {
     return { reserved, messages: marked };
   }
 
-  /** They are in the database now: those that were minted are sent, the places of the others given back. */
+  /** After the commit: sends the new deliveries and gives back the slots of the others. */
   committed(minted: ReadonlySet<string>, leaseEnds: number): void {
     const taken: Leased[] = [];
     for (const [id, { message, delivery }] of this.#leases) {
@@ -136,8 +136,8 @@ class Reserved {
 }
 
 /**
- * Mints with the places that the sender has free; they are given back where that fails, or comes to nothing.
- * @param minting returns the deliveries that were not there before.
+ * Mints with the free slots of the sender; gives them back where minting fails or yields nothing.
+ * @param minting returns the deliveries that are new
  */
 export const mintReserved = async (
   handover: Handover,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { type Page, pageOf, toIso } from '../rows.ts';
 
-/** What callers ask of the tables that the dispatcher and the sender work on: deliveries, and how far a replay is. */
+/** Queries of the API on the tables of the dispatcher and the sender: deliveries, and the progress of replays. */
 
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'canceled';
 
@@ -28,11 +28,11 @@ export interface DeliveryRow {
   readonly delivered_at: string | null;
   /** Oldest first. */
   readonly attempts: readonly Attempt[];
-  /** When somebody may take it; null when it is settled or taken. */
+  /** When a sender may take it; null when it is settled or taken. */
   readonly next_at: string | null;
-  /** A person asked for it: it is sent although the endpoint is off. */
+  /** A person requested it: it is sent although the endpoint is off. */
   readonly forced: boolean;
-  /** `created_at` to the microsecond, which is what the list is in the order of. */
+  /** `created_at` to the microsecond: the order of the list. */
   readonly sort_key: string;
 }
 
@@ -62,7 +62,7 @@ const asDelivery = (raw: Record<string, unknown>): DeliveryRow => {
   return raw as unknown as DeliveryRow;
 };
 
-/** Whose deliveries: an endpoint of a tenant. */
+/** The owner of the deliveries: an endpoint of a tenant. */
 export interface Of {
   readonly workspaceId: string;
   readonly webhookId: string;
@@ -118,7 +118,7 @@ export interface ReplayRow {
 
 const replayInstants = ['from_time', 'to_time', 'read_to', 'created_at', 'updated_at', 'completed_at'] as const;
 
-/** Those of these replays that have begun, by id. */
+/** The replays among these ids that have begun, by id. */
 export const getReplays = async (
   knex: Knex,
   { workspaceId, webhookId }: Of,

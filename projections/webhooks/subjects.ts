@@ -4,8 +4,8 @@ import { kindOf } from '#schemas/topics.ts';
 import { needsStream, type Subject, subjectOf } from './types.ts';
 
 /**
- * What an event is about, folded from its stream up to it: what its payload says beyond the event itself. Streams seen
- * lately are remembered, so that the next event of one steps on instead of reading it again.
+ * Folds the stream of an event up to the event: its payload shows members beyond the event itself. Recent streams are
+ * cached, so that the next event of one folds on instead of reading the stream again.
  */
 
 const maxRemembered = 4_000;
@@ -24,8 +24,8 @@ export class Subjects {
   }
 
   /**
-   * The subject at each of these events, in log order; for those that `renders` says yes to it is never missing.
-   * @throws Unavailable when the store is away.
+   * The subject at each of these events, in log order; never missing for an event that `renders` accepts.
+   * @throws Unavailable when the store does not answer
    */
   async along(
     events: readonly DecodedEvent[],
@@ -73,7 +73,7 @@ export class Subjects {
     this.#remember(stream, { revision: last.revision, subject });
   }
 
-  /** The longest unused one is forgotten first. */
+  /** Drops the least recently used stream first. */
   #remember(stream: string, remembered: Remembered): void {
     this.#known.delete(stream);
     this.#known.set(stream, remembered);

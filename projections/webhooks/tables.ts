@@ -4,16 +4,16 @@ import { tablesSql } from './tables.sql.ts';
 import { migrateTurns } from './turns.ts';
 
 /**
- * What the dispatcher mints and the sender works off. Operational tables: they say what left this house, which no log
- * can tell again, so they are not rebuilt but backed up.
+ * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, which the log
+ * cannot tell again: operational tables, backed up and never rebuilt.
  */
 
 const weekMs = 7 * 86_400_000;
 
 export const migrate = async (pool: Pool): Promise<void> => {
   await withMigrationLock(pool, async (tx) => {
-    // Made in one transaction: where the last one is, all are. NOTE: `create index if not exists` locks its table before
-    // it looks, so a start would wait for, and could deadlock with, those who write already.
+    // Made in one transaction: where the last table exists, all do. NOTE: `create index if not exists` locks its table
+    // before it checks, so a start would wait for present writers and could deadlock with them.
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
     if (made.rowCount === 0) await tx.query(tablesSql);
     else await beginInclusively(tx);
@@ -25,8 +25,8 @@ export const migrate = async (pool: Pool): Promise<void> => {
 };
 
 /**
- * Tables of the release that began catch-ups at `from - 1`, which EventStoreDB refuses: it takes positions of events alone.
- * Where a mark stands at the cursor, that is such a position, and was meant.
+ * Tables of the release that began catch-ups at `from - 1`, which EventStoreDB refuses: it accepts only positions of
+ * events. Where a mark stands at the cursor, the cursor is such a position and was intended.
  */
 const beginInclusively = async (tx: PoolClient): Promise<void> => {
   const { rowCount } = await tx.query(
@@ -40,17 +40,17 @@ const beginInclusively = async (tx: PoolClient): Promise<void> => {
       and not exists (select from ops.webhook_marks m where m.position = j.cursor)`);
 };
 
-/** What a later release added, each where it is not there yet: see NOTE above. */
+/** Additions of later releases, each where it is missing: see NOTE above. */
 const migrateLater = async (tx: PoolClient): Promise<void> => {
   const { rows } = await tx.query<Record<'epochs' | 'places' | 'shares', boolean>>(
     `select to_regclass('ops.webhook_places') is not null as places,
        to_regclass('ops.webhook_jobs_replays') is not null as shares,
        exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs`,
   );
-  // Catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the interval was
-  // committed. Null where the log has several lanes, or where the past is read too.
+  // For the catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the
+  // interval was committed. Null where the log has several lanes, or where the past is read too.
   if (rows[0]?.epochs !== true) await tx.query('alter table ops.webhook_jobs add column known_epoch int8');
-  // What a replay asks before each page: who shares its host.
+  // A replay queries this before each page: which endpoints share its host.
   if (rows[0]?.shares !== true) {
     await tx.query(`
       create index webhook_jobs_replays on ops.webhook_jobs (workspace_id) where kind = 'replay' and status = 'running';
@@ -68,7 +68,7 @@ const migrateLater = async (tx: PoolClient): Promise<void> => {
   }
 };
 
-/** Tables that are cut by event time, a partition a week. */
+/** Tables partitioned by event time, one week each. */
 export const partitioned = ['webhook_messages', 'webhook_deliveries'] as const;
 
 const weekOf = (ms: number): number => Math.floor(ms / weekMs);
@@ -77,13 +77,13 @@ const startOf = (week: number): string => new Date(week * weekMs).toISOString();
 
 const known = new WeakMap<Pool, Set<number>>();
 
-/** True when rows of this event time have a place; `ensurePartitions` makes one. */
+/** True when a partition holds rows of this event time; `ensurePartitions` makes one. */
 export const hasPartition = (pool: Pool, eventTime: number): boolean =>
   known.get(pool)?.has(weekOf(eventTime)) === true;
 
 /**
- * Makes room for rows of these event times (milliseconds). A partition is made apart and then attached, so that nobody
- * who writes to the others waits.
+ * Makes partitions for rows of these event times (milliseconds). A partition is made apart and then attached, so that
+ * writers of the others do not wait.
  */
 export const ensurePartitions = async (pool: Pool, eventTimes: readonly number[]): Promise<void> => {
   const have = known.get(pool) ?? new Set<number>();
@@ -108,7 +108,7 @@ const attach = async (tx: PoolClient, table: string, week: number): Promise<void
       for values from ('${startOf(week)}') to ('${startOf(week + 1)}')`);
 };
 
-/** The partitions there are: name, and the instant (milliseconds) at which their last row may lie, exclusive. */
+/** The existing partitions: name, and the exclusive upper bound of their rows (milliseconds). */
 export const partitionsOf = async (
   pool: Pool,
   table: (typeof partitioned)[number],

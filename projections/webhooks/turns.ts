@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg';
 
 /**
- * Whose webhook job goes on next: the workspace that has waited longest. There is one row for each workspace that has a
- * job, whatever number it has, so what is asked all the time costs the same with 100,000 jobs of one tenant. A turn is a
- * step of one job; then the workspace goes behind the others.
+ * Picks the workspace whose webhook job runs next: the one that has waited longest. Each workspace with jobs has one
+ * row, whatever their number, so the pick costs the same with 100,000 jobs of one tenant. A turn is one step of one
+ * job; then the workspace goes behind the others.
  *
- * A trigger keeps the rows, so that also a job which a former release writes gets its turn. A turn is lent for a while and
- * not held by a lock: the dispatcher, who writes jobs, would wait for whoever carries one out.
+ * A trigger keeps the rows, so that jobs written by a former release get their turn too. A turn is a lease with a
+ * deadline and not a lock: the dispatcher, which writes jobs, would wait for the process that runs one.
  */
 export const turnsSql = `
 create table ops.webhook_turns (
@@ -44,10 +44,10 @@ export interface WorkspaceTurn {
   readonly version: string;
 }
 
-/** For so long a turn is lent: whoever died in it delays its workspace by this, milliseconds. */
+/** A turn is leased for this long: a process that crashes in it delays its workspace by this, milliseconds. */
 const lentMs = 5_000;
 
-/** NOTE: `now()`, which an index is read by; with `clock_timestamp()` all of it is read while nothing is due. */
+/** NOTE: `now()` can use the index; `clock_timestamp()` would read all of it while nothing is due. */
 const takeSql = `
 with longest as (
   select workspace_id from ops.webhook_turns where next_at <= now() order by next_at limit 1 for update skip locked
@@ -56,7 +56,7 @@ update ops.webhook_turns t set next_at = now() + $1 * interval '1 millisecond'
 from longest l where t.workspace_id = l.workspace_id
 returning t.workspace_id as "workspaceId", t.version::text`;
 
-/** Where a job came meanwhile the row says so, and stays as it is. */
+/** Where a job arrived meanwhile the version has changed, and the row stays. */
 const endSql = `
 with next as materialized (
   select min(not_before) as at from ops.webhook_jobs where workspace_id = $1 and status = 'running'
@@ -75,13 +75,16 @@ export const nextTurnMs = async (pool: Pick<Pool, 'query'>): Promise<number | nu
   return rows[0]?.ms ?? null;
 };
 
-/** Null when none is due, or others have them. */
+/** Null when no turn is due, or other processes hold those that are. */
 export const claimTurn = async (pool: Pick<Pool, 'query'>): Promise<WorkspaceTurn | null> => {
   const { rows } = await pool.query<WorkspaceTurn>(takeSql, [lentMs]);
   return rows[0] ?? null;
 };
 
-/** Behind the others, or away where nothing is left to do. @param restMs at least so long it is nobody's turn */
+/**
+ * Puts the workspace behind the others, or deletes its row where no job is left.
+ * @param restMs the shortest time until its next turn
+ */
 export const endTurn = async (
   pool: Pick<Pool, 'query'>,
   { workspaceId, version }: WorkspaceTurn,

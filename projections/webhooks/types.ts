@@ -13,12 +13,12 @@ import { target } from './render/target.ts';
 import * as silent from './render/unpublished.ts';
 
 /**
- * From domain events to what is published of them: a pure table, made of one for each stream kind. What is published is
- * rendered from the event and from its stream folded up to it and with it, never from a
- * read model: whoever renders it again for a replay makes the same of it.
+ * The pure table from domain events to public events, composed of one table for each stream kind. A payload is rendered
+ * from the event and from its stream folded up to and including it, never from a read model: rendering it again for a
+ * replay gives the same bytes.
  */
 
-/** What one stream is about, as far as rendering must know; only its own kind looks inside. Null: nothing. */
+/** The state of one stream as far as rendering needs it; only its own kind reads it. Null: nothing. */
 export type Subject = object | null;
 
 interface Rule {
@@ -36,7 +36,7 @@ interface Kind {
   readonly evolve: (subject: Subject, event: DecodedEvent) => Subject;
 }
 
-// The codec has checked each event's data against the schema that the type of its rule is derived from.
+// The codec has checked each event's data against the schema from which the rule's type is derived.
 const publishers = { workspace, client, account, post, target, media, webhook, refresh, report } as unknown as Readonly<
   Record<string, Kind>
 >;
@@ -88,11 +88,11 @@ export const publicTypesOf = (
   return types;
 };
 
-/** Whether rendering what such an event gives takes more than the event. */
+/** Whether rendering the public events of this type needs more than the event. */
 export const needsStream = (kind: string, type: string): boolean =>
   rulesOf(kind, type).some(({ ofStream }) => ofStream !== undefined);
 
-/** How the subject of a stream of this kind is folded, one event after the other, from its birth on. */
+/** The fold of the subject for streams of this kind, one event after the other from the first on. */
 export const subjectOf = (
   kind: string,
 ): { readonly initial: Subject; evolve(subject: Subject, event: DecodedEvent): Subject } => ({
@@ -100,7 +100,7 @@ export const subjectOf = (
   evolve: publishers[kind]?.evolve ?? ((subject) => subject),
 });
 
-/** @param subject its stream, folded up to the event and with it; null will do where `needsStream` says no. */
+/** @param subject the stream, folded up to and including the event; may be null where `needsStream` is false */
 export const render = (type: string, event: DecodedEvent, subject: Subject): unknown => {
   const rule = rulesOf(kindOf(event.stream), event.type).find((one) => one.type === type);
   const source = { data: event.data, id: idOf(event.stream), occurredAt: event.metadata.occurredAt };
@@ -130,13 +130,13 @@ export const envelope = (type: string, event: DecodedEvent, subject: Subject): R
 export const envelopeBytes = (type: string, event: DecodedEvent, subject: Subject): Buffer =>
   bytesOf(envelope(type, event, subject));
 
-/** The example that the contract shows; of `webhook.test` with the endpoint's own id, as that one is meant. */
+/** The example in the contract; `webhook.test` gets the endpoint's own id. */
 export const sampleOf = (type: string, webhookId: string): unknown => {
   const known = Object.hasOwn(publicEvents, type) ? publicEvents[type] : undefined;
   if (known === undefined) throw new BrokenInvariant(`${type} is no public type`);
   return type === 'webhook.test' ? { ...(known.example as object), webhookId } : known.example;
 };
 
-/** What a test delivery of this type carries. @param event the request for it, in the endpoint's stream. */
+/** The body of a test delivery of this type. @param event the request for it, in the endpoint's stream */
 export const sampleBytes = (type: string, event: DecodedEvent): Buffer =>
   bytesOf(enveloped(type, event, sampleOf(type, idOf(event.stream))));

@@ -94,9 +94,9 @@ export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
 };
 
 interface Team {
-  /** By member. */
+  /** Roles by member id. */
   readonly roles: Readonly<Record<string, Role>>;
-  /** The role that the last change of a role, or removal, ended. */
+  /** The role before the last change or removal. */
   readonly ended: Role;
 }
 

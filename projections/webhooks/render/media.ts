@@ -2,11 +2,11 @@ import type { mediaPublic } from '#schemas/http/webhook-events/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import type { Publisher } from './rule.ts';
 
-/** An asset of the content library. Never where its file lies, nor where it came from. */
+/** An asset of the content library. The payload never shows where its file lies or where it came from. */
 
 interface Asset {
   readonly clientId: string | null;
-  /** As announced for the upload; null of an import, which nobody has looked at. */
+  /** As announced for the upload; null for an import, which was not probed yet. */
   readonly contentType: string | null;
   readonly bytes: number | null;
 }

@@ -7,9 +7,9 @@ import type { Publisher } from './rule.ts';
 interface Post {
   readonly clientId: string;
   readonly campaignId: string | null;
-  /** Targets of the plan in force, in its order; shared by all states of one plan. */
+  /** Target id → index in the plan in force; all states of one plan share the map. */
   readonly places: ReadonlyMap<string, number>;
-  /** By place: what became of the target. */
+  /** By index: the outcome of the target. */
   readonly outcomes: Uint8Array;
 }
 
@@ -28,7 +28,7 @@ const marked = (post: Post, targetId: string, code: number): Post => {
   return place === undefined ? post : { ...post, outcomes: post.outcomes.with(place, code) };
 };
 
-/** The first characters; a pair is not cut in half. */
+/** The first characters; a surrogate pair is not cut in half. */
 const excerptOf = ({ content, thread }: PostBody): string => {
   const text = content || (thread?.segments.find((segment) => segment.content !== '')?.content ?? '');
   const last = text.charCodeAt(excerptLength - 1);
@@ -65,7 +65,7 @@ const settled = (postId: string, post: Post) => {
 const failedIds = ({ places, outcomes }: Post): string[] =>
   [...places].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
 
-/** A post as a whole. What it notes of each target, the target itself has said. */
+/** A post as a whole. Outcomes of its targets are published by the targets themselves. */
 export const post: Publisher<typeof postPublic, PostEvent, Post> = {
   rules: {
     PostDrafted: [

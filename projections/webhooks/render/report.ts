@@ -2,7 +2,7 @@ import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts'
 import type { ReportEvent } from '#schemas/report.ts';
 import type { Publisher } from './rule.ts';
 
-/** A saved report. Never where an export lies: who hears of a run asks the api for its address. */
+/** A saved report. The payload never shows where an export lies: receivers request its URL from the API. */
 
 interface Run {
   readonly runId: string;
@@ -11,7 +11,7 @@ interface Run {
 
 interface Report {
   readonly clientId: string | null;
-  /** The newest that were asked for, each with the client that the report was about then. */
+  /** The newest runs, each with the client of the report at that time. */
   readonly runs: readonly Run[];
 }
 
@@ -33,7 +33,7 @@ export const report: Publisher<Told, ReportEvent, Report> = {
         type: 'report.run.completed',
         ofStream: ({ id, data: { runId, asOf, exports, completeness } }, about) => {
           const clientId = clientOf(about, runId);
-          // The one that is fetched when no format is asked for; the schema has at least one.
+          // The file that is fetched when the caller names no format; the schema guarantees one.
           const [file] = exports as [(typeof exports)[number]];
           const { format, bytes, sha256 } = file;
           const known = completeness === undefined ? {} : { completeness };

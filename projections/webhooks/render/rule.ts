@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { PublicEvent } from '#schemas/http/webhook-events/common.ts';
 
-/** What a stream kind says in public: for each of its events the types it is published as, or why it is not. */
+/** What a stream kind publishes: for each of its events the public types, or why there is none. */
 
 type EventShape = { readonly type: string; readonly data: unknown };
 type Public = Readonly<Record<string, PublicEvent>>;
@@ -9,12 +9,15 @@ type Public = Readonly<Record<string, PublicEvent>>;
 /** The event that is rendered. */
 export interface Source<Data> {
   readonly data: Data;
-  /** Id of its stream. */
+  /** Id of the event's stream. */
   readonly id: string;
   readonly occurredAt: string;
 }
 
-/** `ofEvent`: the event alone tells it. `ofStream`: so does its stream, folded up to it and with it. */
+/**
+ * `ofEvent`: renders from the event alone. `ofStream`: renders from the stream too, folded up to and including the
+ * event.
+ */
 type Renderer<Data, Subject, Made> =
   | { readonly ofEvent: (source: Source<Data>) => Made }
   | { readonly ofStream: (source: Source<Data>, subject: Subject) => Made };
@@ -22,9 +25,9 @@ type Renderer<Data, Subject, Made> =
 export type Rule<P extends Public, Data, Subject> = {
   readonly [T in keyof P & string]: {
     readonly type: T;
-    /** Only as the first event of its stream. */
+    /** Only for the first event of a stream. */
     readonly first?: true;
-    /** Only of such data. */
+    /** Only for such data. */
     readonly when?: (data: Data) => boolean;
   } & Renderer<Data, Subject, Static<P[T]['data']>>;
 }[keyof P & string];
@@ -32,7 +35,7 @@ export type Rule<P extends Public, Data, Subject> = {
 /** Why an event is not published. */
 export type Reason = string;
 
-/** One entry for each event of the kind; tsc names the one that is missing. */
+/** One entry for each event of the kind; tsc reports a missing one. */
 export type Rules<P extends Public, Event extends EventShape, Subject> = {
   readonly [T in Event['type']]: Reason | readonly Rule<P, Extract<Event, { readonly type: T }>['data'], Subject>[];
 };
@@ -40,11 +43,11 @@ export type Rules<P extends Public, Event extends EventShape, Subject> = {
 export interface Publisher<P extends Public, Event extends EventShape, Subject> {
   readonly rules: Rules<P, Event, Subject>;
   /**
-   * What rendering must know of a stream beyond the event. Null before its birth, of bounded size, never changed in
-   * place: a caller may go back to an older one. Total: an event that does not fit is passed over.
+   * Folds the part of a stream that rendering needs beyond the event. Null before its creation, of bounded size,
+   * immutable: a caller may go back to an older one. Total: skips an event that does not fit.
    */
   evolve(subject: Subject | null, event: Event): Subject | null;
 }
 
-/** For a kind of which nothing is published. */
+/** For a kind that publishes nothing. */
 export type Unpublished<Event extends EventShape> = { readonly [T in Event['type']]: Reason };

@@ -13,13 +13,13 @@ interface Target {
     readonly platform: Platform;
   };
   readonly dueAt: string;
-  /** Before its time was last changed. */
+  /** The due instant before its last change. */
   readonly previousDueAt: string;
   /** Attempts begun. */
   readonly attempts: number;
-  /** Its id on the network, once that was told. */
+  /** Its id on the network, once known. */
   readonly externalId: string | null;
-  /** A network was asked to publish and did not say whether it did; nobody has found out since. */
+  /** A network was asked to publish and did not confirm or deny it, and reconciling has not found out since. */
   readonly unknown: boolean;
 }
 
@@ -42,15 +42,17 @@ const timeOf = ({ dueAt, scheduledLocal, jitterSeconds }: Time) => ({
   jitterSeconds,
 });
 
-/** Only a thread is requeued out of an unknown outcome: the segment was found, and the next one follows. */
+/** Only a thread is requeued from an unknown outcome: the segment was found, and the next one follows. */
 const reasonOf = (by: 'schedule' | 'retry', unknown: boolean) => {
   if (unknown) return 'segment_found';
   return by === 'retry' ? 'retry_requested' : 'retry_time_reached';
 };
 
-/** Longest failure that is told whole, in bytes of JSON; a network may answer with what JSON writes six times as long. */
+/**
+ * Longest failure that is published whole, in bytes of JSON; a network may answer with text that JSON escapes sixfold.
+ */
 const maxFailure = 16_000;
-/** Six bytes each, and so within it. */
+/** At six bytes each still within the limit. */
 const maxText = 2_500;
 
 const short = (failure: Failure): Failure => {
@@ -60,7 +62,7 @@ const short = (failure: Failure): Failure => {
   return { ...failure, platformMessage: platformMessage.slice(0, maxText - message.length).toWellFormed() };
 };
 
-/** One destination of a post. What happens within an attempt, and who has it in hand, is nobody's business outside. */
+/** One destination of a post. Steps within an attempt, and the worker that holds it, are internal. */
 export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
   rules: {
     TargetScheduled: [
@@ -170,7 +172,7 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
-    // Told apart as the decider does it.
+    // Must distinguish the outcomes as the decider does.
     TargetOutcomeSettled: [
       {
         type: 'target.published',

@@ -5,7 +5,7 @@ import type { InviteEvent } from '#schemas/invite.ts';
 import type { RequestEvent } from '#schemas/request.ts';
 import type { Unpublished } from './rule.ts';
 
-/** Stream kinds of which nothing is published. */
+/** Stream kinds that publish nothing. */
 
 const ofKeys = 'what opens our doors is told to nobody';
 export const apikey: Unpublished<ApiKeyEvent> = { ApiKeyCreated: ofKeys, ApiKeyRotated: ofKeys, ApiKeyRevoked: ofKeys };
