@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { counters } from '#schemas/insights.ts';
 import { columnOf, retentionMonths, type TableName, tableOf } from './tables.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /** Two versions of the analytics tables side by side, up to a position that both have read. */
 
@@ -14,10 +14,10 @@ export interface Comparison {
 }
 
 /** Days that retention is about to delete may already be gone from one version. */
-const kept = `day > today() - interval ${retentionMonths - 1} month`;
+const retained = `day > today() - interval ${retentionMonths - 1} month`;
 
 const one = async (client: ClickHouseClient, query: string): Promise<number> => {
-  const answer = await asking(() => client.query({ query, format: 'JSONEachRow' }));
+  const answer = await callClickHouse(() => client.query({ query, format: 'JSONEachRow' }));
   const [row] = await answer.json<{ n: string }>();
   return Number(row?.n ?? 0);
 };
@@ -26,7 +26,7 @@ const workspacesOf = async (client: ClickHouseClient, versions: readonly number[
   const names = ['observations', 'account_observations'] as const;
   const tables = versions.flatMap((version) => names.map((name) => tableOf(name, version)));
   const query = tables.map((table) => `select distinct workspace_id from ${table}`).join(' union distinct ');
-  const answer = await asking(() => client.query({ query, format: 'JSONEachRow' }));
+  const answer = await callClickHouse(() => client.query({ query, format: 'JSONEachRow' }));
   return (await answer.json<{ workspace_id: string }>()).map((row) => row.workspace_id);
 };
 
@@ -41,13 +41,13 @@ export const compare = async (
     one(
       client,
       `select uniqExact(event_id) as n from ${tableOf(name, version)}
-       where workspace_id = '${id}' and position <= ${upTo ?? 0n} and ${kept}`,
+       where workspace_id = '${id}' and position <= ${upTo ?? 0n} and ${retained}`,
     );
   const both = async (version: number, id: string): Promise<number> =>
     (await observed('observations', version, id)) + (await observed('account_observations', version, id));
   const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions'].join(', ');
   const newest = (version: number, id: string): string => `select day, platform, ${cells} from (
-    select * from ${tableOf('workspace_days', version)} where workspace_id = '${id}' and ${kept}
+    select * from ${tableOf('workspace_days', version)} where workspace_id = '${id}' and ${retained}
     order by day, platform, version desc limit 1 by day, platform)`;
   const sum = { before: 0, after: 0, differing: 0 };
   for (const id of await workspacesOf(client, [before, after])) {

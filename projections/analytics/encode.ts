@@ -49,32 +49,32 @@ const none = '\\N';
 /** `2026-01-31T08:00:00.000Z` → `2026-01-31 08:00:00.000`: the columns are in UTC. */
 const at = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
 
-const places: ReadonlyMap<string, number> = new Map(counters.map((counter, place) => [counter, place]));
+const columnIndex: ReadonlyMap<string, number> = new Map(counters.map((counter, index) => [counter, index]));
 
 type Target = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type Account = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
 /** Bytes, as all lines are: V8 would hold concatenated text as a tree of its pieces until the first read. */
 const targetLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
-  const seen = data as Target;
-  const { figures, platformRemovedAt } = seen;
+  const observed = data as Target;
+  const { figures, platformRemovedAt } = observed;
   const values: string[] = counters.map(() => none);
   const more: Record<string, unknown> = {};
   let fetched = 0;
   for (const name of Object.keys(figures) as (keyof typeof figures)[]) {
-    const place = places.get(name);
+    const index = columnIndex.get(name);
     const value = figures[name];
-    if (place === undefined) more[name] = value;
+    if (index === undefined) more[name] = value;
     else {
-      fetched |= 1 << place;
-      if (value !== null) values[place] = String(value);
+      fetched |= 1 << index;
+      if (value !== null) values[index] = String(value);
     }
   }
-  const about = `${metadata.workspaceId}\t${seen.day}\t${seen.targetId}\t${at(seen.observedAt)}\t${id}\t${position}`;
-  const of = `${seen.postId}\t${seen.clientId}\t${seen.accountId}\t${escaped(seen.platform)}\t${at(seen.publishedAt)}`;
+  const about = `${metadata.workspaceId}\t${observed.day}\t${observed.targetId}\t${at(observed.observedAt)}\t${id}\t${position}`;
+  const of = `${observed.postId}\t${observed.clientId}\t${observed.accountId}\t${escaped(observed.platform)}\t${at(observed.publishedAt)}`;
   const removed = platformRemovedAt === null ? none : at(platformRemovedAt);
-  const told = `${escaped(JSON.stringify(more))}\t${escaped(JSON.stringify(seen.raw))}\t${escaped(seen.source)}`;
-  return Buffer.from(`${about}\t${of}\t${removed}\t${fetched}\t${values.join('\t')}\t${told}\n`);
+  const rest = `${escaped(JSON.stringify(more))}\t${escaped(JSON.stringify(observed.raw))}\t${escaped(observed.source)}`;
+  return Buffer.from(`${about}\t${of}\t${removed}\t${fetched}\t${values.join('\t')}\t${rest}\n`);
 };
 
 /** What the columns can hold; ClickHouse would store a day beyond them as another day. */
@@ -84,13 +84,13 @@ const figuresDayOf = ({ figuresDay }: Pick<Account, 'figuresDay'>): string | nul
   figuresDay !== null && holdsDay(figuresDay) ? figuresDay : null;
 
 const accountLine = ({ id, position, metadata, data }: DecodedEvent): Buffer => {
-  const seen = data as Account;
-  const { demographics } = seen;
-  const about = `${metadata.workspaceId}\t${seen.day}\t${seen.accountId}\t${at(seen.observedAt)}\t${id}\t${position}`;
-  const of = `${seen.clientId}\t${escaped(seen.platform)}\t${figuresDayOf(seen) ?? none}`;
+  const observed = data as Account;
+  const { demographics } = observed;
+  const about = `${metadata.workspaceId}\t${observed.day}\t${observed.accountId}\t${at(observed.observedAt)}\t${id}\t${position}`;
+  const of = `${observed.clientId}\t${escaped(observed.platform)}\t${figuresDayOf(observed) ?? none}`;
   const people = demographics === undefined ? '' : escaped(JSON.stringify(demographics));
-  const told = `${escaped(JSON.stringify(seen.raw))}\t${escaped(seen.source)}`;
-  return Buffer.from(`${about}\t${of}\t${escaped(JSON.stringify(seen.figures))}\t${people}\t${told}\n`);
+  const rest = `${escaped(JSON.stringify(observed.raw))}\t${escaped(observed.source)}`;
+  return Buffer.from(`${about}\t${of}\t${escaped(JSON.stringify(observed.figures))}\t${people}\t${rest}\n`);
 };
 
 export const observationOf = (event: DecodedEvent): Observation => {

@@ -14,7 +14,7 @@ export class Inflow {
   #before = 0;
   #heardAt = -Infinity;
 
-  heard(observations: number, at: number): void {
+  observed(observations: number, at: number): void {
     this.#heardAt = at;
     if (at < this.#began + 1_000) {
       this.#now += observations;

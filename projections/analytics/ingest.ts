@@ -43,8 +43,8 @@ const gathered = (observations: readonly Observation[]) => {
   const accounts: Buffer[] = [];
   for (const { id, days, post, line } of observations) {
     if (line === null) {
-      const verdict: FailureAction = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
-      return { verdict };
+      const failure: FailureAction = { action: 'park', eventId: id, reason: `no table holds the day ${days[0]}` };
+      return { verdict: failure };
     }
     (post ? posts : accounts).push(line);
   }
@@ -80,7 +80,7 @@ export class Ingester {
   }
 
   /** Does the same without a transaction, which would hold a connection open while ClickHouse works. */
-  async applyAtOnce(observations: readonly Observation[], move: Move): Promise<boolean> {
+  async applyWithMove(observations: readonly Observation[], move: Move): Promise<boolean> {
     const { verdict, batch, touched } = gathered(observations);
     if (verdict !== null) return false;
     await this.#inserts.add(batch);
@@ -93,7 +93,7 @@ export class Ingester {
 export const ingest = (version: number, options: IngestOptions): Consumer => {
   const { client, log, store, pool, codec, signal, logger, metrics, onMarked } = options;
   const ingester = new Ingester(client, pool, version);
-  const told = ({ length }: readonly Observation[]): Applied => ({
+  const applied = ({ length }: readonly Observation[]): Applied => ({
     committed: () => onMarked?.(length),
     rolledBack: () => undefined,
   });
@@ -110,8 +110,8 @@ export const ingest = (version: number, options: IngestOptions): Consumer => {
     maxBatch: batchEvents,
     spacingMs,
     shape: observationOf,
-    applyInOneStatement: async (seen, move) => ((await ingester.applyAtOnce(seen, move)) ? told(seen) : null),
-    apply: async (tx, seen) => (await ingester.apply(tx, seen)) ?? told(seen),
+    applyInOneStatement: async (seen, move) => ((await ingester.applyWithMove(seen, move)) ? applied(seen) : null),
+    apply: async (tx, seen) => (await ingester.apply(tx, seen)) ?? applied(seen),
     ...(metrics === undefined ? {} : { metrics }),
   });
 };

@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
 import { accountObservationColumns, observationColumns } from './encode.ts';
 import { ensureTables } from './live.ts';
 import { type TableName, tableOf } from './tables.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /**
  * Rows of several lanes share inserts: each insert makes a part, and a server with many small parts spends its time
@@ -77,26 +77,26 @@ export class Inserts {
     this.#busy = true;
     while (this.#waiting.length > 0) {
       if (this.#waiting.reduce((sum, { batch }) => sum + sizeOf(batch), 0) < fullRows) await delay(gatherMs);
-      const taken: Waiting[] = [];
+      const portion: Waiting[] = [];
       for (let rows = 0; this.#waiting.length > 0 && rows < maxRows; ) {
         const next = this.#waiting.shift() as Waiting;
         rows += sizeOf(next.batch);
-        taken.push(next);
+        portion.push(next);
       }
       try {
         await this.#insert(
           'observations',
           observationColumns,
-          taken.flatMap(({ batch }) => batch.posts),
+          portion.flatMap(({ batch }) => batch.posts),
         );
         await this.#insert(
           'account_observations',
           accountObservationColumns,
-          taken.flatMap(({ batch }) => batch.accounts),
+          portion.flatMap(({ batch }) => batch.accounts),
         );
-        for (const { done } of taken) done();
+        for (const { done } of portion) done();
       } catch (error) {
-        for (const { failed } of taken) failed(error);
+        for (const { failed } of portion) failed(error);
       }
     }
     this.#busy = false;
@@ -108,7 +108,7 @@ export class Inserts {
 
   async #insertOne(table: TableName, columns: readonly string[], rows: Buffer): Promise<void> {
     await ensureTables(this.#client, this.#version, this.#pool);
-    await asking(() =>
+    await callClickHouse(() =>
       this.#client.insert({
         table: tableOf(table, this.#version),
         columns: columns as [string, ...string[]],

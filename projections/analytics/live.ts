@@ -6,7 +6,7 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { isLost } from './lost.ts';
 import type { AnalyticsStore } from './store.ts';
 import { createStatements, tableNames, tableOf } from './tables.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /** The live version of the analytics tables, and its records in Postgres. */
 
@@ -130,8 +130,8 @@ export const isRebuildOpen = async (pool: Pool): Promise<boolean> => {
 /** Time-out of one statement that makes or drops a table: a ClickHouse that hangs must not hold the caller. */
 const statementMs = 10_000;
 
-const tell = async (client: ClickHouseClient, query: string): Promise<void> => {
-  await asking(() => client.command({ query, abort_signal: AbortSignal.timeout(statementMs) }));
+const command = async (client: ClickHouseClient, query: string): Promise<void> => {
+  await callClickHouse(() => client.command({ query, abort_signal: AbortSignal.timeout(statementMs) }));
 };
 
 /**
@@ -170,7 +170,7 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
         'ClickHouse lost observations that it held: make them anew, npm run admin -- rebuild analytics',
       );
     if (before !== undefined) return;
-    for (const query of createStatements(version)) await tell(client, query);
+    for (const query of createStatements(version)) await command(client, query);
   })();
   const tables = { ready, until: performance.now() + believedMs };
   known.set(version, tables);
@@ -182,7 +182,7 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
 
 export const dropTables = async (client: ClickHouseClient, version: number): Promise<void> => {
   made.get(client)?.delete(version);
-  for (const name of tableNames) await tell(client, `drop table if exists ${tableOf(name, version)}`);
+  for (const name of tableNames) await command(client, `drop table if exists ${tableOf(name, version)}`);
 };
 
 /**
@@ -198,19 +198,19 @@ export const analyticsStore = (client: ClickHouseClient, pool: Pool): AnalyticsS
     await ensureTables(client, live, pool);
     return live;
   };
-  const ask = (): Promise<number> => {
-    const asked = { version: version(), until: performance.now() + cachedMs };
-    known = asked;
-    asked.version.catch(() => {
-      if (known === asked) known = null;
+  const refresh = (): Promise<number> => {
+    const current = { version: version(), until: performance.now() + cachedMs };
+    known = current;
+    current.version.catch(() => {
+      if (known === current) known = null;
     });
-    return asked.version;
+    return current.version;
   };
   return {
     client,
-    version: async (gone) => {
-      const found = known === null || performance.now() > known.until ? await ask() : await known.version;
-      return found === gone ? ask() : found;
+    version: async (dropped) => {
+      const found = known === null || performance.now() > known.until ? await refresh() : await known.version;
+      return found === dropped ? refresh() : found;
     },
   };
 };

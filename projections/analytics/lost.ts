@@ -1,7 +1,7 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import { retentionMonths, tableOf } from './tables.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /** Checks that ClickHouse holds the rows that Postgres recorded as inserted. */
 
@@ -17,8 +17,8 @@ const numberOf = async (
   query_params: Readonly<Record<string, unknown>>,
 ): Promise<number> => {
   const abort_signal = AbortSignal.timeout(questionMs);
-  const ask = { query, query_params, format: 'JSONCompactEachRow', abort_signal } as const;
-  const [[answer] = ['0']] = await asking(async () => (await client.query(ask)).json<[string]>());
+  const request = { query, query_params, format: 'JSONCompactEachRow', abort_signal } as const;
+  const [[answer] = ['0']] = await callClickHouse(async () => (await client.query(request)).json<[string]>());
   return Number(answer);
 };
 
@@ -31,7 +31,7 @@ interface KnownRows {
 }
 
 /** Leaves out rows that retention may have deleted. */
-const heldOf = async (
+const insertedRowsOf = async (
   pool: Pool,
   version: number,
 ): Promise<{ readonly had: boolean; readonly held: readonly KnownRows[] }> => {
@@ -67,7 +67,7 @@ const lacks = async (client: ClickHouseClient, version: number, { post, ...rows 
  * another ClickHouse than before, its disk was lost, or it was restored to an earlier day.
  */
 export const isLost = async (client: ClickHouseClient, version: number, pool: Pool): Promise<boolean> => {
-  const { had, held } = await heldOf(pool, version);
+  const { had, held } = await insertedRowsOf(pool, version);
   if (!had) return false;
   const tables = [tableOf('observations', version), tableOf('account_observations', version)];
   const parts = await numberOf(

@@ -8,14 +8,14 @@ import { rebuildAnalytics } from './rebuild.ts';
  * embedded engine: an external server that is empty may be the wrong one. After a crash the next start begins anew.
  * @param report receives the text for /readyz while the rebuild runs
  */
-export const mendLost = async (options: IngestOptions, tell: (words: string) => void): Promise<void> => {
+export const mendLost = async (options: IngestOptions, report: (words: string) => void): Promise<void> => {
   const { client, pool, logger } = options;
   if (!(await isLost(client, await liveVersion(pool), pool))) return;
   const words = 'the figures were lost and are being made anew';
   logger.warn(words);
-  tell(words);
+  report(words);
   await rebuildAnalytics({
     ...options,
-    onProgress: (share) => tell(`${words}: ${Math.floor(share * 100)} % of the store read`),
+    onProgress: (share) => report(`${words}: ${Math.floor(share * 100)} % of the store read`),
   });
 };

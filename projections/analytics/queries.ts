@@ -15,6 +15,6 @@ export const analyticsReader = (store: AnalyticsStore): AnalyticsReader => ({
   looks: async (workspaceId, window, filters) =>
     (await readLooks(store, workspaceId, window, filters, null)).current.accounts,
   posts: (workspaceId, posts, to, seenBy) => readPosts(store, workspaceId, posts, to, seenBy),
-  ranked: (workspaceId, asked, sort, page) => readRanked(store, workspaceId, asked, sort, page),
+  ranked: (workspaceId, request, sort, page) => readRanked(store, workspaceId, request, sort, page),
   top: (workspaceId, window, timezone, filters, limit) => readTop(store, workspaceId, window, timezone, filters, limit),
 });

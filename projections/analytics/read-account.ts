@@ -50,15 +50,15 @@ const audienceOf = (days: readonly AccountFigures[], { from, to }: Window): Audi
   return sums;
 };
 
-interface Told {
+interface ObservedDay {
   readonly day: string;
   readonly observedAt: string | null;
 }
 
 /** The data of an account for two windows and the days between them. */
 interface Known {
-  readonly own: readonly (Told & { readonly followers: number | null })[];
-  readonly daily: readonly (Told & { readonly figures: AccountFigures })[];
+  readonly own: readonly (ObservedDay & { readonly followers: number | null })[];
+  readonly daily: readonly (ObservedDay & { readonly figures: AccountFigures })[];
 }
 
 const ofWindow = (
@@ -67,7 +67,7 @@ const ofWindow = (
   window: Window,
   demographics: AccountRollup['demographics'],
 ): AccountRollup => {
-  const isIn = ({ day }: Told): boolean => day >= window.from && day <= window.to;
+  const isIn = ({ day }: ObservedDay): boolean => day >= window.from && day <= window.to;
   const [own, daily] = [known.own.filter(isIn), known.daily.filter(isIn)];
   const followers = new Map(own.map((one) => [one.day, one.followers]));
   return {
@@ -100,10 +100,13 @@ export const readAccount = async (
     readRows(store, audienceDays, params),
     readRows(store, demographicsNow, params),
   ]);
-  const told = ([day, observedAt]: readonly Cell[]): Told => ({ day: String(day), observedAt: isoOf(observedAt) });
+  const observedDayOf = ([day, observedAt]: readonly Cell[]): ObservedDay => ({
+    day: String(day),
+    observedAt: isoOf(observedAt),
+  });
   const known: Known = {
-    own: own.map((cells) => ({ ...told(cells), followers: numberOf(cells[2]) })),
-    daily: daily.map((cells) => ({ ...told(cells), figures: JSON.parse(String(cells[2])) })),
+    own: own.map((cells) => ({ ...observedDayOf(cells), followers: numberOf(cells[2]) })),
+    daily: daily.map((cells) => ({ ...observedDayOf(cells), figures: JSON.parse(String(cells[2])) })),
   };
   const snapshot: Cell | undefined = snapshots[0]?.[0];
   const demographics = typeof snapshot === 'string' ? (JSON.parse(snapshot) as Demographics | null) : undefined;

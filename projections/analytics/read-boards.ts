@@ -27,14 +27,14 @@ const daysWith = (series: readonly OfDay[], counts: Counts | undefined) =>
 /** A network without figures of posts is listed with its followers. */
 const boardOf = (rollup: Rollup, { accounts, followers }: Looks, window: Window, networks: boolean): Board => {
   const { totals, series } = noRollup(window);
-  const told = new Map(rollup.byPlatform.map((one) => [one.platform, one]));
-  const platforms: readonly Platform[] = [...new Set([...told.keys(), ...followers.keys()])].sort();
+  const byPlatform = new Map(rollup.byPlatform.map((one) => [one.platform, one]));
+  const platforms: readonly Platform[] = [...new Set([...byPlatform.keys(), ...followers.keys()])].sort();
   const all = sumOf(followers);
   return {
     asOf: latestOf([rollup.asOf, ...accounts.values()]),
     totals: followed(rollup.totals, all.get(window.to)),
     byPlatform: platforms.map((platform) => {
-      const { series: days = series, ...figures } = told.get(platform) ?? { platform, ...totals };
+      const { series: days = series, ...figures } = byPlatform.get(platform) ?? { platform, ...totals };
       const counts = followers.get(platform);
       return followed({ ...figures, ...(networks ? { series: daysWith(days, counts) } : {}) }, counts?.get(window.to));
     }),

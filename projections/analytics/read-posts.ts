@@ -33,10 +33,10 @@ const lifetime = (name: (table: TableName) => string): string =>
 
 /** Absent where the figure was not fetched, null where the network does not report it. */
 const figuresOf = (fetched: number, more: string, cells: readonly Cell[]): PostFigures => {
-  const told = counters.flatMap((counter, bit) =>
+  const fetchedFigures = counters.flatMap((counter, bit) =>
     Math.floor(fetched / 2 ** bit) % 2 === 1 ? [[counter, numberOf(cells[bit])] as const] : [],
   );
-  return { ...Object.fromEntries(told), ...(JSON.parse(more) as PostFigures) };
+  return { ...Object.fromEntries(fetchedFigures), ...(JSON.parse(more) as PostFigures) };
 };
 
 const rowOf = (cells: readonly Cell[]): PostFiguresRow => {

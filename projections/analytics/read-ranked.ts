@@ -3,7 +3,7 @@ import type { Platform } from '#schemas/common.ts';
 import { counters } from '#schemas/insights.ts';
 import { instantsOf } from './instants.ts';
 import { paramsOf, whereOf } from './read-grains.ts';
-import type { Filters, PostsAsked, Ranked, RankedAfter, SortMetric, TopPost, Window } from './rollup.ts';
+import type { Filters, Ranked, RankedAfter, RankedPosts, SortMetric, TopPost, Window } from './rollup.ts';
 import { type AnalyticsStore, type Cell, isoOf, numberOf, readRows } from './store.ts';
 import { columnOf, type TableName } from './tables.ts';
 
@@ -56,7 +56,7 @@ export const sortMetrics: readonly SortMetric[] = [...counters, 'engagementRate'
 export const readRanked = async (
   store: AnalyticsStore,
   workspaceId: string,
-  { since, to, seenBy, filters, posts }: PostsAsked,
+  { since, to, seenBy, filters, posts }: RankedPosts,
   sort: SortMetric,
   { after, limit }: { readonly after: RankedAfter | null; readonly limit: number },
 ): Promise<readonly Ranked[]> => {

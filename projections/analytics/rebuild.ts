@@ -147,8 +147,8 @@ const replay = async (options: RebuildOptions, version: number, upTo: bigint | n
     if (wanted.length === 0) continue;
     const events = await codec.decodeAll(wanted);
     await inTransaction(pool, async (tx) => {
-      const verdict = await ingester.apply(tx, events.map(observationOf));
-      if (verdict !== null) throw new Error(`replay of analytics cannot go on: ${verdict.reason}`);
+      const failure = await ingester.apply(tx, events.map(observationOf));
+      if (failure !== null) throw new Error(`replay of analytics cannot go on: ${failure.reason}`);
       return { commit: true, result: null };
     });
     applied += events.length;

@@ -9,7 +9,7 @@ import {
   lifetimesExtentStatement,
   lifetimesStatement,
 } from './recount.sql.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /**
  * Recounts the grains of days from the raw observations, under a new version. No row passes through this process:
@@ -64,15 +64,15 @@ class Count {
     return signal === undefined ? late : AbortSignal.any([signal, late]);
   }
 
-  async tell(query: string): Promise<void> {
+  async command(query: string): Promise<void> {
     const abort_signal = this.#ends();
-    await asking(() => this.#client.command({ query, clickhouse_settings: sizes, abort_signal }));
+    await callClickHouse(() => this.#client.command({ query, clickhouse_settings: sizes, abort_signal }));
   }
 
   /** Null: there is no observation. */
   async extent(query: string): Promise<Extent | null> {
     const abort_signal = this.#ends();
-    const answer = await asking(() =>
+    const answer = await callClickHouse(() =>
       this.#client.query({ query, format: 'JSONEachRow', clickhouse_settings: sizes, abort_signal }),
     );
     const [found] = await answer.json<Record<'looks' | 'targets' | 'since', string>>();
@@ -120,7 +120,7 @@ export const countDays = async (
   const days = gainDaysOf(ofKind('post', 'gains'), zones);
   if (days.length > 0) await countGains(count, { version, drawn, days });
   if (accounts.length > 0) {
-    for (const query of accountStatements({ version, drawn, days: accounts })) await count.tell(query);
+    for (const query of accountStatements({ version, drawn, days: accounts })) await count.command(query);
   }
 };
 
@@ -130,14 +130,14 @@ const countLifetimes = async (count: Count, days: Days, zones: ReadonlyMap<strin
   const begins = days.days.map(({ workspaceId, day }) => lookTimesOf(zonesIn(zones, workspaceId), day).first);
   const bounds = { first: Math.min(...begins), since: extent.since };
   for (let slice = 0; slice < extent.slices; slice += 1) {
-    await count.tell(lifetimesStatement(days, bounds, slice, extent.slices));
+    await count.command(lifetimesStatement(days, bounds, slice, extent.slices));
   }
 };
 
 const countGains = async (count: Count, wanted: GainDays): Promise<void> => {
   const extent = await count.extent(extentStatement(wanted));
   for (let slice = 0; extent !== null && slice < extent.slices; slice += 1) {
-    await count.tell(gainsStatement(wanted, extent.since, slice, extent.slices));
+    await count.command(gainsStatement(wanted, extent.since, slice, extent.slices));
   }
-  for (const query of grainStatements(wanted)) await count.tell(query);
+  for (const query of grainStatements(wanted)) await count.command(query);
 };

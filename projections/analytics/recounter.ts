@@ -72,8 +72,8 @@ export class Recounter {
     return withConnection(this.#pool, async (session, died) => {
       try {
         for (let look = 0; look < maxLooks; look += 1) {
-          const most = this.#singles > 0 ? 1 : maxWorkspaces;
-          const ours = await lockWaiting(session, this.#version, this.#resting(), most);
+          const max = this.#singles > 0 ? 1 : maxWorkspaces;
+          const ours = await lockWaiting(session, this.#version, this.#resting(), max);
           this.#singles = Math.max(0, this.#singles - 1);
           const counted = ours.length === 0 ? null : await this.#countOurs(ours, signal);
           if (counted !== 0) return counted ?? 0;

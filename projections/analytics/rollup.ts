@@ -97,7 +97,7 @@ export interface PostFiguresRow {
 export type SortMetric = Counter | 'engagementRate';
 
 /** Which posts are ranked, and by which observations. */
-export interface PostsAsked {
+export interface RankedPosts {
   /** ISO 8601: one of their targets was published then or later. */
   readonly since: string;
   /** The newest observation not after this day. */
@@ -162,7 +162,7 @@ export interface AnalyticsReader {
   /** The highest figure first, then the greater id; posts without the figure are left out. */
   ranked(
     workspaceId: string,
-    asked: PostsAsked,
+    request: RankedPosts,
     sort: SortMetric,
     page: { readonly after: RankedAfter | null; readonly limit: number },
   ): Promise<readonly Ranked[]>;

@@ -35,7 +35,7 @@ const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
  */
 const lookMs = 5_000;
 /** Between two tries while a dependency is unavailable. Milliseconds. */
-const awayMs = 1_000;
+const retryMs = 1_000;
 const minRestMs = 100;
 const maxRestMs = 30_000;
 /**
@@ -88,7 +88,7 @@ class RecountLoop {
           this.#reason = error instanceof Error ? error.message : String(error);
         }
         const took = performance.now() - began;
-        if (this.#reason !== null) await pause(awayMs, signal);
+        if (this.#reason !== null) await pause(retryMs, signal);
         else if (counted > 0) await pause(Math.min(maxRestMs, Math.max(minRestMs, took)), signal);
         else {
           await this.#wakeSignal.wait(lookMs, () => signal.aborted);
@@ -100,7 +100,7 @@ class RecountLoop {
 
   /** There are days to count. */
   wake(observations: number): void {
-    this.#inflow.heard(observations, performance.now());
+    this.#inflow.observed(observations, performance.now());
     this.#wakeSignal.wake();
   }
 
@@ -129,7 +129,7 @@ const runVersion = (
 
 export interface RunOptions extends IngestOptions {
   /** Runs before the ingestion, again until it succeeds. @param report receives the text for /readyz meanwhile */
-  readonly mend?: (options: IngestOptions, tell: (words: string) => void) => Promise<void>;
+  readonly mend?: (options: IngestOptions, report: (words: string) => void) => Promise<void>;
 }
 
 export const runAnalytics = (options: RunOptions): RunningAnalytics => {

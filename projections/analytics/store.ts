@@ -1,13 +1,13 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type TableName, tableOf } from './tables.ts';
-import { asking } from './unavailable.ts';
+import { callClickHouse } from './unavailable.ts';
 
 /** The source of the analytics: a ClickHouse, and the live version of the tables. */
 export interface AnalyticsStore {
   readonly client: ClickHouseClient;
   /** @param dropped a version whose tables were not found: its cached number is read anew */
-  readonly version: (gone?: number) => Promise<number>;
+  readonly version: (dropped?: number) => Promise<number>;
 }
 
 /** Time-out of a read, whatever takes so long. */
@@ -64,13 +64,13 @@ export const readRows = (
   const work = async (): Promise<readonly (readonly Cell[])[]> => {
     const version = await store.version();
     try {
-      return await asking(() => read(version));
+      return await callClickHouse(() => read(version));
     } catch (error) {
       if (!isUnknownTable(error)) throw error;
       // A rebuild dropped it after a switch that this process had not noticed.
       const next = await store.version(version);
       if (next === version) throw error;
-      return asking(() => read(next));
+      return callClickHouse(() => read(next));
     }
   };
   const answered = work().catch((error: unknown) => {

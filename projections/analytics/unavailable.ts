@@ -29,7 +29,7 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /** Runs a call of ClickHouse. @throws Unavailable in place of temporary errors */
-export const asking = async <T>(work: () => Promise<T>): Promise<T> => {
+export const callClickHouse = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {

@@ -12,7 +12,7 @@ import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { kindOf, topics } from '#schemas/topics.ts';
 import { dispatcher } from '../positions.ts';
-import { type AskedTest, applyEndpointEvents } from './endpoints.ts';
+import { applyEndpointEvents, type RequestedTest } from './endpoints.ts';
 import type { Handover } from './handover.ts';
 import { Interest } from './interest.ts';
 import { Jobs } from './jobs.ts';
@@ -47,8 +47,8 @@ export interface DispatcherDeps {
  * workspaces are busy and have no endpoint, batches are gathered: inspecting each unwanted record at once would cost
  * the database a query each.
  */
-const heardMs = 1_000;
-const unheardSpacingMs = 40;
+const activeMs = 1_000;
+const idleSpacingMs = 40;
 
 export const webhooksGroup = dispatcher.group;
 
@@ -91,13 +91,13 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
    * the change.
    */
   let maybeChanged = false;
-  const knowing = async (): Promise<void> => {
+  const refreshInterest = async (): Promise<void> => {
     if (maybeChanged) interest.outdated();
     maybeChanged = false;
     await interest.fresh();
   };
 
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let lastMatchAt = Number.NEGATIVE_INFINITY;
   const hearingOf =
     (known: Interest) =>
     ({ metadata, position }: DecodedEvent, type: string) =>
@@ -108,13 +108,16 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
    * Handles nearly every batch: it changes no endpoint, an endpoint subscribes to it, and one statement does
    * everything.
    */
-  const atOnce = async (events: readonly DecodedEvent[], move: Move): Promise<Applied | 'nothing' | null> => {
+  const mintInOneStatement = async (
+    events: readonly DecodedEvent[],
+    move: Move,
+  ): Promise<Applied | 'nothing' | null> => {
     if (events.some(({ stream }) => kindOf(stream) === 'webhook')) return null;
     // The batch may be applied in pieces, and an earlier piece may have changed endpoints.
-    if (maybeChanged) await knowing();
+    if (maybeChanged) await refreshInterest();
     const planned = await plan(events, { subjects, partitions, hearing });
     if (planned.length === 0) return 'nothing';
-    heardAt = performance.now();
+    lastMatchAt = performance.now();
     return mintReserved(handover, planned, (messages) => {
       faultPoint('dispatcher:before-mint');
       return mintAndMove(pool, messages, handover.leaseMs, move);
@@ -123,13 +126,13 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
 
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<FailureAction | Applied | null> => {
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
-    let tests: readonly AskedTest[] = [];
+    let tests: readonly RequestedTest[] = [];
     let hears = hearing;
-    if (maybeChanged) await knowing();
+    if (maybeChanged) await refreshInterest();
     if (own.length > 0) {
       maybeChanged = true;
       const changes = await applyEndpointEvents(tx, own, (instant) => positionBefore(pool, instant), onlyLane);
-      if (changes.verdict !== null) return changes.verdict;
+      if (changes.failure !== null) return changes.failure;
       tests = changes.tests;
       const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];
       hears = hearingOf(await Interest.within(tx, workspaces));
@@ -166,13 +169,13 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     kinds: kindsPublished,
     wants,
     prepare: async () => {
-      await knowing();
+      await refreshInterest();
       await marks.save();
     },
     apply,
-    applyInOneStatement: atOnce,
+    applyInOneStatement: mintInOneStatement,
     replay: 'never',
-    spacingMs: () => (performance.now() - heardAt < heardMs ? 0 : unheardSpacingMs),
+    spacingMs: () => (performance.now() - lastMatchAt < activeMs ? 0 : idleSpacingMs),
     signal: stop,
     ...(metrics === undefined ? {} : { metrics }),
   });
@@ -187,7 +190,7 @@ const onlyLaneOf = (log: Log): Lane | null => {
 };
 
 /** A test goes to the endpoint that asked for it, whatever its subscription, and has the payload of such an event. */
-const messageOf = ({ event, eventType }: AskedTest, partitions: number): Minted => {
+const messageOf = ({ event, eventType }: RequestedTest, partitions: number): Minted => {
   const messageId = envelopeIdOf(event.id, eventType);
   const endpointId = event.stream.slice('webhook-'.length);
   return {

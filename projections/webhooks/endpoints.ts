@@ -18,7 +18,7 @@ import { disorderMs } from './marks.ts';
  */
 
 /** An event that requests a delivery to one endpoint, whatever its subscription. */
-export interface AskedTest {
+export interface RequestedTest {
   readonly event: DecodedEvent;
   readonly eventType: string;
 }
@@ -42,8 +42,8 @@ interface Start {
 const catchUpMs = 72 * 3_600_000;
 
 export interface EndpointChanges {
-  readonly verdict: FailureAction | null;
-  readonly tests: readonly AskedTest[];
+  readonly failure: FailureAction | null;
+  readonly tests: readonly RequestedTest[];
 }
 
 /**
@@ -62,15 +62,15 @@ export const applyEndpointEvents = async (
   const change = new Change(tx, rows[0]?.version ?? '0', positionBefore, onlyLane);
   await change.load([...new Set(events.map(({ stream }) => idOf(stream)))]);
   for (const event of events) {
-    const verdict = await change.apply(event);
-    if (verdict !== null) return { verdict, tests: [] };
+    const failure = await change.apply(event);
+    if (failure !== null) return { failure: failure, tests: [] };
   }
   await change.save();
-  return { verdict: null, tests: change.tests.filter(({ event }) => change.isLive(idOf(event.stream))) };
+  return { failure: null, tests: change.tests.filter(({ event }) => change.isLive(idOf(event.stream))) };
 };
 
 class Change {
-  readonly tests: AskedTest[] = [];
+  readonly tests: RequestedTest[] = [];
   readonly #tx: PoolClient;
   readonly #version: string;
   readonly #positionBefore: PositionBefore;
@@ -273,7 +273,7 @@ class Change {
    * Cancels the scheduled deliveries of events beyond this position; with a state, only types that its filter excludes.
    */
   async #cancel(id: string, position: bigint, hears: LiveWebhook | null): Promise<void> {
-    const heard = hears === null ? [] : typesOf(hears.events);
+    const includedTypes = hears === null ? [] : typesOf(hears.events);
     await this.#tx.query(
       `with gone as (
          delete from ops.webhook_queue q using ops.webhook_deliveries d
@@ -283,7 +283,7 @@ class Change {
        )
        update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
        from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`,
-      [id, position, heard],
+      [id, position, includedTypes],
     );
   }
 

@@ -34,16 +34,16 @@ export interface Handover {
   /** Gives back reserved slots that are not used. */
   giveBack(endpointId: string, workspaceId: string, count: number): void;
   /** Sends the deliveries. Called after the commit; each uses one reserved slot. */
-  take(deliveries: readonly Leased[]): void;
+  send(deliveries: readonly Leased[]): void;
   /** Endpoints changed, or rows were queued without a slot: the sender queries the tables soon. */
   wake(): void;
 }
 
 /** For a dispatcher without a sender in its thread: every row is queued for any sender. */
-export const nobody: Handover = {
+export const noSender: Handover = {
   leaseMs: 0,
   reserve: () => 0,
   giveBack: () => undefined,
-  take: () => undefined,
+  send: () => undefined,
   wake: () => undefined,
 };

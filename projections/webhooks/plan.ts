@@ -38,20 +38,20 @@ export const laneOf = (event: DecodedEvent, partitions: number): string =>
 /** All endpoints of an event share one envelope. @throws Unavailable when a stream could not be read */
 export const plan = async (events: readonly DecodedEvent[], options: PlanOptions): Promise<Minted[]> => {
   const { subjects, partitions, hearing, replayId } = options;
-  const heard = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
+  const matched = new Map<DecodedEvent, { readonly type: string; readonly endpoints: readonly string[] }[]>();
   for (const event of events) {
     for (const type of publicTypesOf(event, kindOf(event.stream))) {
       const endpoints = hearing(event, type);
       if (endpoints.length === 0) continue;
-      const known = heard.get(event);
-      if (known === undefined) heard.set(event, [{ type, endpoints }]);
+      const known = matched.get(event);
+      if (known === undefined) matched.set(event, [{ type, endpoints }]);
       else known.push({ type, endpoints });
     }
   }
-  if (heard.size === 0) return [];
-  const about = await subjects.along(events, (event) => heard.has(event));
+  if (matched.size === 0) return [];
+  const about = await subjects.along(events, (event) => matched.has(event));
   const messages: Minted[] = [];
-  for (const [event, types] of heard) {
+  for (const [event, types] of matched) {
     const subject = about.get(event);
     if (subject === undefined)
       throw new BrokenInvariant(`${event.stream} does not have ${event.id} where the log says`);
@@ -79,7 +79,7 @@ export const plan = async (events: readonly DecodedEvent[], options: PlanOptions
 };
 
 /** Slots requested from the sender of this thread, and which deliveries use them. */
-class Reserved {
+class ReservedSlots {
   readonly #handover: Handover;
   readonly #leases = new Map<string, { readonly message: Minted; readonly delivery: MintedDelivery }>();
 
@@ -91,8 +91,8 @@ class Reserved {
   static of(
     handover: Handover,
     messages: readonly Minted[],
-  ): { readonly reserved: Reserved; readonly messages: readonly Minted[] } {
-    const reserved = new Reserved(handover);
+  ): { readonly reserved: ReservedSlots; readonly messages: readonly Minted[] } {
+    const reserved = new ReservedSlots(handover);
     const wanted = new Map<string, number>();
     for (const { deliveries } of messages)
       for (const { endpointId } of deliveries) wanted.set(endpointId, (wanted.get(endpointId) ?? 0) + 1);
@@ -115,7 +115,7 @@ class Reserved {
 
   /** After the commit: sends the new deliveries and gives back the slots of the others. */
   committed(minted: ReadonlySet<string>, leaseEnds: number): void {
-    const taken: Leased[] = [];
+    const leased: Leased[] = [];
     for (const [id, { message, delivery }] of this.#leases) {
       if (!minted.has(id)) {
         this.#handover.giveBack(delivery.endpointId, message.workspaceId, 1);
@@ -124,9 +124,9 @@ class Reserved {
       const { eventTime, messageId, workspaceId, body, position, lane } = message;
       const { endpointId, trigger } = delivery;
       const fact = { eventTime, messageId, workspaceId, body, position, lane };
-      taken.push({ ...fact, deliveryId: id, endpointId, attempt: 1, tries: 0, trigger, leaseEnds });
+      leased.push({ ...fact, deliveryId: id, endpointId, attempt: 1, tries: 0, trigger, leaseEnds });
     }
-    if (taken.length > 0) this.#handover.take(taken);
+    if (leased.length > 0) this.#handover.send(leased);
   }
 
   rolledBack(): void {
@@ -144,7 +144,7 @@ export const mintReserved = async (
   planned: readonly Minted[],
   minting: (messages: readonly Minted[]) => Promise<ReadonlySet<string>>,
 ): Promise<Applied> => {
-  const { reserved, messages } = Reserved.of(handover, planned);
+  const { reserved, messages } = ReservedSlots.of(handover, planned);
   const rolledBack = (): void => reserved.rolledBack();
   try {
     const leaseEnds = performance.now() + handover.leaseMs;

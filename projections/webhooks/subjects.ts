@@ -67,8 +67,8 @@ export class Subjects {
     const byId = new Map(events.map((event) => [event.id, event]));
     for (const event of history) {
       subject = evolve(subject, event);
-      const asked = byId.get(event.id);
-      if (asked !== undefined) found.set(asked, subject);
+      const requested = byId.get(event.id);
+      if (requested !== undefined) found.set(requested, subject);
     }
     this.#remember(stream, { revision: last.revision, subject });
   }

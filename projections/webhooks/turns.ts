@@ -45,7 +45,7 @@ export interface WorkspaceTurn {
 }
 
 /** A turn is leased for this long: a process that crashes in it delays its workspace by this, milliseconds. */
-const lentMs = 5_000;
+const leaseMs = 5_000;
 
 /** NOTE: `now()` can use the index; `clock_timestamp()` would read all of it while nothing is due. */
 const takeSql = `
@@ -77,7 +77,7 @@ export const nextTurnMs = async (pool: Pick<Pool, 'query'>): Promise<number | nu
 
 /** Null when no turn is due, or other processes hold those that are. */
 export const claimTurn = async (pool: Pick<Pool, 'query'>): Promise<WorkspaceTurn | null> => {
-  const { rows } = await pool.query<WorkspaceTurn>(takeSql, [lentMs]);
+  const { rows } = await pool.query<WorkspaceTurn>(takeSql, [leaseMs]);
   return rows[0] ?? null;
 };
 

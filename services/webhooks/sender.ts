@@ -112,7 +112,7 @@ export class Sender implements Handover {
     this.#wakeSignal.wake();
   }
 
-  take(deliveries: readonly Leased[]): void {
+  send(deliveries: readonly Leased[]): void {
     for (const { endpointId, workspaceId } of deliveries) this.#places.unreserve(endpointId, workspaceId, 1);
     this.#admit(deliveries.map((one) => ({ ...one, queueLane: 0, forced: false, probe: false })));
   }

@@ -7,7 +7,7 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log, LogRecord } from '#contracts/ports/log.ts';
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { startDispatcher, webhooksGroup } from '#projections/webhooks/dispatcher.ts';
-import { type Handover, nobody } from '#projections/webhooks/handover.ts';
+import { type Handover, noSender } from '#projections/webhooks/handover.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -69,7 +69,7 @@ export class WebhookWorld {
     await this.world.close();
   }
 
-  dispatch({ handover = nobody, log = this.world.log }: { handover?: Handover; log?: Log } = {}) {
+  dispatch({ handover = noSender, log = this.world.log }: { handover?: Handover; log?: Log } = {}) {
     const { pool, codec, logger } = this.world;
     const eventStore = this.events;
     const controller = new AbortController();

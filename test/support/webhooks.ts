@@ -1,7 +1,7 @@
 /** A dispatcher in a world with the api in it, and what a sender would have written of its attempts. */
 
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
-import { nobody } from '#projections/webhooks/handover.ts';
+import { noSender } from '#projections/webhooks/handover.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import type { Attempt } from '#projections/webhooks/queries.ts';
 import type { World } from './http.ts';
@@ -17,7 +17,7 @@ export const dispatching = async (world: World): Promise<Dispatching> => {
   const { pool, log, eventStore, store, codec, logger } = world;
   await migrateMint(pool);
   const over = new AbortController();
-  const { done } = startDispatcher({ pool, log, eventStore, store, codec, logger, handover: nobody }, over.signal);
+  const { done } = startDispatcher({ pool, log, eventStore, store, codec, logger, handover: noSender }, over.signal);
   return {
     settled: () => world.settled('dispatcher'),
     stop: async () => {

@@ -8,7 +8,7 @@ interface Post {
   readonly clientId: string;
   readonly campaignId: string | null;
   /** Target id → index in the plan in force; all states of one plan share the map. */
-  readonly places: ReadonlyMap<string, number>;
+  readonly indexes: ReadonlyMap<string, number>;
   /** By index: the outcome of the target. */
   readonly outcomes: Uint8Array;
 }
@@ -16,16 +16,16 @@ interface Post {
 const codes: Readonly<Record<TargetOutcome, number>> = { published: 1, failed: 2, canceled: 3 };
 const open = 0;
 
-const born = (clientId: string, campaignId: string | null, targetIds: readonly string[]): Post => ({
+const initialPost = (clientId: string, campaignId: string | null, targetIds: readonly string[]): Post => ({
   clientId,
   campaignId,
-  places: new Map(targetIds.map((id, place) => [id, place])),
+  indexes: new Map(targetIds.map((id, index) => [id, index])),
   outcomes: new Uint8Array(targetIds.length),
 });
 
 const marked = (post: Post, targetId: string, code: number): Post => {
-  const place = post.places.get(targetId);
-  return place === undefined ? post : { ...post, outcomes: post.outcomes.with(place, code) };
+  const index = post.indexes.get(targetId);
+  return index === undefined ? post : { ...post, outcomes: post.outcomes.with(index, code) };
 };
 
 /** The first characters; a surrogate pair is not cut in half. */
@@ -62,8 +62,8 @@ const settled = (postId: string, post: Post) => {
   return { ...idsOf(postId, post), counts };
 };
 
-const failedIds = ({ places, outcomes }: Post): string[] =>
-  [...places].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
+const failedIds = ({ indexes, outcomes }: Post): string[] =>
+  [...indexes].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
 
 /** A post as a whole. Outcomes of its targets are published by the targets themselves. */
 export const post: Publisher<typeof postPublic, PostEvent, Post> = {
@@ -156,10 +156,10 @@ export const post: Publisher<typeof postPublic, PostEvent, Post> = {
   evolve: (subject, event) => {
     switch (event.type) {
       case 'PostDrafted':
-        return born(event.data.clientId, event.data.body.campaignId, []);
+        return initialPost(event.data.clientId, event.data.body.campaignId, []);
       case 'PostScheduled': {
         const { clientId, body, plan } = event.data;
-        return born(
+        return initialPost(
           clientId,
           body.campaignId,
           plan.targets.map(({ targetId }) => targetId),

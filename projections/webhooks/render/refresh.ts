@@ -4,9 +4,9 @@ import type { Publisher } from './rule.ts';
 
 /** A refresh of figures. */
 
-type Told = Pick<typeof analyticsPublic, 'analytics.refreshed'>;
+type Payloads = Pick<typeof analyticsPublic, 'analytics.refreshed'>;
 
-export const refresh: Publisher<Told, RefreshEvent, null> = {
+export const refresh: Publisher<Payloads, RefreshEvent, null> = {
   rules: {
     AnalyticsRefreshRequested: 'the caller has the answer; what comes of it is published when it is there',
     AnalyticsRefreshed: [

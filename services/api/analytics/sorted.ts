@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { instantsOf } from '#projections/analytics/instants.ts';
-import type { AnalyticsReader, Filters, PostsAsked, RankedAfter, SortMetric } from '#projections/analytics/rollup.ts';
+import type { AnalyticsReader, Filters, RankedAfter, RankedPosts, SortMetric } from '#projections/analytics/rollup.ts';
 import { listPublished, type PublishedFirst, type PublishedPost, publishedByIds } from '#projections/published.ts';
 import { publishedFilters, type Question } from './read.ts';
 
@@ -43,7 +43,7 @@ interface Found {
   readonly next: SortedAfter | null;
 }
 
-const askedOf = ({ question }: Walk, seenBy: string, filters: Filters): PostsAsked => ({
+const askedOf = ({ question }: Walk, seenBy: string, filters: Filters): RankedPosts => ({
   since: instantsOf(question.window, question.timezone).from,
   to: question.window.to,
   seenBy,

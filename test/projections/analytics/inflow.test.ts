@@ -9,7 +9,7 @@ suite('inflow of observations', (t) => {
     const behind: boolean[] = [];
     let at = 5_000;
     for (let n = 0; n < batches; n += 1, at += everyMs) {
-      inflow.heard(batch, at);
+      inflow.observed(batch, at);
       behind.push(inflow.isBehind(at));
     }
     const last = at - everyMs;
@@ -32,7 +32,7 @@ suite('inflow of observations', (t) => {
     const inflow = new Inflow();
     for (let at = 0; at < 30_000; at += 2_500) {
       if (at > 0) assert.equal(inflow.isBehind(at - 1), true, `${at}`);
-      inflow.heard(5_000, at);
+      inflow.observed(5_000, at);
     }
   });
 

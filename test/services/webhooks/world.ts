@@ -222,7 +222,7 @@ export class SenderWorld {
       [ids[0]],
     );
     const [row] = rows;
-    sender.take([
+    sender.send([
       {
         deliveryId: ids[0] ?? '',
         eventTime: row.event_time.toISOString(),
