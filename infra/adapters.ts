@@ -1,4 +1,4 @@
-/** Chooses the adapter behind each port by what the configuration names. The one place that knows them all. */
+/** Chooses the adapter behind each port from the configuration. Only this file knows all adapters. */
 import { isMainThread } from 'node:worker_threads';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
@@ -20,7 +20,7 @@ import { openPool } from './postgres/pool.ts';
 import { checkServer } from './postgres/server-check.ts';
 
 export interface AdaptersOptions {
-  /** Of the process, as it shows in Postgres and Kafka. */
+  /** Name of the process, as Postgres and Kafka show it. */
   readonly name: string;
   readonly config: BlobConfig & {
     readonly databaseUrl: string | null;
@@ -36,7 +36,7 @@ export interface AdaptersOptions {
     readonly host: string;
     readonly port: number;
   };
-  /** Wraps the data keys of clients, signs URLs of media files. */
+  /** Wraps the data keys of clients and signs URLs of media files. */
   readonly secrets: {
     readonly current: string;
     readonly source: string;
@@ -44,41 +44,47 @@ export interface AdaptersOptions {
     has(version: string): boolean;
     subKey(purpose: 'wrapping' | 'blob-urls' | 'key-check', version?: string): Buffer;
   };
-  /** False: the keys must agree with those of the database, and none is made known to it. Default true. */
+  /**
+   * False for a command that only looks: its keys must agree with those of the database, and no check value is stored.
+   * Default true.
+   */
   readonly decidesKeys?: boolean;
-  /** REST root of the api, with `/v1`, for who knows it better than the configuration does: the api itself, once it listens. */
+  /**
+   * REST root of the api, with `/v1`, when it is known better than from the configuration: by the api itself, once it
+   * listens.
+   */
   readonly baseUrl?: () => string;
 }
 
 export interface Adapters {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
-  /** Another one, whose statements are waited for so many milliseconds. Its opener ends it. */
+  /** Opens another pool whose statements have this deadline, milliseconds. The caller ends it. */
   openPool(answerMs: number): pg.Pool;
   readonly store: EventStore;
   /**
-   * Fills what `store.readWorkspace` finds a workspace's events by, until the signal. In one process of the system at a
-   * time, whoever calls it; without it those reads look through all events.
+   * Fills the index by which `store.readWorkspace` finds a workspace's events, until the signal. One process of the
+   * system at a time fills it, whichever calls this. Without it those reads scan all events.
    */
   keepWorkspaceIndex(options: KeeperOptions): Promise<void>;
   readonly log: Log;
-  /** Tells when any process appended events; null where the event store cannot. */
+  /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
   readonly dataKeys: PostgresDataKeys;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
   readonly analytics: ClickHouseClient | null;
   /**
-   * One line for each optional part (S3, ClickHouse) that does not answer now.
-   * @param ask `analytics: false` for an embedded engine, which the question would start
+   * One line for each optional dependency (S3, ClickHouse) that does not answer now.
+   * @param ask `analytics: false` for an embedded engine, which the query would start
    */
   silent(ask?: { readonly analytics: boolean }): Promise<readonly string[]>;
-  /** What a relay writes to; null where the event table is the log. */
+  /** The log that a relay writes to; null where the event table is the log. */
   openLogWriter(): Promise<LogWriter | null>;
   close(): Promise<void>;
 }
 
-/** @throws when the adapters named do not go together, or one refuses to start. */
+/** @throws when the configured adapters do not go together, or one refuses to start */
 export const openAdapters = async ({
   name,
   config,
@@ -102,7 +108,7 @@ export const openAdapters = async ({
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
-    // A wrong key found only at the first read would have accepted posts that never go out.
+    // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
     const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
@@ -140,7 +146,7 @@ export const openAdapters = async ({
   }
 };
 
-/** @throws SetupError; a log that is there and does not fit keeps its own words */
+/** @throws SetupError; a log that exists and does not fit keeps its own message */
 const openKafka = (options: KafkaOptions): Promise<Log> => {
   const named = { part: 'Kafka', setting: 'KAFKA_BROKERS', address: options.brokers.join(',') };
   return asked(named, async () => {
@@ -153,7 +159,10 @@ const openKafka = (options: KafkaOptions): Promise<Log> => {
   });
 };
 
-/** Logs which optional adapters do not answer at the start; the process starts all the same. In a thread the parent does it. */
+/**
+ * Logs which optional adapters do not answer at the start; the process starts all the same. Of a process with threads,
+ * only the main thread logs.
+ */
 export const warnOfSilent = (adapters: Adapters, logger: { warn(line: string): void }): void => {
   if (!isMainThread) return;
   void adapters.silent().then((lines) => {
@@ -161,7 +170,7 @@ export const warnOfSilent = (adapters: Adapters, logger: { warn(line: string): v
   });
 };
 
-/** A part that hangs for so long counts as unavailable. Milliseconds. */
+/** A dependency that hangs for this long counts as unavailable. Milliseconds. */
 const silentMs = 5_000;
 
 const silentParts = async (
@@ -190,15 +199,18 @@ const silentParts = async (
   return lines.filter((line) => line !== null);
 };
 
-/** Where the api is, as far as a process knows that is another one. */
+/** Where the api is, as far as another process knows. */
 const configuredUrl = ({ baseUrl, host, port }: AdaptersOptions['config']): string => {
   if (baseUrl !== null) return baseUrl;
   if (port === 0)
-    throw new Error('URLs of media files need BASE_URL, or PORT: the api chose a port that nobody was told');
+    throw new Error(
+      'URLs of media files need BASE_URL or PORT: with PORT=0 no other process knows the port of the api',
+    );
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}/v1`;
 };
 
-// The clients of Kafka and EventStoreDB are loaded where they are used: else every thread of standalone would hold them.
+// The clients of Kafka and EventStoreDB are imported on use: otherwise every thread of standalone would hold them in
+// memory.
 const openEventStoreDb = async (esdbUrl: string, url: string, pool: pg.Pool): Promise<OpenStore> => {
   const [{ EventStoreDbStore }, { fillPlaces }, { WorkspacePlaces }] = await Promise.all([
     import('./eventstoredb/event-store.ts'),
@@ -227,7 +239,7 @@ const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
   return asked(named, () => inTime(eventStoreMs, store.head()));
 };
 
-/** An event store, who gives it back, and who fills its index of workspaces. */
+/** An event store, its release, and the process that fills its index of workspaces. */
 type OpenStore = Pick<Adapters, 'store' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
 
 interface SharedStore {
@@ -239,7 +251,7 @@ const sharedStores = new Map<string, SharedStore>();
 
 /**
  * The Postgres event store of this thread: processes that share one (standalone) read the table once for all of them.
- * The last that releases it closes it.
+ * The last release closes it.
  */
 const shareStore = async (url: string, partitions: number) => {
   const name = `${partitions} ${url}`;

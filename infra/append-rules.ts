@@ -1,4 +1,7 @@
-/** What every event store adapter refuses before it talks to its server. The suite proves that they agree. */
+/**
+ * Appends that every event store adapter refuses before it calls its server. The port's suite proves that the adapters
+ * agree.
+ */
 import {
   EventStoreError,
   type EventStoreErrorCode,
@@ -18,7 +21,7 @@ const refuse = (code: EventStoreErrorCode, message: string): never => {
   throw new EventStoreError(code, message);
 };
 
-/** Names that start with `$` belong to the store; NUL and lone surrogates have no place in Postgres or on the wire. */
+/** Names that start with `$` belong to the store; Postgres and the wire can hold neither NUL nor lone surrogates. */
 const checkName = (what: string, name: string): void => {
   if (typeof name !== 'string' || name === '') refuse('invalid_event', `${what} is empty`);
   if (name.startsWith('$')) refuse('invalid_event', `${what} ${JSON.stringify(name)}: the prefix $ is the store's own`);
@@ -60,7 +63,7 @@ export const checkAppend = (stream: string, expected: ExpectedRevision, events: 
   return bytes;
 };
 
-/** The one conflict error, so that every adapter says it in the same words. */
+/** The one conflict error, so that every adapter gives the same text. */
 export const conflict = (stream: string, expected: ExpectedRevision, actual: bigint | 'none'): EventStoreError =>
   new EventStoreError('wrong_expected_revision', `${stream} is at ${actual}, the append expected ${expected}`, {
     actual,

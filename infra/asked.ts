@@ -1,6 +1,6 @@
 /**
- * Asks each part that the configuration names before anything depends on it. The error names the setting and the address,
- * never a password. A part that fails later shows only as a symptom of something else.
+ * Turns the error of a dependency that does not answer at the start into one that names the setting and the address,
+ * never a password. A dependency that fails later shows only as a symptom of something else.
  */
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
@@ -19,7 +19,7 @@ export const addressOf = (url: string): string => {
   const parsed = URL.parse(url);
   if (parsed !== null) return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
   const [, scheme, hosts] = severalHosts.exec(url) ?? [];
-  return scheme === undefined || hosts === undefined ? 'the place it names' : `${scheme}${hosts}`;
+  return scheme === undefined || hosts === undefined ? 'its address' : `${scheme}${hosts}`;
 };
 
 const advice: readonly (readonly [RegExp, string])[] = [
@@ -29,7 +29,7 @@ const advice: readonly (readonly [RegExp, string])[] = [
   [/^(3D000|UNKNOWN_DATABASE)$/, 'has no such database: create it, or correct the name'],
 ];
 
-/** The innermost thing that says what happened: clients wrap it, and a host with two addresses fails once for each. */
+/** The innermost error with a reason: clients wrap it, and a host with two addresses fails once for each. */
 const rootOf = (error: unknown): unknown => {
   if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0]);
   return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error;
@@ -43,17 +43,17 @@ const whyOf = (error: unknown): string => {
   };
   const status = $metadata?.httpStatusCode;
   if (status !== undefined) return String(status);
-  // ClickHouse has words for its numbers.
+  // ClickHouse also gives its codes as words.
   if (typeof type === 'string' && /^[A-Z_]+$/.test(type)) return type;
   if (typeof code === 'string') return code;
   return root instanceof Error ? root.message : String(name);
 };
 
-/** One line for the operator: the setting, the address, what to do, and the code of the error. */
+/** One line for the operator: the setting, the address, the remedy, and the code of the error. */
 export const wordsFor = ({ part, setting, address }: NamedPart, error: unknown): string => {
   const why = whyOf(error);
   const known = advice.find(([pattern]) => pattern.test(why))?.[1];
-  return `${setting}: ${part} at ${address} ${known ?? 'does not answer: see whether it runs, and correct the address'} (${why})`;
+  return `${setting}: ${part} at ${address} ${known ?? 'does not answer: check that it runs, and correct the address'} (${why})`;
 };
 
 /** @throws SetupError in place of any other error; a SetupError of `work` passes as it is */

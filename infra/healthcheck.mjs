@@ -1,7 +1,10 @@
-/** Exits 0 when the port given, OPS_PORT of the process in this container, answers /readyz with 200; else says why not. */
+/**
+ * Exits 0 when /readyz answers 200 on the given port, else on OPS_PORT of the process in this container; otherwise
+ * prints the reasons.
+ */
 const ready = async (port) => {
   const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(4_000) });
-  // Read in any case: an answer that is not read keeps its connection, and so this process, alive.
+  // Read in any case: an unread answer keeps its connection, and so this process, alive.
   const reasons = await answer.text();
   if (!answer.ok) throw new Error(reasons);
 };

@@ -2,11 +2,11 @@
  * Files of the disk store. A key is a small record that names the version which holds its bytes:
  *
  *     <root>/<workspace>/<asset>/upload               {"version": "9f…", "contentType": "video/mp4", "bytes": 1048576}
- *     <root>/<workspace>/<asset>/upload~9f…           the bytes; `~` is in no key
- *     <root>/.incoming/…                              what is being written
+ *     <root>/<workspace>/<asset>/upload~9f…           the bytes; no key contains `~`
+ *     <root>/.incoming/…                              files that are being written
  *
- * The record is replaced by a rename, so a key is the old file or the new one, never half of either. What dies before
- * that leaves bytes that no key names: in `.incoming` they are swept, beside the key they go when it is deleted.
+ * A rename replaces the record, so a key is the old file or the new one, never half of either. A crash before the
+ * rename leaves bytes that no key names: those in `.incoming` are swept, those beside a key are deleted with the key.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -33,7 +33,7 @@ export interface BlobRecord {
   readonly bytes: number;
 }
 
-/** Nobody writes one file for so long: the longest upload is refused well before. */
+/** No write lasts this long: the longest upload is refused well before. */
 const SWEEP_AFTER_MS = 2 * 86_400_000;
 
 export const isMissing = (error: unknown): boolean =>
@@ -41,7 +41,7 @@ export const isMissing = (error: unknown): boolean =>
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
 
-/** A name in a folder is there after a crash only once the folder itself is on the disk. */
+/** A name in a folder survives a crash only once the folder itself is on the disk. */
 const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, constants.O_RDONLY);
   try {
@@ -55,7 +55,9 @@ export class DiskFiles {
   readonly #root: string;
   readonly #incoming: string;
   #ready: Promise<void> | null = null;
-  /** Of this process, by key: who commits next waits for who commits now, so that nobody's old bytes are forgotten. */
+  /**
+   * Commits of this process, by key: a commit waits for the one before it, so that every replaced version is deleted.
+   */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(root: string) {
@@ -63,7 +65,7 @@ export class DiskFiles {
     this.#incoming = path.join(this.#root, '.incoming');
   }
 
-  /** Folders are made, and what somebody left half written is swept, with the first write. */
+  /** With the first write: makes the folders and sweeps files that a crash left half written. */
   ready(): Promise<void> {
     this.#ready ??= this.#prepare().catch((error: unknown) => {
       this.#ready = null;
@@ -96,8 +98,9 @@ export class DiskFiles {
   }
 
   /**
-   * The same file where others may pass to it: the store's folders are closed, and tools that decode it run as nobody. Where
-   * there can be no link (another disk, another owner) it is the file where it lies, and the tool runs as we do.
+   * The same file under a path that other users may enter: the store's folders are closed, and the tools that decode it
+   * run as another user. Where no link is possible (another disk, another owner) it is the file in its own place, and
+   * the tool runs as our user.
    */
   async lend(file: string, to: string): Promise<string> {
     try {
@@ -117,8 +120,8 @@ export class DiskFiles {
   }
 
   /**
-   * Gives the key the bytes of a finished file. Dying between the two renames leaves bytes that no key names, and the key
-   * as it was: the writer was not answered, and writes again.
+   * Gives the key the bytes of a finished file. A crash between the two renames leaves bytes that no key names, and the
+   * key as it was: the writer got no answer, and writes again.
    */
   async commit(key: string, file: string, record: BlobRecord): Promise<void> {
     await this.#inTurn(key, async () => {
@@ -128,7 +131,7 @@ export class DiskFiles {
     });
   }
 
-  /** The same bytes under another key. They are one file on the disk where it can do that: nobody ever writes to it. */
+  /** The same bytes under another key. Where the disk allows it both are one file: no process writes to it again. */
   async share(from: string, to: string, record: BlobRecord): Promise<void> {
     await this.#inTurn(to, async () => {
       await this.#folder(to);
@@ -158,12 +161,12 @@ export class DiskFiles {
     return path.join(this.#root, checkKey(key));
   }
 
-  /** A folder that is a link leads out of the store: whoever made it was not the store. */
+  /** A folder that is a link leads out of the store: the store did not make it. */
   async #insist(key: string): Promise<void> {
     const folder = path.dirname(this.#path(key));
     const [root, real] = [await realpath(this.#root), await realpath(folder)];
     if (path.join(root, path.relative(this.#root, folder)) !== real) {
-      throw new BlobError('refused', 'a folder of the store is not its own');
+      throw new BlobError('refused', 'a folder of the store is a symbolic link');
     }
   }
 
@@ -187,7 +190,7 @@ export class DiskFiles {
     }
     await rename(file, this.#path(key));
     await syncFolder(path.dirname(this.#path(key)));
-    // Who reads them has them open, or finds the new ones at the second look.
+    // A present reader has the old file open; a later one finds the new file at its second try.
     if (before !== null && before.version !== record.version) await rm(this.dataPath(key, before), { force: true });
   }
 
@@ -196,7 +199,7 @@ export class DiskFiles {
       await link(from, to);
     } catch (error) {
       const code = codeOf(error);
-      // The version is there already: the same copy was made before.
+      // The version exists: the same copy was made before.
       if (code === 'EEXIST') return;
       if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'EXDEV' && code !== 'ENOTSUP' && code !== 'ENOSYS')
         throw error;

@@ -2,21 +2,23 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 
-/** What is collected while the bytes before it are written: at most twice this waits in memory. */
+/** Bytes collected while the previous ones are written: at most twice this waits in memory. */
 const BATCH_BYTES = 1 << 20;
-/** The system begins to put a long file on the disk while the rest still comes, not all of it at the end. */
+/** Every so many bytes the file is synced, so that the end of a long file does not sync all of it. */
 const SYNC_BYTES = 256 << 20;
 
 export interface WriteOptions {
   readonly bytes: number;
-  /** Nobody but us has the chunks: each is freed when it is written, not when the collector comes by, 60 MB later. */
+  /**
+   * No other code holds the chunks: each is freed when it is written, not at the next garbage collection, 60 MB later.
+   */
   readonly owned?: boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Writes exactly `bytes` of the body and has them on the disk when it resolves. The body is left open where it is at
- * fault, so that whoever sent it can be answered. The file is the caller's to close and to delete.
+ * Writes exactly `bytes` of the body and has them on the disk when it resolves. A faulty body is left open, so that the
+ * sender can be answered. The caller closes and deletes the file.
  * @throws BlobError `refused`: the body is longer or shorter, or broke off; the signal's reason
  */
 export const writeBody = async (
@@ -38,7 +40,7 @@ export const writeBody = async (
       unsynced = 0;
       syncing = writing.then(() => handle.datasync());
     }
-    // They are awaited below; until then they are nobody's unhandled rejection.
+    // Awaited below; until then a rejection must not count as unhandled.
     for (const one of [writing, syncing]) one.catch(() => undefined);
     batch = [];
     batched = 0;
@@ -46,19 +48,19 @@ export const writeBody = async (
   try {
     for await (const chunk of chunksOf(body, signal)) {
       taken += chunk.length;
-      if (taken > bytes) throw new BlobError('refused', 'the body is longer than it was said to be');
+      if (taken > bytes) throw new BlobError('refused', 'the body is longer than its declared length');
       batch.push(chunk);
       batched += chunk.length;
       if (batched < BATCH_BYTES) continue;
       await writing;
-      // A disk that is slower than the sender holds the sender up: no more than two stretches are ever waiting for it.
+      // A disk slower than the sender slows the sender down: at most two batches wait.
       if (unsynced + batched >= SYNC_BYTES) await syncing;
       flush();
     }
-    if (taken < bytes) throw new BlobError('refused', 'the body is shorter than it was said to be');
+    if (taken < bytes) throw new BlobError('refused', 'the body is shorter than its declared length');
     flush();
   } finally {
-    // Also when it failed: nobody may close the file under a write.
+    // Also after a failure: the caller must not close the file under a write.
     await Promise.allSettled([writing, syncing]);
   }
   await Promise.all([writing, syncing]);
@@ -79,11 +81,11 @@ async function* chunksOf(body: Readable, signal: AbortSignal | undefined): Async
   } finally {
     signal?.removeEventListener('abort', abort);
   }
-  // A stream that is ended from outside may end without an error.
+  // A stream that is destroyed from outside may end without an error.
   signal?.throwIfAborted();
 }
 
-/** A view into memory that others share is left alone. */
+/** A view into shared memory is left alone. */
 const release = (chunk: Uint8Array): void => {
   if (chunk.byteLength === chunk.buffer.byteLength) (chunk.buffer as ArrayBuffer).transfer(0);
 };
@@ -93,7 +95,7 @@ const writeAll = async (handle: FileHandle, buffers: readonly Uint8Array[]): Pro
   const total = buffers.reduce((sum, { length }) => sum + length, 0);
   const { bytesWritten } = await handle.writev([...buffers]);
   if (bytesWritten === total) return;
-  // A disk that is nearly full takes a part; the next write says why.
+  // A nearly full disk takes a part; the next write gives the reason.
   const rest = Buffer.concat(buffers).subarray(bytesWritten);
   for (let at = 0; at < rest.length; ) at += (await handle.write(rest, at)).bytesWritten;
 };

@@ -1,6 +1,6 @@
 /**
- * Media files in a folder that every process of the installation sees. Its presigned URLs lead to our own api, which
- * serves them by `served`.
+ * Media files in a folder that every process of the installation shares. Presigned URLs lead to our own api, which
+ * serves them with `served.ts`.
  */
 import { randomBytes } from 'node:crypto';
 import { access, constants, open, rm } from 'node:fs/promises';
@@ -22,7 +22,10 @@ import { SignedUrls, type UrlSecrets } from './signed-urls.ts';
 export interface DiskBlobsOptions {
   readonly root: string;
   readonly secrets: UrlSecrets;
-  /** What presigned URLs begin with, without a slash at the end; the api that serves them may know it only once it listens. */
+  /**
+   * The beginning of presigned URLs, without a slash at the end; the api that serves them may know it only once it
+   * listens.
+   */
   readonly origin: () => string;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
@@ -52,7 +55,7 @@ export class DiskBlobs implements BlobStore {
   ): Promise<BlobInfo> {
     return told(async () => {
       checkKey(key);
-      // It may break before it is read: that is seen when it is.
+      // A body may break before the first read: the read reports it.
       if (body instanceof Readable) body.on('error', () => undefined);
       const { file, handle } = await this.#files.incoming();
       const record = { version: randomBytes(16).toString('hex'), contentType, bytes };
@@ -110,7 +113,7 @@ export class DiskBlobs implements BlobStore {
       try {
         await this.#files.share(from, to, record);
       } catch (error) {
-        // Its bytes went between the look at the record and the link: it was written anew, or deleted.
+        // The bytes disappeared between reading the record and linking: the file was replaced or deleted.
         if (isMissing(error)) throw new BlobError('precondition', 'the source has changed', { cause: error });
         throw error;
       }
@@ -139,7 +142,7 @@ export class DiskBlobs implements BlobStore {
 
   async presignGet(
     key: string,
-    // The type it was written with is kept beside it, and served.
+    // The stored Content-Type is served.
     options: { readonly contentType: string; readonly expiresAt: Date; readonly fileName?: string },
   ): Promise<string> {
     const { expiresAt, fileName = null } = options;
@@ -156,7 +159,7 @@ export class DiskBlobs implements BlobStore {
 
   async close(): Promise<void> {}
 
-  /** Twice, as the bytes that a record named may have been replaced before they were opened. */
+  /** Tries twice: the bytes that a record named may have been replaced before they were opened. */
   async #ifThere<T>(key: string, use: (info: BlobInfo, file: string) => Promise<T>): Promise<T | null> {
     for (let looks = 0; ; looks += 1) {
       const record = await this.#files.record(key);
@@ -184,13 +187,13 @@ const missing = (): never => {
   throw new BlobError('not_found', 'there is no such blob');
 };
 
-/** What a file system says is for the log; that it could not do it is for the caller. */
+/** The cause is for the log; the caller learns only that the folder failed. */
 const told = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
     if (error instanceof Error && 'syscall' in error) {
-      throw new BlobError('unavailable', 'the folder of the media files cannot be used', { cause: error });
+      throw new BlobError('unavailable', 'the folder of the media files cannot be read or written', { cause: error });
     }
     throw error;
   }

@@ -1,4 +1,4 @@
-/** How a browser treats a file: in place only what it renders without running anything in it. */
+/** How a browser treats a file: inline only types that it renders without running code. */
 
 const inline: ReadonlySet<string> = new Set([
   'image/jpeg',
@@ -15,7 +15,7 @@ const inline: ReadonlySet<string> = new Set([
 const percent = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
-/** A loop, since `/[. ]+$/` starts anew at every dot and takes the square of their number. */
+/** A loop: `/[. ]+$/` would start anew at every dot and take quadratic time. */
 const withoutOuterDots = (text: string): string => {
   const outer = (at: number): boolean => text[at] === '.' || text[at] === ' ';
   let from = 0;
@@ -25,9 +25,9 @@ const withoutOuterDots = (text: string): string => {
   return text.slice(from, to);
 };
 
-/** RFC 6266: a plain name for everybody, and the true one (RFC 8187) where the plain one lost something. */
+/** RFC 6266: a plain name for every client, and the exact one (RFC 8187) where the plain one lost characters. */
 const fileNames = (given: string): string => {
-  // No folder, no control or direction character, nothing that ends a header: what is left is a name on every system.
+  // No folder, no control or direction character, nothing that ends a header: the rest is a name on every system.
   const name = withoutOuterDots(given.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, '_'))
     .slice(0, 200)
     .toWellFormed();

@@ -14,7 +14,10 @@ export interface BlobConfig {
   readonly s3SecretAccessKey: string | null;
 }
 
-/** @param origin where the api serves the folder's presigned URLs. @throws when S3 is named without its keys. */
+/**
+ * @param origin where the api serves the folder's presigned URLs
+ * @throws when S3 is configured without its keys
+ */
 export const openBlobs = async (config: BlobConfig, secrets: UrlSecrets, origin: () => string): Promise<BlobStore> => {
   const { s3Endpoint: endpoint, s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey } = config;
   if (endpoint === null) {
@@ -24,7 +27,7 @@ export const openBlobs = async (config: BlobConfig, secrets: UrlSecrets, origin:
   if (accessKeyId === null || secretAccessKey === null) {
     throw new Error('S3_ENDPOINT needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY');
   }
-  // The client is loaded where it is used: else every thread of standalone would hold it.
+  // The client is imported on use: otherwise every thread of standalone would hold it in memory.
   const { S3Blobs } = await import('./s3.ts');
   return new S3Blobs({
     endpoint,

@@ -1,6 +1,6 @@
 /**
- * Media files in a bucket of any S3: AWS, or a gateway of one's own. One PUT takes at most 5 GiB, which is the most that
- * a file may have here; nothing is sent in parts.
+ * Media files in a bucket of any S3: AWS, or a gateway. One PUT takes at most 5 GiB, the largest file that the platform
+ * accepts; nothing is sent in parts.
  */
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ import { checkKey } from './keys.ts';
 
 export interface S3BlobsOptions {
   readonly endpoint: string;
-  /** Put into presigned URLs: the same S3 as callers and networks reach it. */
+  /** In presigned URLs: the address by which callers and networks reach the same S3. */
   readonly publicEndpoint: string;
   readonly bucket: string;
   readonly region: string;
@@ -53,11 +53,12 @@ export class S3Blobs implements BlobStore {
         credentials: { accessKeyId, secretAccessKey },
         // A gateway has one host name for all buckets.
         forcePathStyle: true,
-        // It would write to the console; what went wrong is in the errors.
+        // It would write to the console; the errors say what went wrong.
         logger: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet },
-        // Milliseconds to connect, and without a byte: a server that hangs is one that is away.
+        // Milliseconds to connect, and without a byte: a server that hangs counts as unavailable.
         requestHandler: { connectionTimeout: 5_000, socketTimeout: 60_000 },
-        // Newer checksums come as trailers, which gateways know less well; lengths and etags are checked all the same.
+        // Newer checksums travel as trailers, which gateways support less well; lengths and etags are checked all the
+        // same.
         requestChecksumCalculation: 'WHEN_REQUIRED',
         responseChecksumValidation: 'WHEN_REQUIRED',
       });
@@ -77,11 +78,11 @@ export class S3Blobs implements BlobStore {
   ): Promise<BlobInfo> {
     const at = this.#at(key);
     if (!(body instanceof Readable) && body.length !== bytes) throw wrongLength();
-    // It may break before it is read: that is seen when it is.
+    // A body may break before the first read: the read reports it.
     if (body instanceof Readable) body.on('error', () => undefined);
     await this.#bucketIsThere();
     const source = body instanceof Readable ? exactly(body, bytes) : body;
-    // NOTE: the client does not look at the stream it sends: where that breaks, it would wait for ever.
+    // NOTE: the client does not watch the stream it sends: when it breaks, the client would wait for ever.
     const broken = new AbortController();
     if (source instanceof Readable) source.on('error', (error) => broken.abort(error));
     const given = signal === undefined ? broken.signal : AbortSignal.any([signal, broken.signal]);
@@ -128,7 +129,7 @@ export class S3Blobs implements BlobStore {
     const source = { CopySource: `${this.#bucket}/${checkKey(from)}`, CopySourceIfMatch: etag };
     await told(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), ...source })));
     const made = await this.head(to);
-    if (made === null) throw new BlobError('unavailable', 'the copy is not there');
+    if (made === null) throw new BlobError('unavailable', 'the copied file was not found');
     return made;
   }
 
@@ -147,12 +148,12 @@ export class S3Blobs implements BlobStore {
     }: { readonly contentType: string; readonly bytes: number; readonly expiresAt: Date },
   ): Promise<PresignedPut> {
     const at = this.#at(key);
-    // The bucket must be there before a caller comes, who may not make it.
+    // The bucket must exist before the first caller: a caller may not create it.
     await this.#bucketIsThere();
     const command = new PutObjectCommand({ ...at, ContentType: contentType, ContentLength: bytes });
     const url = await getSignedUrl(this.#public, command, {
       ...until(expiresAt),
-      // Signed, they bind: with another type or length the server finds another signature.
+      // Signed headers bind: with another type or length the server computes another signature.
       signableHeaders: new Set(['host', 'content-type', 'content-length']),
     });
     return { url, headers: { 'Content-Type': contentType, 'Content-Length': String(bytes) } };
@@ -193,7 +194,7 @@ export class S3Blobs implements BlobStore {
     return this.#ready;
   }
 
-  /** Two processes may make it at once: the one that comes second finds it made. */
+  /** Two processes may create it at once: the second one finds it. */
   async #makeBucket(): Promise<void> {
     const Bucket = this.#bucket;
     try {
@@ -212,7 +213,7 @@ export class S3Blobs implements BlobStore {
       ExposeHeaders: ['ETag'],
     };
     const cors = new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules: [rule] } });
-    // Pages may upload straight into it, as into our own folder. A server without CORS serves everybody else.
+    // Pages may upload straight into it, as into our own folder. A server without CORS still serves all other clients.
     await told(() => this.#client.send(cors)).catch((error: unknown) => {
       if (!(error instanceof BlobError && error.code === 'refused')) throw error;
     });
@@ -233,16 +234,19 @@ const infoOf = (
   etag: found.ETag ?? '',
 });
 
-/** Signature version 4 knows whole seconds, at least one and at most 7 days of them, counted from the signing. */
+/** Signature version 4 counts whole seconds, from 1 to 7 days, from the moment of signing. */
 const until = (expiresAt: Date): { readonly expiresIn: number; readonly signingDate: Date } => {
   const signingDate = new Date(Math.min(Date.now(), expiresAt.getTime() - 1000));
   const seconds = Math.floor((expiresAt.getTime() - signingDate.getTime()) / 1000);
   return { expiresIn: Math.min(7 * 86_400, seconds), signingDate };
 };
 
-const wrongLength = (): BlobError => new BlobError('refused', 'the body has not the length it was said to have');
+const wrongLength = (): BlobError => new BlobError('refused', 'the body differs from its declared length');
 
-/** The body, or an error before its last piece when it has another length: a server then has too little, and takes nothing. */
+/**
+ * The body, or an error before its last piece when its length is wrong: the server then has too few bytes and stores
+ * nothing.
+ */
 const exactly = (body: Readable, bytes: number): Readable => {
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     let taken = 0;
@@ -267,7 +271,9 @@ interface FromServer {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** An error of the client as one of ours. Its message stays in the cause: it may name hosts and keys. */
+/**
+ * Turns an error of the client into one of ours. The client's message stays in the cause: it may name hosts and keys.
+ */
 const told = async <T>(work: () => Promise<T>, signal?: AbortSignal, broken?: AbortSignal): Promise<T> => {
   try {
     return await work();
@@ -282,8 +288,8 @@ const told = async <T>(work: () => Promise<T>, signal?: AbortSignal, broken?: Ab
     if (status === 404) throw new BlobError('not_found', 'there is no such blob', { cause: error });
     if (status === 412) throw new BlobError('precondition', 'the source has changed', { cause: error });
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
-      throw new BlobError('refused', `the S3 server refused it with ${status}`, { cause: error });
+      throw new BlobError('refused', `the S3 server refused the request with status ${status}`, { cause: error });
     }
-    throw new BlobError('unavailable', 'the S3 server is away', { cause: error });
+    throw new BlobError('unavailable', 'the S3 server does not answer', { cause: error });
   }
 };

@@ -1,4 +1,4 @@
-/** The HTTP of the disk store: PUT, GET and HEAD of presigned URLs, for the api to hand out. */
+/** The HTTP side of the disk store: PUT, GET and HEAD of presigned URLs, served by the api. */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   BlobError,
@@ -27,10 +27,12 @@ interface Store extends Pick<BlobStore, 'head' | 'get'> {
   ): Promise<Pick<BlobInfo, 'etag'>>;
 }
 
-/** The longest that an upload may take, milliseconds: 5 GiB at 2 Mbit/s. */
+/** The longest upload, milliseconds: 5 GiB at 2 Mbit/s. */
 const longestMs = 6 * 3_600_000;
 
-/** Uploads under way, by key. Of those to one key the newest wins: nobody fills the disk through one URL. */
+/**
+ * Uploads under way, by key. The newest upload to a key ends the older one: no caller fills the disk through one URL.
+ */
 type Uploads = Map<string, AbortController>;
 
 export const serve = (store: Store, urls: SignedUrls, uploads: Uploads = new Map()): ServedBlobs => ({
@@ -56,7 +58,7 @@ const header = ({ headers }: Request, name: keyof IncomingHttpHeaders & string):
 /** Characters of a Content-Type; URLs for longer ones are never presigned. */
 const maxType = 200;
 
-/** A type is compared without the letters' case and the spaces around `;`, as every server reads one. */
+/** Types are compared without letter case and without the spaces around `;`, as servers read them. */
 const plainType = (text: string): string =>
   text
     .toLowerCase()
@@ -79,7 +81,7 @@ const take = async (
   if (encoding !== null && encoding !== 'identity') {
     throw new ServedRefusal('mismatch', 'Send the file as it is, without Content-Encoding.');
   }
-  // Without a length there is none to hold it against before the bytes have come.
+  // A declared length is required: without it a wrong length shows only after all bytes arrived.
   if (header(request, 'content-length') !== String(bytes)) {
     throw new ServedRefusal('mismatch', `The URL was made for Content-Length: ${bytes}.`);
   }
@@ -111,7 +113,7 @@ const give = async (
     'Accept-Ranges': 'bytes',
     'Content-Type': info.contentType,
     'Content-Disposition': disposition(info.contentType, fileName),
-    // Whatever a file says it is, it is no page of ours: nothing in it runs, and nothing is guessed.
+    // Whatever its type, a file is not a page of ours: the browser runs nothing in it and guesses no type.
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; sandbox",
     'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -134,7 +136,7 @@ const give = async (
   if (request.method === 'HEAD') return { status, headers: sized, body: null };
   const found = await store.get(key, range === null ? {} : { range });
   if (found.info.etag === info.etag) return { status, headers: sized, body: found.body };
-  // Written anew since it was looked at: what was said of it holds no longer.
+  // The file was replaced after its info was read: that info no longer holds.
   found.body.destroy();
   return give(store, { method: 'GET', key, fileName }, request);
 };
@@ -146,10 +148,10 @@ const listed = (sent: string | null, { etag }: BlobInfo): boolean =>
   sent !== null &&
   (sent.trim() === '*' || sent.split(',').some((one) => one.trim().replace(/^W\//, '') === quoted(etag)));
 
-/** If-Range: only for the very file whose part somebody has; anything else means all of it. */
+/** If-Range: only for the exact file that the client has a part of; otherwise the whole file. */
 const applies = (sent: string | null, { etag }: BlobInfo): boolean => sent === null || sent.trim() === quoted(etag);
 
-/** One range; several, or what is no range, mean all of it (RFC 9110 14.2 lets a server ignore them). */
+/** One range; several, or a malformed one, mean the whole file (RFC 9110 14.2 lets a server ignore them). */
 const rangeOf = (text: string, bytes: number): { start: number; end: number } | 'unsatisfiable' | null => {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(text.trim()) ?? [];
   if (first === '' && last === '') return null;

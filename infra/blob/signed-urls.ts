@@ -1,12 +1,12 @@
 /**
- * URLs that carry their own permission: HMAC-SHA256 over the method, the key and all that the URL may be used for, under
- * a sub-key whose version the URL names. Nothing is stored, and a URL opens one key for one thing until it expires.
+ * URLs that carry their own permission: HMAC-SHA256 over the method, the key and every permitted use, under a sub-key
+ * whose version the URL names. Nothing is stored; a URL permits one use of one key until it expires.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export interface UrlSecrets {
   readonly current: string;
-  /** @throws when there is no such version. */
+  /** @throws for an unknown version */
   subKey(purpose: 'blob-urls', version?: string): Buffer;
 }
 
@@ -14,7 +14,7 @@ export type Permission =
   | { readonly method: 'PUT'; readonly key: string; readonly contentType: string; readonly bytes: number }
   | { readonly method: 'GET'; readonly key: string; readonly fileName: string | null };
 
-/** Written as JSON, so that no two permissions read the same. */
+/** Encoded as JSON, so that no two permissions have the same text. */
 const textOf = (permission: Permission, expires: number): string =>
   JSON.stringify(
     permission.method === 'PUT'
@@ -31,7 +31,7 @@ export class SignedUrls {
     this.#clock = clock;
   }
 
-  /** Key and query, to be put behind the prefix. */
+  /** Key and query, to be appended to the prefix. */
   sign(permission: Permission, expiresAt: Date): string {
     const expires = Math.floor(expiresAt.getTime() / 1000);
     const version = this.#secrets.current;
@@ -45,7 +45,7 @@ export class SignedUrls {
     return `${permission.key}?${query}`;
   }
 
-  /** What the URL permits; null when it was not signed here, was altered, or its time is over. */
+  /** The permission of the URL; null when it was not signed here, was altered, or has expired. */
   permission(method: 'PUT' | 'GET', key: string, query: URLSearchParams): Permission | null {
     const version = query.get('v') ?? '';
     const expires = Number(query.get('expires'));
@@ -63,7 +63,7 @@ export class SignedUrls {
     try {
       return this.#mac(permission, expires, version);
     } catch {
-      // A version that was taken away: what it signed is worth nothing any more.
+      // A version that was removed: its signatures are void.
       return null;
     }
   }

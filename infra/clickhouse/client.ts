@@ -2,14 +2,14 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 
 /** The client of the analytics store: a server, or the embedded engine behind its HTTP front. */
 
-/** A recount of many days is the longest statement there is. */
+/** A recount of many days is the longest statement. */
 const requestMs = 300_000;
 
 const loopback: readonly string[] = ['127.0.0.1', 'localhost', '[::1]'];
 
 /**
- * @param url with user and password, and the database as its path: `http://user:secret@host:8123/postline`. The database
- * is there already. Nothing is asked of the server yet.
+ * @param url with user and password, and the database as its path: `http://user:secret@host:8123/postline`. The
+ * database must exist. Opening sends no request.
  */
 export const openAnalytics = ({ url }: { readonly url: string }): ClickHouseClient => {
   const { hostname, pathname } = new URL(url);
@@ -22,10 +22,10 @@ export const openAnalytics = ({ url }: { readonly url: string }): ClickHouseClie
     application: 'postline',
     request_timeout: requestMs,
     max_open_connections: 8,
-    // The server's own limit is 10 s (3 s in old ones): an idle socket that is used later than that was closed by it.
+    // The server closes idle sockets after 10 s (3 s in old versions): a later use would fail.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
     compression: { request: compressed, response: compressed },
-    // What goes wrong is an error of the call; the client's own words would name the server to the terminal.
+    // Errors reach the caller of each call; the client's own log would print the server's address to the terminal.
     log: { level: 127 },
     clickhouse_settings: {
       async_insert: 0,

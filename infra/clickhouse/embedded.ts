@@ -1,7 +1,7 @@
 /**
- * An analytics store of our own under a data folder: it listens at once, and its engine, which takes some hundred
- * megabytes, is started in a child process by the first connection and ended when there has been none for long. A child
- * that dies takes its connections with it; the next connection starts another.
+ * Our own analytics store under a data folder. It listens at once; the first connection starts its engine, which takes
+ * some hundred megabytes, in a child process, and the child ends when there was no connection for long. A child that
+ * dies takes its connections with it; the next connection starts another.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,35 +16,35 @@ export { noteOf };
 export interface Limits {
   /** A child that is not ready by then is killed. */
   readonly readyMs: number;
-  /** A connection is closed when none of its requests has had the credentials by then. */
+  /** A connection without a request that has the credentials is closed after this time. */
   readonly silentMs: number;
-  /** The child ends when there has been no connection for so long. */
+  /** The child ends after this time without a connection. */
   readonly idleMs: number;
 }
 
 const usual: Limits = { readyMs: 30_000, silentMs: 30_000, idleMs: 600_000 };
 
 export interface EmbeddedAnalyticsOptions {
-  /** Folder of the engine's data, made when missing. One process has it at a time. */
+  /** Folder of the engine's data, made when missing. One process at a time uses it. */
   readonly dir: string;
-  /** What all queries and merges together may use. */
+  /** Memory of all queries and merges together. */
   readonly memoryBytes?: number;
   readonly limits?: Partial<Limits>;
-  /** Told when the engine cannot be started, and when it ended by itself. */
+  /** Called when the engine cannot be started, and when it ended by itself. */
   readonly onTrouble?: (reason: string) => void;
 }
 
 export interface EmbeddedAnalytics {
-  /** With the credentials that nobody else has, and the database as its path. */
+  /** With credentials that only this process knows, and the database as its path. */
   readonly url: string;
-  /** Of the child, while there is one. */
+  /** Process id of the child, while there is one. */
   pid(): number | null;
   stop(): Promise<void>;
 }
 
 const database = 'postline';
 const user = 'postline';
-/** After a failed start the next connections are refused for so long. Milliseconds. */
+/** After a failed start connections are refused for this long. Milliseconds. */
 const restMs = 2_000;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -101,7 +101,7 @@ export const startEmbeddedAnalytics = async ({
   try {
     writeNote(dir, url);
   } catch (error) {
-    // Who joins finds nobody; the engine itself will say what is wrong with the folder.
+    // Other processes then cannot join; the engine itself reports what is wrong with the folder.
     onTrouble(`${noteOf(dir)} cannot be written: ${messageOf(error)}`);
   }
   return {

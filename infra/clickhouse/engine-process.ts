@@ -6,29 +6,32 @@ import type { FromChild, ToChild } from './chdb/messages.ts';
 /** One life of the child that holds the engine: connections wait until it is ready, and are dropped when it dies. */
 
 export interface Told {
-  /** It never became ready. */
+  /** The child never became ready. */
   failed(reason: string): void;
-  /** There is no process any more, or there never was one. @param how null: it was meant to end */
+  /** The process ended or never started. @param how null: the end was intended */
   ended(how: string | null): void;
 }
 
 const stopMs = 5_000;
 
 export class EngineProcess {
-  /** When there is no process any more, or there never was one. */
+  /** Resolves when the process has ended or never started. */
   readonly ended: Promise<void>;
   readonly #process: ChildProcess;
   #state: 'starting' | 'ready' | 'leaving' | 'ended' = 'starting';
   #waiting: Socket[] = [];
   #given = 0;
-  /** On their way to it, by number: a child that dies leaves them with us, and who waits for an answer must not wait on. */
+  /**
+   * Connections on their way to the child, by number: a child that dies leaves them here, and they are closed so that
+   * no client waits on.
+   */
   readonly #handed = new Map<number, Socket>();
 
   /** @throws where the machine has no memory for a process */
   constructor(start: ToChild & { readonly readyMs: number }, told: Told) {
     const { readyMs, ...message } = start;
     const child = fork(path.join(import.meta.dirname, 'chdb/child.ts'), {
-      // Nothing of our environment, which holds secrets.
+      // No variable of our environment, which holds secrets.
       env: { PATH: '/usr/bin:/bin', TZ: 'UTC' },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       execArgv: [],
@@ -45,7 +48,7 @@ export class EngineProcess {
       } else if (from.type === 'failed') {
         told.failed(from.reason);
       } else if (from.type === 'took') {
-        // Ours is a second handle on the connection: the child's stays open.
+        // This is a second handle on the connection: the child's stays open.
         this.#handed.get(from.number)?.destroy();
         this.#handed.delete(from.number);
       } else if (from.taken === this.#given) {
@@ -65,7 +68,7 @@ export class EngineProcess {
       };
       child.once('exit', (code, signal) => end(String(signal ?? code)));
       child.on('error', (error) => {
-        // Without a process there is no exit.
+        // Without a process there is no exit event.
         if (child.pid !== undefined) return;
         told.failed(error.message);
         end(error.message);
@@ -78,7 +81,7 @@ export class EngineProcess {
     return this.#process.pid ?? null;
   }
 
-  /** It takes no more connections; the folder is its own until it has ended. */
+  /** It accepts no more connections; it still holds the folder until it has ended. */
   get isLeaving(): boolean {
     return this.#state === 'leaving';
   }
@@ -89,7 +92,7 @@ export class EngineProcess {
     else {
       const number = ++this.#given;
       this.#handed.set(number, socket);
-      // Kept open here until the child says that it has it: Node forgets those that are queued when a child dies.
+      // Kept open here until the child confirms it: Node forgets queued handles when a child dies.
       this.#process.send({ type: 'connection', number }, socket, { keepOpen: true }, (error) => {
         if (error === null) return;
         this.#handed.delete(number);

@@ -1,4 +1,4 @@
-/** The analytics store of a data folder for a moment: the one that a running process of ours keeps, else one of our own. */
+/** Opens the analytics store of a data folder briefly: that of a running process, else a new engine of its own. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -9,14 +9,14 @@ import { proofOf, proofPath } from './proof.ts';
 
 export interface JoinedAnalytics {
   readonly url: string;
-  /** Stops an engine that was started for us; leaves another's alone. */
+  /** Stops an engine that this call started; leaves a joined one running. */
   stop(): Promise<void>;
 }
 
 /** The engine may have to start first. */
 const proofMs = 35_000;
 
-/** Whether who listens there has the password: the port of one that died may be a stranger's by now. */
+/** Whether the listener has the password: after a crash another program may have the port. */
 const isTheOne = async ({ hostname, port, password }: URL): Promise<boolean> => {
   const nonce = randomBytes(16).toString('hex');
   const wanted = proofOf(password, nonce);

@@ -1,11 +1,13 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Where the engine of a folder is, written beside its data for who works on the folder too. A death leaves it behind. */
+/**
+ * A file beside the engine's data with its address, for other processes that need the folder. A crash leaves it behind.
+ */
 
 export const noteOf = (dir: string): string => path.join(path.resolve(dir), 'engine.url');
 
-/** Null where there is none that could be followed. */
+/** Null where there is no readable note. */
 export const readNote = (dir: string): URL | null => {
   try {
     return URL.parse(readFileSync(noteOf(dir), 'utf8'));
@@ -14,7 +16,7 @@ export const readNote = (dir: string): URL | null => {
   }
 };
 
-/** In place of another's: whoever reads it finds one or the other, whole. */
+/** Replaces an older note: a reader sees one or the other, whole. */
 export const writeNote = (dir: string, url: string): void => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const draft = `${noteOf(dir)}.${process.pid}`;
@@ -22,7 +24,7 @@ export const writeNote = (dir: string, url: string): void => {
   renameSync(draft, noteOf(dir));
 };
 
-/** Ours; another's stays. */
+/** Removes our note; leaves another process's. */
 export const removeNote = (dir: string, url: string): void => {
   if (readNote(dir)?.href === new URL(url).href) rmSync(noteOf(dir), { force: true });
 };

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** How an engine shows that it has a password to somebody who has it too, without either of them telling it. */
+/** How an engine proves that it knows a password to a process that knows it too, without either sending it. */
 
 export const proofPath = '/proof';
 

@@ -1,13 +1,13 @@
 /**
- * `@eventstore/db-client` 6.2.1 with its append path made safe to live with. The version is pinned: what is touched here
- * are the client's internals, and `guardedClient` refuses to start where they are not what it expects.
+ * Makes the append path of `@eventstore/db-client` 6.2.1 safe. The version is pinned: this file patches internals of
+ * the client, and `guardedClient` refuses to start where they differ.
  *
- * Four traps of that version, and what is done at the one place where gRPC clients are made:
- * - a reply whose append is no longer waited for throws in a stream listener and would end the process → dropped;
+ * Four faults of that version, and the remedy at the one place where gRPC clients are made:
+ * - a reply to an append that no caller awaits throws in a stream listener and would end the process → dropped;
  * - a write that waits for `drain` while the stream fails becomes an unhandled rejection → writes never wait;
  * - a server that ends the append stream without an error leaves its appends waiting for ever → made an error;
- * - an append whose connection was closed before it began throws where nobody catches, and waits for ever → made an error.
- * In each case the append is settled by its caller's own deadline or by the error, as *unknown*, and is repeated.
+ * - an append whose connection closes before it begins throws uncaught, and waits for ever → made an error.
+ * In each case the append settles by its caller's own deadline or by the error, as *unknown*, and is repeated.
  */
 import { Writable } from 'node:stream';
 import db from '@eventstore/db-client';
@@ -37,12 +37,12 @@ interface Internals {
   callArguments(options: object, call: CallOptions): [Metadata, CallOptions];
 }
 
-/** The connection each client uses now; the client itself closes those it leaves. */
+/** The present connection of each client; the client itself closes those it leaves. */
 const channels = new WeakMap<db.EventStoreDBClient, Channel>();
 
 const internals = (client: db.EventStoreDBClient): Internals => client as unknown as Internals;
 
-/** The writes of a call never ask to wait: its callers bound what is in flight, and nobody is left behind a `drain`. */
+/** Writes of a call never report a full buffer: callers bound the bytes in flight, so no write waits for a `drain`. */
 const neverFull = <S extends { write(...args: never[]): boolean }>(call: S): S => {
   const write = call.write.bind(call);
   call.write = (...args: never[]) => {
@@ -52,14 +52,14 @@ const neverFull = <S extends { write(...args: never[]): boolean }>(call: S): S =
   return call;
 };
 
-/** Data goes in as bytes, which the client calls binary; what is JSON is marked as such for the store's own tools. */
+/** The client sends bytes as binary; JSON is marked as such for the store's own tools. */
 const markJson = (request: BatchAppendReq): void => {
   for (const message of request.getProposedMessagesList?.() ?? []) {
     if (message.getData_asU8()[0] === 0x7b) message.getMetadataMap().set('content-type', 'application/json');
   }
 };
 
-/** Takes what nobody will get. */
+/** A stream that discards its writes. */
 const unsent = (): ClientWritableStream<unknown> =>
   new Writable({ objectMode: true, write: (_chunk, _encoding, done) => done() }) as ClientWritableStream<unknown>;
 
@@ -76,7 +76,7 @@ const guardBatch = (call: ClientDuplexStream<unknown, unknown>): ClientDuplexStr
       try {
         listener(...args);
       } catch {
-        // Nobody waits for this reply any more: its append was settled as unknown and is repeated with the same ids.
+        // No caller awaits this reply: its append settled as unknown and is repeated with the same ids.
       }
     });
   }) as typeof call.on;
@@ -86,7 +86,7 @@ const guardBatch = (call: ClientDuplexStream<unknown, unknown>): ClientDuplexStr
     const code = status.UNAVAILABLE;
     call.emit('error', Object.assign(new Error(details), { code, details, metadata: new Metadata() }));
   });
-  // The client listens to errors for its appends; this one is for those that come after it let go.
+  // The client listens to errors for its appends; this listener catches errors that come after it has left the call.
   on('error', () => {});
   return call;
 };
@@ -122,15 +122,14 @@ export const guardedClient = (url: string): db.EventStoreDBClient => {
   return client;
 };
 
-/** Resolves once the client knows what the server can do; a rejection proves that nothing of the append was sent. */
+/** Resolves once the client knows the server's features; a rejection proves that no part of the append was sent. */
 export const ready = (client: db.EventStoreDBClient): Promise<unknown> => internals(client).capabilities;
 
 /**
- * One `Read` call on the client's connection, as the protocol's own messages: the client's readers parse metadata (and
- * JSON data) into objects, from which the stored bytes cannot be had back. The caller cancels it.
- * Only the leader answers a bounded read, since commands decide by it and a follower may be behind. Any node answers a
- * subscription.
- * @param deadlineMs whole call; null for a subscription.
+ * One `Read` call on the client's connection, as messages of the protocol: the client's own readers parse metadata (and
+ * JSON data) into objects, which lose the stored bytes. The caller cancels it. Only the leader answers a bounded read,
+ * since commands decide by it and a follower may lag. Any node answers a subscription.
+ * @param deadlineMs for the whole call; null for a subscription
  */
 export const openRead = async (
   client: db.EventStoreDBClient,
@@ -142,11 +141,11 @@ export const openRead = async (
   const call = await inside.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (grpc) =>
     grpc.read(request, ...inside.callArguments({ requiresLeader: deadlineMs !== null }, { deadline })),
   )();
-  // An error may come after the reader let go of the call; without a listener it would end the process.
+  // An error may come after the reader has left the call; without a listener it would end the process.
   return call.on('error', () => {});
 };
 
-/** Ends the client's calls and its connection; whatever still waits in them is rejected. */
+/** Ends the client's calls and its connection; pending calls are rejected. */
 export const disposeClient = async (client: db.EventStoreDBClient): Promise<void> => {
   await client.dispose();
   channels.get(client)?.close();

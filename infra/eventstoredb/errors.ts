@@ -1,4 +1,4 @@
-/** What the client's errors mean to a caller of the port. */
+/** Maps the client's errors to those of the port. */
 import db from '@eventstore/db-client';
 import { status } from '@grpc/grpc-js';
 import { EventStoreError, type ExpectedRevision } from '#contracts/ports/event-store.ts';
@@ -13,9 +13,9 @@ const isDenied = (error: unknown): boolean =>
   (error instanceof Error && 'code' in error && error.code === status.PERMISSION_DENIED);
 
 /**
- * The error of an append that is certain: nothing was written, and a repeat would meet the same.
- * Null for every other: lost or refused connections, time-outs of either side, a new leader, a server that is busy or
- * not ready (which the batch path calls unknown). Those are repeated with the same ids and bytes.
+ * The error of an append that certainly wrote nothing and that a repeat would meet again. Null for every other: lost or
+ * refused connections, time-outs of either side, a new leader, a server that is busy or not ready (which the batch path
+ * calls unknown). Those appends are repeated with the same ids and bytes.
  */
 export const refusalOf = (stream: string, expected: ExpectedRevision, raw: unknown): EventStoreError | null => {
   const error = typed(raw);
@@ -27,7 +27,7 @@ export const refusalOf = (stream: string, expected: ExpectedRevision, raw: unkno
     return new EventStoreError('too_large', message, { cause: error });
   }
   if (error instanceof db.StreamDeletedError) {
-    return new EventStoreError('access_denied', `${stream} was deleted for ever`, { cause: error });
+    return new EventStoreError('access_denied', `${stream} was deleted permanently`, { cause: error });
   }
   if (error instanceof db.InvalidArgumentError) {
     return new EventStoreError('invalid_event', messageOf(error), { cause: error });
@@ -40,19 +40,19 @@ const detailsOf = (raw: unknown): string =>
 
 const hasStatus = (raw: unknown, code: status): boolean => raw instanceof Error && 'code' in raw && raw.code === code;
 
-/** 24.10 names an invalid position; a read of it there is UNKNOWN, a subscription INVALID_ARGUMENT. */
+/** 24.10 reports an invalid position: a read with UNKNOWN, a subscription with INVALID_ARGUMENT. */
 const namesPosition = (raw: unknown): boolean =>
   (hasStatus(raw, status.UNKNOWN) && /ReadAllResult: InvalidPosition$/.test(detailsOf(raw))) ||
   (hasStatus(raw, status.INVALID_ARGUMENT) && /invalid position/i.test(detailsOf(raw)));
 
 /**
- * Whether the position may be at fault: 23.10 answers a read from one that starts no record with "… Result: Error", and
- * a subscription with the words it has for every fault of its own.
+ * Whether the position may be at fault: 23.10 answers a read from a position without a record with "… Result: Error",
+ * and a subscription with the text of all its own faults.
  */
 export const isAboutPosition = (raw: unknown): boolean =>
   hasStatus(raw, status.UNKNOWN) && /(ReadAllResult: Error|thrown by handler)/.test(detailsOf(raw));
 
-/** The error of a read or a subscription: `unavailable` goes away by itself, the others do not. */
+/** The error of a read or a subscription: `unavailable` is temporary, the others are not. */
 export const readErrorOf = (raw: unknown): EventStoreError => {
   const error = typed(raw);
   const options = { cause: raw };
@@ -61,11 +61,11 @@ export const readErrorOf = (raw: unknown): EventStoreError => {
   return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), options);
 };
 
-/** Whether an error of the port says that an operator deleted the stream. */
+/** Whether an error of the port means that an operator deleted the stream. */
 export const isDeletedStream = (error: unknown): boolean =>
   error instanceof EventStoreError && typed(error.cause) instanceof db.StreamDeletedError;
 
-/** Whether the client forgets its connection by itself after this error; after any other a broken one may stay. */
+/** Whether the client drops its connection after this error; after any other a broken one may stay. */
 export const reconnects = (raw: unknown): boolean => {
   const error = typed(raw);
   return (

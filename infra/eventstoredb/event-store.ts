@@ -1,7 +1,7 @@
 /**
  * The event store on EventStoreDB ≥ 23.10. Appends and reads have a client each: the client's append state is
- * process-wide, and a failing read must not take the connection away under an append. Longer than most adapters: each
- * call keeps its own rule of what a failure leaves known.
+ * process-wide, and a failing read must not close the connection under an append. The file is long because each call
+ * has its own rule for the outcome of a failure.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import db from '@eventstore/db-client';
@@ -35,13 +35,13 @@ import type { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
 export interface EventStoreDbOptions {
   /** `esdb://[user:password@]host:port?tls=false`, several hosts, or `esdb+discover://`. */
   readonly url: string;
-  /** Milliseconds one try of an append may take. Default 3,000. */
+  /** Milliseconds for one try of an append. Default 3,000. */
   readonly attemptMs?: number;
-  /** Milliseconds after which no further try of an append is begun. Default 8,000. */
+  /** Milliseconds after which no further try of an append begins. Default 8,000. */
   readonly appendMs?: number;
-  /** Milliseconds one read may take. Default 10,000. */
+  /** Milliseconds for one read. Default 10,000. */
   readonly readMs?: number;
-  /** Where the events of workspaces lie. Without it all events are looked through for those of one. */
+  /** The index of workspaces. Without it a read of one workspace scans all events. */
   readonly places?: WorkspacePlaces;
 }
 
@@ -49,7 +49,7 @@ type Client = db.EventStoreDBClient;
 
 class TimedOut extends Error {}
 
-/** Rejects after the time; what the work does later is nobody's any more. */
+/** Rejects after the time and ignores the later result of the work. */
 const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TimedOut(`no answer within ${ms} ms`)), ms);
@@ -65,7 +65,7 @@ const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
     );
   });
 
-/** The client takes metadata as it is only from a plain `Uint8Array`, and would print any other as JSON. */
+/** The client accepts metadata bytes only as a plain `Uint8Array`, and would send any other as JSON. */
 const plain = (bytes: Uint8Array): Uint8Array =>
   bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -109,7 +109,7 @@ export class EventStoreDbStore implements EventStore {
       deadline: this.#attemptMs,
     };
     const until = performance.now() + this.#appendMs;
-    // Once a try may have reached the server, no later failure can say that nothing was written.
+    // Once a try may have reached the server, no later failure proves that nothing was written.
     let maybeWritten = false;
     for (let attempt = 0; ; attempt++) {
       const client = this.#appends;
@@ -119,7 +119,7 @@ export class EventStoreDbStore implements EventStore {
         const done = await within(
           this.#attemptMs,
           ready(client).then(() => {
-            // Too late to begin: this try was given up as not sent.
+            // Too late to begin: the caller already counts this try as not sent.
             if (over) throw new TimedOut('given up');
             sent = true;
             maybeWritten = true;
@@ -154,7 +154,7 @@ export class EventStoreDbStore implements EventStore {
     let at = options.from ?? options.after;
     let inclusive = options.from !== undefined;
     while (found.length < limit) {
-      // The protocol reads inclusively: one more than wanted, and the one at `after` is left out.
+      // The protocol reads inclusively: the read takes one event more and drops the one at `after`.
       const count = limit - found.length + 1;
       const events = await this.#page(at, count);
       for (const event of events) {
@@ -183,12 +183,12 @@ export class EventStoreDbStore implements EventStore {
   }
 
   /**
-   * The items are pulled out of the call one by one, so a slow consumer stops the call by HTTP/2 flow control, and data
-   * of a call that was given up is never looked at.
+   * Pulls the items out of the call one by one, so HTTP/2 flow control slows the server down for a slow consumer, and
+   * data of an abandoned call is never parsed.
    *
-   * It resumes from events alone. The server's checkpoints are dropped: where a catch-up ends, 24.10 may send the position
-   * that the *next* record will get, and 23.10 resumes after the first record at or behind a position, so that one of a
-   * record that was scavenged since skips an event of ours.
+   * It resumes from events alone and drops the server's checkpoints: at the end of a catch-up, 24.10 may send the
+   * position that the *next* record will get, and 23.10 resumes after the first record at or behind a position, so that
+   * a checkpoint at a record that was scavenged since skips an event.
    */
   async *subscribe(options: {
     readonly after: bigint | null;
@@ -212,7 +212,7 @@ export class EventStoreDbStore implements EventStore {
           attempt = 0;
           const event = eventOf(response);
           if (event !== null) {
-            // A broken server may repeat itself.
+            // A broken server may repeat events.
             if (isSystem(event) || (taken !== null && event.position <= taken)) continue;
             taken = event.position;
             last = event;
@@ -245,22 +245,25 @@ export class EventStoreDbStore implements EventStore {
     await Promise.all(this.#disposals);
   }
 
-  /** One page of all streams, inclusive. @throws EventStoreError `invalid_position` also where 23.10 says just "Error". */
+  /**
+   * One page of all streams, inclusive. @throws EventStoreError `invalid_position`, also where 23.10 answers only
+   * "Error"
+   */
   async #page(at: bigint | null, count: number): Promise<RecordedEvent[]> {
     try {
       return await this.#collect(() => allRequest(at, count));
     } catch (error) {
       if (at === null || !(error instanceof EventStoreError && isAboutPosition(error.cause))) throw error;
-      // A server that reads its end, and fails at this position time after time, is well: the position is not.
+      // A server that reads its end and keeps failing at this position is healthy: the position is invalid.
       await this.head();
       throw new EventStoreError('invalid_position', `no record begins at position ${at}`, { cause: error });
     }
   }
 
-  /** A server that was restored to an earlier day while it was away would leave out, in silence, what it gets anew. */
+  /** A server restored to an earlier day while it was down would silently leave out the events that it gets anew. */
   async #requireEvent({ position, id }: RecordedEvent): Promise<void> {
     let there: RecordedEvent | undefined;
-    // A read that the server ends early looks as one that found nothing: asked more than once before it is believed.
+    // A read that the server ends early looks like an empty one: only repeated empty answers count.
     for (let asked = 0; asked < 3 && there === undefined; asked++) [there] = await this.#page(position, 1);
     if (there?.position === position && there.id === id) return;
     const found = there === undefined ? 'it ends before' : `it has event ${there.id} at ${there.position}`;
@@ -268,7 +271,10 @@ export class EventStoreDbStore implements EventStore {
     throw new EventStoreError('invalid_position', message);
   }
 
-  /** Asks by a read, since a refused subscription does not say why. @throws EventStoreError `invalid_position` */
+  /**
+   * Tests the position by a read, since a refused subscription gives no reason. @throws EventStoreError
+   * `invalid_position`
+   */
   async #requireRecord(position: bigint): Promise<void> {
     try {
       await this.#page(position, 1);
@@ -277,7 +283,7 @@ export class EventStoreDbStore implements EventStore {
     }
   }
 
-  /** All events of one bounded read, repeated a little while the connection is made anew. */
+  /** All events of one bounded read, repeated briefly while the client reconnects. */
   async #collect(request: () => ReadReq): Promise<RecordedEvent[]> {
     const until = performance.now() + this.#readMs;
     for (let attempt = 0; ; attempt++) {
@@ -304,11 +310,11 @@ export class EventStoreDbStore implements EventStore {
     }
   }
 
-  /** A client that hangs, or keeps a failed first call in its cache, does not heal: its appends go to a new one. */
+  /** A client that hangs, or caches a failed first call, does not recover: appends go to a new one. */
   #replace(client: Client): void {
     if (client !== this.#appends || this.#closed.signal.aborted) return;
     this.#appends = guardedClient(this.#url);
-    // Ends the calls of the old one, so whatever waits in them is rejected as unknown and repeated on the new one.
+    // Ends the calls of the old client: pending appends are rejected as unknown and repeated on the new one.
     this.#dispose(client);
   }
 

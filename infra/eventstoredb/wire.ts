@@ -1,4 +1,4 @@
-/** The protocol's messages ↔ the port's values. Bytes pass unchanged; commit and prepare positions are equal here. */
+/** Messages of the protocol ↔ values of the port. Bytes pass unchanged; commit and prepare positions are equal here. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams, { type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -6,7 +6,7 @@ import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 const { ReadReq } = streams;
 type Options = InstanceType<typeof ReadReq.Options>;
 
-/** Streams of the store itself, and links and tombstones in streams of ours. */
+/** Streams of the store itself, and links and tombstones in our streams. */
 export const isSystem = (event: RecordedEvent): boolean => event.stream.startsWith('$') || event.type.startsWith('$');
 
 const request = (fill: (options: Options) => void) => {
@@ -48,7 +48,10 @@ const allAfter = (options: Options, after: bigint | null): void => {
   options.setAll(all);
 };
 
-/** By stream name, since a filter has one kind only. The server sends a checkpoint every 32 × 16 events that it considers; the adapter drops it. */
+/**
+ * By stream name, since a filter has one kind only. The server sends a checkpoint every 32 × 16 considered events; the
+ * adapter drops it.
+ */
 const withoutSystemStreams = (options: Options): void => {
   const expression = new ReadReq.Options.FilterOptions.Expression();
   expression.setRegex('^[^$]');
@@ -59,7 +62,7 @@ const withoutSystemStreams = (options: Options): void => {
   options.setFilter(filter);
 };
 
-/** All streams from a position: inclusive, as the protocol reads. */
+/** All streams from a position: inclusive, as reads of the protocol are. */
 export const allRequest = (from: bigint | null, limit: number) =>
   request((options) => {
     allAfter(options, from);
@@ -67,7 +70,7 @@ export const allRequest = (from: bigint | null, limit: number) =>
     withoutSystemStreams(options);
   });
 
-/** The newest event of all, whosever it is. */
+/** The newest event of all streams. */
 export const headRequest = () =>
   request((options) => {
     const all = new ReadReq.Options.AllOptions();
@@ -77,7 +80,7 @@ export const headRequest = () =>
     options.setCount('1');
   });
 
-/** All streams after a position: exclusive, as the protocol subscribes. */
+/** All streams after a position: exclusive, as subscriptions of the protocol are. */
 export const subscribeRequest = (after: bigint | null) =>
   request((options) => {
     allAfter(options, after);

@@ -1,8 +1,8 @@
 /**
- * EventStoreDB cannot be asked for the events of a workspace. Where they lie is kept beside it, filled from `$all` by one
- * keeper, and a page of them is read as one run of each of its streams. Places are believed as far as the event that was
- * added last is still the store's: a store restored to an earlier day is read through until the keeper has filled them
- * anew. Events of a stream that an operator deleted are left out, also before a scavenge takes them.
+ * EventStoreDB cannot find the events of a workspace. An index in Postgres holds their positions, filled from `$all` by
+ * one process; a page of them is read as one range of each of its streams. The index is valid as far as its last event
+ * is still in the store: after a restore to an earlier day, reads scan the store until the index is filled anew. Events
+ * of a deleted stream are left out, also before a scavenge removes them.
  */
 import {
   type EventStore,
@@ -23,7 +23,7 @@ type Store = Pick<EventStore, 'read' | 'readAll'>;
 /** Streams of one page that are read at once. */
 const maxReads = 8;
 
-/** The event at a position of ours, and those behind it; null where another one begins there, or none does. */
+/** The event at a position of the index, and those behind it; null where another event, or none, begins there. */
 const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: number) => {
   try {
     const [first, ...rest] = await insisting(() => store.readAll({ from: position, limit: limit + 1 }));
@@ -61,7 +61,7 @@ export const readPlacedWorkspace = async (
   });
 };
 
-/** The events that still stand where they were placed, in order. What was scavenged is left out. */
+/** The events that the store still has at these positions, in order. Scavenged ones are left out. */
 const eventsAt = async (store: Store, places: readonly Place[]): Promise<RecordedEvent[]> => {
   const placed = new Set(places.map(({ position }) => position));
   const runs = [...Map.groupBy(places, ({ stream }) => stream)];
@@ -85,16 +85,19 @@ const eventsAt = async (store: Store, places: readonly Place[]): Promise<Recorde
   return found.sort((a, b) => (a.position < b.position ? -1 : 1));
 };
 
-/** Events of one piece. Larger ones cost memory: an event may have half a megabyte. */
+/** Events of one piece. Larger pieces cost memory: an event may have half a megabyte. */
 const pieceEvents = 500;
-/** Rest after a full piece, in times of what it took: who appends and who reads comes first. */
+/** Rest after a full piece, in times of its duration: appends and reads go first. */
 const restShare = 1;
-/** Between two looks for what was appended, milliseconds. Readers look through what lies behind the index themselves. */
+/** Between two looks for new events, milliseconds. Readers scan the events behind the index themselves. */
 const lookMs = 1_000;
-/** Between two lines about a store that is still being read, milliseconds. */
+/** Between two log lines while a store is still being indexed, milliseconds. */
 const tellMs = 10_000;
 
-/** Fills the places until the signal, or until another keeper does; what fails is the caller's. One keeper at a time. */
+/**
+ * Fills the index until the signal, or until another process does; failures reach the caller. One process at a time
+ * runs it.
+ */
 export const fillPlaces = async (store: Store, index: WorkspacePlaces, options: KeeperOptions): Promise<void> => {
   const { signal, logger } = options;
   let reached = await index.reached();

@@ -1,16 +1,16 @@
 import { type EventStore, type ReadStart, type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 
-/** How often a read is asked for that finds too little. */
+/** How often a read that finds too little is repeated. */
 const maxAsked = 3;
-/** Events of all workspaces that one call looks at. */
+/** Events of all workspaces that one call scans. */
 const stretchEvents = 2_000;
 const pageEvents = 500;
-/** A page ends with the event that passes this: events may be half a megabyte each. */
+/** A page ends with the event that exceeds this: events may be half a megabyte each. */
 export const workspacePageBytes = 8 * 1_024 * 1_024;
 
 /**
- * A read that the server ended early looks like one that found less: it is asked for again before that is believed. What
- * was left out in silence would be passed over for ever.
+ * A read that the server ended early looks like one that found less, so it is repeated before its result counts. Events
+ * left out silently would be skipped for ever.
  */
 export const insisting = async <T>(
   read: () => Promise<readonly T[]>,
@@ -21,7 +21,9 @@ export const insisting = async <T>(
   return found;
 };
 
-/** One page of a workspace's events, found among those of all. An end is believed only where no read finds more. */
+/**
+ * One page of a workspace's events, found by scanning all events. The end counts only when no repeated read finds more.
+ */
 export const scanWorkspace = async (
   store: Pick<EventStore, 'readAll'>,
   workspaceId: string,

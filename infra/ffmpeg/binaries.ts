@@ -1,7 +1,7 @@
 /**
- * Which ffmpeg and ffprobe: the operator's (FFMPEG_PATH), the machine's (PATH), else those that npm packages bring:
- * ffmpeg-static a current one, where the operator installed it, @ffmpeg-installer one of 2018. ffmpeg-static is none of our
- * dependencies: its script downloads, and an install would wait minutes for a host that is silent.
+ * Finds ffmpeg and ffprobe: the operator's (FFMPEG_PATH), the machine's (PATH), else those of npm packages: a current
+ * one from ffmpeg-static where the operator installed it, one of 2018 from @ffmpeg-installer. ffmpeg-static is not a
+ * dependency: its script downloads, and an install would wait minutes for a silent host.
  */
 import { execFile } from 'node:child_process';
 import { access, chmod, constants } from 'node:fs/promises';
@@ -15,19 +15,21 @@ const run = promisify(execFile);
 export interface Binaries {
   readonly ffmpeg: string;
   readonly ffprobe: string;
-  /** As ffmpeg says it, e.g. `5.1.6-0+deb12u1`. */
+  /** As ffmpeg prints it, e.g. `5.1.6-0+deb12u1`. */
   readonly version: string;
-  /** Whether both are of versions that are still mended. */
+  /** Whether both are of versions that still get security fixes. */
   readonly current: boolean;
 }
 
 /**
- * libavcodec of ffmpeg 5.1, the oldest that its makers and distributions (Debian 12) still mend for us to ask it. What is
- * older has decoders with published holes.
+ * libavcodec of ffmpeg 5.1, the oldest version that its makers and distributions (Debian 12) still fix. Older ones have
+ * decoders with published holes.
  */
 const oldest = { major: 59, minor: 37 };
 
-/** As `-version` of ffmpeg and of ffprobe say it: development builds have no number, their libraries do. */
+/**
+ * From the output of `-version` of ffmpeg and of ffprobe: development builds have no number, but their libraries do.
+ */
 const isCurrent = (said: string): boolean => {
   const [, major = '0', minor = '0'] = /libavcodec\s+(\d+)\.\s*(\d+)\./.exec(said) ?? [];
   return Number(major) > oldest.major || (Number(major) === oldest.major && Number(minor) >= oldest.minor);
@@ -39,7 +41,7 @@ const runs = async (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** Null: PATH has none. */
+/** Null: it is not on PATH. */
 const onPath = async (name: string): Promise<string | null> => {
   try {
     const { stdout } = await run('sh', ['-c', 'command -v "$1"', 'sh', name]);
@@ -49,7 +51,7 @@ const onPath = async (name: string): Promise<string | null> => {
   }
 };
 
-/** Null: the package is not installed, or not for this machine, or what it downloads is not there. */
+/** Null: the package is not installed, or not for this machine, or its download is missing. */
 const packaged = async (name: string): Promise<string | null> => {
   let file: string;
   try {
@@ -58,7 +60,7 @@ const packaged = async (name: string): Promise<string | null> => {
   } catch {
     return null;
   }
-  // The package's own install script does this for its owner; where scripts are off nobody has.
+  // The package's own install script does this as the owner; where scripts are off it never ran.
   await chmod(file, 0o755).catch(() => {});
   return (await runs(file)) ? file : null;
 };
@@ -69,14 +71,14 @@ const versionMs = 10_000;
 const version = async (file: string): Promise<string> =>
   (await run(file, ['-hide_banner', '-version'], { timeout: versionMs })).stdout;
 
-/** The ffprobe that belongs to an ffmpeg, else any. Null: there is none. */
+/** The ffprobe beside an ffmpeg, else any. Null: there is none. */
 const ffprobeOf = async (ffmpeg: string): Promise<string | null> => {
   const beside = join(dirname(ffmpeg), 'ffprobe');
   if (await runs(beside)) return beside;
   return (await onPath('ffprobe')) ?? (await packaged('@ffprobe-installer/ffprobe'));
 };
 
-/** Null: there is no ffprobe for it, or one of them cannot be run: half a download, or made for another machine. */
+/** Null: there is no ffprobe for it, or one of them does not run: half a download, or built for another machine. */
 const pairOf = async (ffmpeg: string): Promise<Binaries | null> => {
   const ffprobe = await ffprobeOf(ffmpeg);
   if (ffprobe === null) return null;
@@ -87,7 +89,7 @@ const pairOf = async (ffmpeg: string): Promise<Binaries | null> => {
   return { ffmpeg, ffprobe, version: name, current: isCurrent(said) && isCurrent(beside) };
 };
 
-/** @throws SetupError where FFMPEG_PATH names no ffmpeg */
+/** @throws SetupError where FFMPEG_PATH is not an ffmpeg */
 const namedBinaries = async (ffmpegPath: string): Promise<Binaries | null> => {
   const noProgram = (why: string): SetupError =>
     new SetupError(`FFMPEG_PATH: ${ffmpegPath} ${why}: name the program ffmpeg, or leave the setting out`);
@@ -98,7 +100,7 @@ const namedBinaries = async (ffmpegPath: string): Promise<Binaries | null> => {
   return pairOf(file);
 };
 
-/** @throws Error that says what to install, SetupError where FFMPEG_PATH names no ffmpeg */
+/** @throws Error that says what to install, SetupError where FFMPEG_PATH is not an ffmpeg */
 export const findBinaries = async (ffmpegPath: string | null): Promise<Binaries> => {
   let old: Binaries | null = null;
   if (ffmpegPath === null) {

@@ -1,4 +1,7 @@
-/** What looking through one file's parts may cost, whatever the file says of itself, and who may end it. */
+/**
+ * Bounds the cost of walking through one file's parts, whatever the file claims, and carries the signal that ends the
+ * walk.
+ */
 import { bomb, interrupted } from './failures.ts';
 
 export interface Budget {
@@ -6,15 +9,12 @@ export interface Budget {
   readonly signal: AbortSignal;
 }
 
-/**
- * Parts that are looked at, of all of a file together. More than any honest film has: a fragmented one of 12 hours has
- * some 20,000 fragments.
- */
+/** Parts read of one file. No honest film has more: a fragmented one of 12 hours has some 20,000 fragments. */
 const most = 200_000;
 
 export const budgetOf = (signal: AbortSignal): Budget => ({ left: most, signal });
 
-/** Paid before each look. @throws TranscodeError when nothing is left, or `interrupted` */
+/** Call it before each read. @throws TranscodeError when the budget is used up, or `interrupted` */
 export const spend = (budget: Budget, cost = 1): void => {
   if (budget.signal.aborted) throw interrupted(budget.signal.reason);
   budget.left -= cost;

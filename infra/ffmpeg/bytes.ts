@@ -1,4 +1,4 @@
-/** Bounded looks into a file: nothing here holds more of it than was asked for. */
+/** Bounded reads of a file: no more than the requested bytes are in memory. */
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 

@@ -1,10 +1,10 @@
 /**
- * One run of a tool over a file that nobody trusts: its own process group, without network or rights where that can be
- * had (isolation.ts), limits of the system on it, a bounded answer, and an end in any case. It ends when it is aborted, when
- * its time is up, and when this process dies.
+ * One run of a tool over an untrusted file: in its own process group, without network or rights where possible
+ * (isolation.ts), with the system's limits, a bounded output and a certain end. It ends when it is aborted, when its
+ * time is up, and when this process dies.
  *
- * NOTE: fluent-ffmpeg builds the commands but does not run them: it can neither put a child into a group of its own nor
- * limit it, and it starts ffmpeg again and again to ask what it can do.
+ * NOTE: fluent-ffmpeg builds the commands but does not run them: it can neither put a child into its own group nor
+ * limit it, and it starts ffmpeg again and again to query its features.
  */
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -15,15 +15,15 @@ import { type Grants, isolated, toolEnv } from './isolation.ts';
 export interface Limits extends Grants {
   /** Address space in bytes. */
   readonly memory: number;
-  /** Of processor time. */
+  /** Seconds of processor time. */
   readonly cpuSeconds: number;
-  /** Largest file that may be written, in bytes. */
+  /** Largest file that it may write, in bytes. */
   readonly fileBytes: number;
-  /** By the clock: ends what hangs, and says nothing of the file. */
+  /** Wall-clock limit: ends a tool that hangs, and says nothing about the file. */
   readonly wallMs: number;
   /** Most bytes of standard output; more ends the run. */
   readonly answerBytes: number;
-  /** Processors it may run on; null: any. */
+  /** Processors that it may use; null: any. */
   readonly processors: readonly number[] | null;
 }
 
@@ -42,7 +42,7 @@ export const limits = (given: Partial<Limits>): Limits => ({
 });
 
 export interface Ended {
-  /** 0: it did what it was told. */
+  /** 0: success. */
   readonly code: number;
   readonly stdout: string;
   /** The last 16 KiB. */
@@ -52,9 +52,10 @@ export interface Ended {
 }
 
 /**
- * `sh` sets the limits, each where the system lets it, starts the tool, and ends it on TERM. Descriptor 3 is a pipe that
- * only this process holds open: when it closes, we are dead, and the whole group goes. A line on it says that the tool was
- * begun: an end without one is of the machine, which had no process to give, and not of the file.
+ * `sh` sets the limits that the system allows, starts the tool, and ends it on TERM. Descriptor 3 is a pipe that only
+ * this process holds open: when it closes, this process is dead, and the whole group ends. A line on it confirms that
+ * the tool was started: an end without that line is the machine's fault, which had no process to give, and not the
+ * file's.
  */
 const wrapper = `
 try() { ( ulimit "$@" ) 2>/dev/null && ulimit "$@"; }
@@ -71,20 +72,20 @@ wait "$tool" 2>/dev/null
 kill -s KILL "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
 exit "$code"`;
 
-/** How long the wrapper may take to end what it started; then its group is killed from outside. */
+/** How long the wrapper may take to end the tool; then its group is killed from outside. */
 const graceMs = 2_000;
 const stderrBytes = 16_384;
 
-/** ffmpeg answers the processor limit's signal by leaving in order, with 255. */
+/** ffmpeg ends in order with 255 on the signal of the processor limit. */
 const outOfProcessor: readonly number[] = [255, 128 + constants.signals.SIGXCPU];
 const struckBy = (code: number): Ended['struck'] =>
   outOfProcessor.includes(code) ? 'processor' : code === 128 + constants.signals.SIGXFSZ ? 'file' : null;
 
 /**
- * Whose fault an end is that no limit on the file's own work brought about, nobody knows: a machine that stalls or runs
- * out of memory, or a file that makes it. So it is neither a verdict nor `interrupted`: whoever counts ends that are none
- * gives the file up after a few.
- * @param onLine each line of standard output, which is then not kept
+ * An end that no limit on the tool's own work caused has an unknown culprit: a machine that stalls or runs out of
+ * memory, or a file that makes it do so. Such an end is neither a result nor `interrupted`: callers count them and give
+ * the file up after a few.
+ * @param onLine receives each line of standard output, which is then not collected
  * @throws Error when its time was up or it was killed from outside
  * @throws TranscodeError `interrupted` when it was aborted or could not be started
  */
@@ -137,7 +138,7 @@ const run = (
         try {
           process.kill(group, 'SIGKILL');
         } catch {
-          // Gone in between.
+          // It ended in between.
         }
       }, graceMs);
     };
@@ -164,7 +165,7 @@ const run = (
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-stderrBytes);
     });
-    // Where this process may open no more files, a child has no pipes at all.
+    // When this process may open no more files, a child has no pipes at all.
     const held = child.stdio?.[3] as Socket | null | undefined;
     held
       ?.on('error', () => {})
@@ -183,13 +184,13 @@ const run = (
       if (failure !== null) return reject(interrupted(failure));
       const status = code ?? 128 + (killedBy === null ? 0 : constants.signals[killedBy]);
       if (late) return reject(new Error('a tool ran out of time'));
-      if (!begun) return reject(interrupted(new Error(`a tool was not begun: ${stderr.trim()}`)));
+      if (!begun) return reject(interrupted(new Error(`a tool was not started: ${stderr.trim()}`)));
       struck ??= struckBy(status);
       if (struck === null && status === 128 + constants.signals.SIGKILL) {
         return reject(new Error('a tool was killed from outside'));
       }
       if (struck === null && /No space left on device|Disk quota exceeded/.test(stderr)) {
-        return reject(interrupted(new Error('there is no room left in the work folder')));
+        return reject(interrupted(new Error('the disk of the work folder is full')));
       }
       resolve({ code: status, stdout: stdout.join(''), stderr, struck });
     });

@@ -15,15 +15,15 @@ export interface VideoOutput {
 }
 
 /**
- * Measured at 6 Mbit/s of 1080p with noise: `superfast` takes 12 s of processor at SSIM 0.917, `veryfast` 16 s at 0.919,
- * `faster` 20 s at 0.921, `medium` 28 s at 0.920. Networks encode once more, so what lies beyond is thrown away.
+ * Measured at 6 Mbit/s of 1080p with noise: `superfast` takes 12 s of processor at SSIM 0.917, `veryfast` 16 s at
+ * 0.919, `faster` 20 s at 0.921, `medium` 28 s at 0.920. Networks encode the file again, so a higher quality is lost.
  */
 const preset = 'veryfast';
 const quality = 20;
 
 /**
- * Threads of one encoder: pictures wait for each other, so more than processors keep those busy, as in x264's own choice.
- * The processors are what a render is held to (processors.ts).
+ * Threads of one encoder: pictures wait for each other, so more threads than processors keep those busy, as in x264's
+ * own default. A render is pinned to these processors (processors.ts).
  */
 export const encoderThreads = (processors: number): number => (processors === 1 ? 1 : Math.ceil(1.5 * processors));
 
@@ -43,7 +43,7 @@ const audioOptions = ({ probe }: SourceFile, { audio }: VideoSpec): readonly str
     : [
         ...['-map', '0:a:0', '-c:a', 'aac', '-b:a', `${audio.kbps}k`],
         ...['-ar', String(audio.sampleRate), '-ac', String(audio.channels)],
-        // Silence where the source has holes, and at the beginning when its sound comes later.
+        // Fills holes of the source's sound, and a late beginning, with silence.
         ...['-af', 'aresample=async=1:first_pts=0'],
       ];
 
@@ -52,10 +52,13 @@ const sdr: readonly string[] = [
   ...['-color_primaries', 'bt709', '-color_trc', 'bt709', '-colorspace', 'bt709', '-color_range', 'tv'],
 ];
 
-/** x265 takes four times the work of x264 at its `veryfast`; its `superfast` twice, and is still ahead for the bits. */
+/**
+ * x265 takes four times the work of x264 at its `veryfast`; its `superfast` takes twice the work and still compresses
+ * better.
+ */
 const hdrPreset = 'superfast';
 
-/** NOTE: an old ffmpeg does not tell x265 of the colours, and none before 7 of the screen and the light. */
+/** NOTE: an old ffmpeg does not pass the colours to x265, and none before 7 passes the screen and the light. */
 const hdr = ({ transfer, primaries, screen, light }: KeptColours, threads: number): readonly string[] => {
   const told = [
     ...['log-level=error', `pools=${threads}`, 'open-gop=0', 'range=limited', 'colormatrix=bt2020nc'],
@@ -111,10 +114,10 @@ const finished = (command: ffmpeg.FfmpegCommand, global: readonly string[] = [])
   ...command._getArguments().filter((argument) => argument !== '-y'),
 ];
 
-/** Milliseconds that a rendition is shown for. */
+/** Milliseconds for which a rendition plays. */
 export const shownMs = ({ probe }: SourceFile, { rounds = 1 }: VideoSpec): number => rounds * (probe.durationMs ?? 0);
 
-/** The last picture of a GIF is shown for as long as it says, so one more round is begun and cut off. */
+/** A GIF states how long its last picture lasts, so one more round is started and cut off. */
 const beforeRounds = ({ probe }: SourceFile, outputs: readonly VideoOutput[]): readonly string[] =>
   probe.kind === 'gif' ? ['-stream_loop', String(Math.max(...outputs.map(({ spec }) => spec.rounds ?? 1)))] : [];
 const untilShown = (source: SourceFile, spec: VideoSpec): readonly string[] =>
@@ -138,11 +141,11 @@ export const encodeCommand = (
   return finished(command, ['-filter_complex_threads', String(threads), '-progress', 'pipe:1']);
 };
 
-/** The streams as they are, in an MP4 of ours, or the pictures alone. `pictures`: which stream they are. */
+/** Copies the streams, or the pictures alone, into a new MP4. `pictures`: the index of their stream. */
 export const remuxCommand = (source: SourceFile, pictures: number, { spec, to }: VideoOutput): readonly string[] => {
   const copied = spec.audio === null || source.probe.audio === null ? ['-an'] : ['-map', '0:a:0', '-c:a', 'copy'];
   const audio = spec.sound === 'encode' ? audioOptions(source, spec) : copied;
-  // Out of Matroska it would become hev1, which players of Apple do not play.
+  // From Matroska it would become hev1, which Apple's players do not play.
   const tag = source.probe.video?.codec === 'hevc' ? ['-tag:v', 'hvc1'] : [];
   const command = begin(source, 1)
     .output(to)
@@ -150,7 +153,10 @@ export const remuxCommand = (source: SourceFile, pictures: number, { spec, to }:
   return finished(command);
 };
 
-/** One picture as PNG; images.ts makes of it what was asked for. `exactly`: decodes all that lies before, and never misses. */
+/**
+ * One picture as PNG; images.ts makes the requested output from it. `exactly`: decodes everything before it, and never
+ * misses.
+ */
 export const frameCommand = (
   source: SourceFile,
   spec: FrameSpec,

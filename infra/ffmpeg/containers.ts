@@ -1,4 +1,7 @@
-/** How a video's file is laid out, by its own headers: what ffprobe does not say, and whether the file is whole. */
+/**
+ * Reads the layout of a video's file from its own headers: facts that ffprobe does not report, and whether the file is
+ * whole.
+ */
 import { type Budget, budgetOf, spend } from './budget.ts';
 import type { Bytes } from './bytes.ts';
 import { unreadable } from './failures.ts';
@@ -15,12 +18,12 @@ const cutOff = () => unreadable('The file is cut off: it is shorter than it says
 
 interface Box {
   readonly type: string;
-  /** Of what it holds. */
+  /** Start of the box's content. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Short boxes lie side by side: a read each would take longer than all the rest. */
+/** Short boxes lie side by side: one read each would take longer than everything else. */
 const readBytes = 4_096;
 const longestHeader = 16;
 
@@ -46,10 +49,10 @@ async function* boxes(bytes: Bytes, { from, to }: Box, budget: Budget): AsyncGen
   }
 }
 
-/** The way to what is looked for; nothing else is opened, so a file's depth costs nothing. */
+/** The path to the boxes that are read; no other box is opened, so a file's depth costs nothing. */
 const opened: Readonly<Record<string, string>> = { file: 'moov', moov: 'trak', trak: 'edts' };
 
-/** The boxes of a file and, on that way, those inside them. */
+/** The boxes of a file and, along that path, those inside them. */
 async function* walk(bytes: Bytes, outer: Box, budget: Budget): AsyncGenerator<Box> {
   for await (const box of boxes(bytes, outer, budget)) {
     yield box;
@@ -57,7 +60,7 @@ async function* walk(bytes: Bytes, outer: Box, budget: Budget): AsyncGenerator<B
   }
 }
 
-/** One entry that begins at 0 changes nothing; anything else cuts or delays. */
+/** One entry that begins at 0 changes nothing; any other edit list cuts or delays. */
 const edits = async (bytes: Bytes, { from, to }: Box): Promise<boolean> => {
   const box = await bytes.read(from, Math.min(to - from, 64));
   if (box.length < 8) return false;
@@ -68,7 +71,7 @@ const edits = async (bytes: Bytes, { from, to }: Box): Promise<boolean> => {
   return long ? box.readBigInt64BE(time) !== 0n : box.readInt32BE(time) !== 0;
 };
 
-/** Boxes of the file, of its index and of its tracks that say something about it: XMP, C2PA, user data. */
+/** Boxes of the file, of its index and of its tracks that carry descriptions: XMP, C2PA, user data. */
 const describing = new Set(['uuid', 'meta', 'udta']);
 const describedBytes = 16 * 1_048_576;
 
@@ -121,12 +124,12 @@ const matroska = async (bytes: Bytes, budget: Budget): Promise<Layout> => {
 
 const avi = async (bytes: Bytes): Promise<Layout> => {
   const head = await bytes.read(0, 12);
-  // A file of more than 4 GiB may say 0 or more than it can.
+  // A file of more than 4 GiB may state a size of 0 or a size that is too large.
   if (head.length < 12 || (bytes.size < 2 ** 32 && head.readUInt32LE(4) + 8 > bytes.size + 1)) throw cutOff();
   return none;
 };
 
-/** @throws TranscodeError when the file is not whole or is made of too many parts, or `interrupted` */
+/** @throws TranscodeError when the file is not whole or has too many parts, or `interrupted` */
 export const layoutOf = async (bytes: Bytes, contentType: string, signal: AbortSignal): Promise<Layout> => {
   const budget = budgetOf(signal);
   switch (contentType) {

@@ -1,4 +1,6 @@
-/** The words of a file's own faults. Codes are served under /errors/{code}; nothing of this machine is in a message. */
+/**
+ * The messages for faults of a file. Codes are served under /errors/{code}; no message shows anything of this machine.
+ */
 import { TranscodeError, type TranscodeErrorKind } from '#contracts/ports/transcoder.ts';
 
 const fault =
@@ -21,5 +23,5 @@ export const reachesOut = fault('hostile', 'media_reaches_out');
 export const refusedKind = fault('hostile', 'media_unsupported');
 export const tooMuchWork = fault('unreadable', 'processing_failed');
 
-/** Nothing of the file's: the work was stopped, or the machine had no room for it. */
+/** Not the file's fault: the work was stopped, or the machine had no room for it. */
 export const interrupted = (cause: unknown): TranscodeError => new TranscodeError('interrupted', null, { cause });

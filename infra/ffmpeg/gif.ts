@@ -1,4 +1,4 @@
-/** The blocks of a GIF, counted without unpacking a pixel: what the frames would cost is known before any is decoded. */
+/** Counts the blocks of a GIF without unpacking a pixel: the cost of the frames is known before any is decoded. */
 import type { Bytes } from './bytes.ts';
 import { unreadable } from './failures.ts';
 
@@ -7,7 +7,7 @@ export interface GifFrames {
   readonly durationMs: number;
   readonly width: number;
   readonly height: number;
-  /** Whether every picture is shown for as long. */
+  /** Whether every picture lasts equally long. */
   readonly evenly: boolean;
   readonly transparent: boolean;
 }
@@ -15,7 +15,7 @@ export interface GifFrames {
 const windowBytes = 262_144;
 const broken = () => unreadable('The GIF ends in the middle of a picture.');
 
-/** Reads ahead in windows; one byte at a time would be a read each. */
+/** Reads ahead in windows; single bytes would be a read each. */
 class Reader {
   readonly #bytes: Bytes;
   #window: Buffer = Buffer.alloc(0);
@@ -45,7 +45,7 @@ class Reader {
     this.position += length;
     if (this.position > this.#bytes.size) throw broken();
   }
-  /** Sub-blocks up to the empty one. */
+  /** Skips sub-blocks up to the empty one. */
   async skipBlocks(): Promise<void> {
     for (let length = await this.byte(); length > 0; length = await this.byte()) this.skip(length);
   }
@@ -53,7 +53,10 @@ class Reader {
 
 const paletteBytes = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0);
 
-/** @param most stops after so many pictures @throws TranscodeError */
+/**
+ * @param max stops after so many pictures
+ * @throws TranscodeError
+ */
 export const gifFrames = async (bytes: Bytes, most: number): Promise<GifFrames> => {
   const reader = new Reader(bytes);
   reader.skip(6);
@@ -82,7 +85,7 @@ export const gifFrames = async (bytes: Bytes, most: number): Promise<GifFrames> 
       reader.skip(8);
       reader.skip(paletteBytes(await reader.byte()) + 1);
       await reader.skipBlocks();
-      // As browsers and ffmpeg do: what is too fast to be meant is shown for a tenth of a second.
+      // As browsers and ffmpeg do: a delay too short to be meant counts as a tenth of a second.
       const shown = delay < 2 ? 10 : delay;
       frames += 1;
       hundredths += shown;

@@ -1,4 +1,4 @@
-/** HDR that stays HDR: what the source says of its light, handed on to an encoder of ten bits. */
+/** HDR that stays HDR: passes the source's statements about its light to a ten-bit encoder. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { SourceFile } from '#contracts/ports/transcoder.ts';
@@ -11,7 +11,7 @@ export type KeptColours = Extract<Colours, { kind: 'kept' }>;
 
 const encoders = new Map<string, Promise<boolean>>();
 
-/** Whether this ffmpeg can write HEVC of ten bits. Builds without it are rare: distributions and static ones have it. */
+/** Whether this ffmpeg can write ten-bit HEVC. Builds without it are rare: distributions and static ones have it. */
 export const writesHevc = ({ ffmpeg }: Binaries): Promise<boolean> => {
   const known = encoders.get(ffmpeg);
   if (known !== undefined) return known;
@@ -28,14 +28,14 @@ interface SideData {
   readonly [member: string]: unknown;
 }
 
-/** `34000/50000`, in parts of 1 ÷ `of`. Null: not said. */
+/** `34000/50000`, in units of 1 ÷ `of`. Null: absent. */
 const parts = (data: SideData, member: string, of: number): number | null => {
   const [over = Number.NaN, under = 1] = String(data[member]).split('/').map(Number);
   const value = Math.round((over / under) * of);
   return Number.isFinite(value) && value >= 0 ? value : null;
 };
 
-/** As x265 is told it: of the screen that the film was made on, in 0.00002 and in 0.0001 of a candela. */
+/** In x265's format: the mastering screen, in 0.00002 and in 0.0001 of a candela. */
 const screenOf = (data: SideData): string | null => {
   const points = ['green', 'blue', 'red', 'white_point'].map((name) => [
     parts(data, `${name}_x`, 50_000),
@@ -57,7 +57,7 @@ const found = <T>(all: readonly SideData[], type: string, read: (data: SideData)
   return data === undefined ? null : read(data);
 };
 
-/** Its transfer and primaries, and what its first pictures say of the light they were made for. */
+/** The transfer and primaries, and the light levels that the first pictures state. */
 export const keptColours = async (
   { ffprobe }: Binaries,
   { path, probe }: SourceFile,

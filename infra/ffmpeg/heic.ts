@@ -1,6 +1,6 @@
 /**
- * HEIC: HEVC in a picture's container, which sharp reads the container of and cannot decode, for its builds leave out what
- * patents are held on. libheif in WebAssembly does: whatever a picture makes of its decoder stays in its own memory.
+ * HEIC is HEVC in a picture's container. sharp reads the container but cannot decode it, because its builds leave out
+ * patented codecs. libheif in WebAssembly decodes it: a hostile picture reaches only the decoder's own memory.
  */
 import { Console } from 'node:console';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Metadata } from 'sharp';
 
-/** Of libheif-js, what is called. */
+/** The methods of libheif-js that are called. */
 interface HeifImage {
   get_width(): number;
   get_height(): number;
@@ -19,10 +19,10 @@ interface LibHeif {
   readonly HeifDecoder: new () => { decode(bytes: Buffer): readonly HeifImage[] };
 }
 
-/** The decoder is not installed: an operator may leave it out for the patents' sake. */
+/** The decoder is not installed: an operator may leave it out because of the patents. */
 export class NoDecoder extends Error {}
 
-/** As sharp tells by the file's brands: what is in it may be AV1 all the same. */
+/** By the file's brands, as sharp reports them: the content may still be AV1. */
 export const isHeic = ({ format, compression }: Metadata): boolean => format === 'heif' && compression === 'hevc';
 
 const decoder = (): LibHeif => {
@@ -33,7 +33,10 @@ const decoder = (): LibHeif => {
   }
 };
 
-/** A PNG that says its colours: raw pixels cannot, and a phone's are not sRGB. The profile follows the first chunk. */
+/**
+ * A PNG that carries its colour profile: raw pixels cannot, and a phone's are not sRGB. The profile follows the first
+ * chunk.
+ */
 const withProfile = (png: Buffer, icc: Buffer): Buffer => {
   const body = Buffer.concat([Buffer.from('iCCPicc\0\0', 'latin1'), deflateSync(icc)]);
   const chunk = Buffer.alloc(body.length + 8);
@@ -44,10 +47,13 @@ const withProfile = (png: Buffer, icc: Buffer): Buffer => {
   return Buffer.concat([png.subarray(0, end), chunk, png.subarray(end)]);
 };
 
-/** A PNG of it: upright, of eight bits, in the file's own colours. @throws NoDecoder, Error when it cannot be decoded */
+/**
+ * A PNG of the picture: upright, of eight bits, in the file's own colours. @throws NoDecoder, Error when it cannot be
+ * decoded
+ */
 export const decodeHeic = async (path: string, { hasAlpha, icc }: Metadata): Promise<Buffer> => {
   const { HeifDecoder } = decoder();
-  // NOTE: it complains where our answer is written.
+  // NOTE: libheif prints its complaints on standard output, where the answer of this process goes.
   globalThis.console = new Console(process.stderr);
   const images = new HeifDecoder().decode(await readFile(path));
   const image = images.find((each) => each.is_primary()) ?? images[0];

@@ -1,6 +1,6 @@
 /**
- * The process in which sharp works on one picture: `node image-child.ts <job as JSON>` answers with JSON. A picture that
- * makes a decoder crash, or eat memory, takes nothing else with it.
+ * The process in which sharp works on one picture: `node image-child.ts <job as JSON>` answers with JSON. A picture
+ * that makes a decoder crash, or use up memory, ends only this process.
  */
 import { writeFile } from 'node:fs/promises';
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
@@ -21,14 +21,14 @@ const formatOf = (metadata: Metadata): string => {
   return metadata.format === 'heif' && metadata.compression === 'av1' ? 'avif' : (metadata.format ?? '');
 };
 
-/** What sharp decodes: the file, or of a HEIC what was decoded already. */
+/** Input of sharp: the file, or for a HEIC its decoded picture. */
 type Pixels = string | Buffer;
 
 const pixelsOf = async ({ path }: ImageJob, metadata: Metadata): Promise<Pixels> => {
   if (!isHeic(metadata)) return path;
   return decodeHeic(path, metadata).catch((error: Error) => {
     if (error instanceof NoDecoder) throw error;
-    // Damaged, or AVIF that does not say so first, which sharp knows.
+    // Damaged, or AVIF with HEIC brands, which sharp decodes.
     return path;
   });
 };
@@ -53,7 +53,7 @@ const found = async (job: ImageJob, options: SharpOptions): Promise<ImageFound> 
     located: isPlaced(metadata),
     sourceTypes: sourceTypesIn(xmp?.toString('latin1') ?? ''),
   };
-  // NOTE: looked at before any pixel is unpacked; the caller refuses what is too large.
+  // NOTE: checked before any pixel is unpacked; the caller refuses a picture that is too large.
   if (width * height > job.maxPixels) return seen;
   await sharp(await pixelsOf(job, metadata), options)
     .resize(64, 64, { fit: 'inside' })
@@ -67,7 +67,7 @@ interface Step {
   readonly colours?: number;
 }
 
-/** From what was asked for down to what nobody would show any more. */
+/** From the requested quality down to the lowest acceptable one. */
 const steps = ({ format, quality }: ImageOutput): readonly Step[] => {
   if (format === 'gif') return [256, 128, 64, 32].map((colours) => ({ quality, colours }));
   const lower = Array.from({ length: 12 }, (_, index) => quality - 5 * (index + 1)).filter((each) => each >= 35);
@@ -108,7 +108,7 @@ const make = async (
 ): Promise<ImageOutcome> => {
   const animated = output.format === 'gif';
   const source = shaped(sharp(pixels, { ...options, animated }).autoOrient(), output);
-  // Decoded once, encoded as often as it takes; what moves is not held as pixels.
+  // Decoded once, encoded as often as needed; animations are not held as pixels.
   const raw = animated ? null : await source.raw().toBuffer({ resolveWithObject: true });
   for (const step of steps(output)) {
     const again = raw === null ? source.clone() : sharp(raw.data, { raw: raw.info, limitInputPixels: false });

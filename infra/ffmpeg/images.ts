@@ -1,9 +1,9 @@
-/** Pictures, in a process of their own. */
+/** Works on pictures in a child process. */
 import { fileURLToPath } from 'node:url';
 import { limits, runTool } from './child.ts';
 import { tooMuchWork, unreadable, unsupported } from './failures.ts';
 
-/** 12,000 by 12,000: what no camera of a caller goes beyond, and what fits the memory of the child. */
+/** 12,000 by 12,000: more than callers' cameras make, and what fits the memory of the child. */
 export const maxPixels = 144_000_000;
 
 export interface ImageOutput {
@@ -18,17 +18,17 @@ export interface ImageOutput {
 
 export interface ImageJob {
   readonly path: string;
-  /** As it was sniffed. */
+  /** As sniffed. */
   readonly contentType: string;
   readonly threads: number;
   readonly maxPixels: number;
   readonly digitalSourceType: string | null;
-  /** Null: only look. */
+  /** Null: only probe. */
   readonly outputs: readonly ImageOutput[] | null;
 }
 
 export interface ImageFound {
-  /** sharp's name; of what it calls `heif`, `avif` and `heic` by what is in it. */
+  /** sharp's name; its `heif` becomes `avif` or `heic` by the content. */
   readonly format: string;
   /** Upright. */
   readonly width: number;
@@ -38,7 +38,7 @@ export interface ImageFound {
   readonly srgb: boolean;
   readonly upright: boolean;
   readonly located: boolean;
-  /** Named in its XMP, which may lie packed in the file. */
+  /** From its XMP, which may lie compressed in the file. */
   readonly sourceTypes: readonly string[];
 }
 
@@ -47,18 +47,18 @@ export type ImageOutcome =
   | { readonly kind: 'too_heavy' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** One of them, by what was asked; `error` when the picture as a whole could not be read. */
+/** One of them, by the job; `error` when the picture as a whole could not be read. */
 export interface ImageAnswer {
   readonly found?: ImageFound;
   readonly outcomes?: readonly ImageOutcome[];
   readonly error?: string;
-  /** A HEIC where nothing is installed that decodes them. */
+  /** A HEIC where no decoder for it is installed. */
   readonly undecodable?: boolean;
 }
 
 const child = fileURLToPath(new URL('./image-child.ts', import.meta.url));
 const cpuSeconds = 120;
-/** Of address space, of which WebAssembly takes more than it uses: 48 megapixels of a phone have to fit. */
+/** Address space, of which WebAssembly reserves more than it uses: 48 megapixels of a phone must fit. */
 const heicMemory = 10 * 1024 ** 3;
 
 /** @throws TranscodeError */

@@ -1,6 +1,6 @@
 /**
- * The transcoder over ffmpeg, ffprobe and sharp. Every look into a file's pixels happens in a process of its own, with
- * limits (child.ts); here only bytes are compared. What is heavy is loaded with the first file.
+ * The transcoder over ffmpeg, ffprobe and sharp. Pixels of a file are only read in a child process with limits
+ * (child.ts); this process only compares bytes. Heavy modules are loaded with the first file.
  */
 
 import { SetupError } from '#contracts/ports/setup-error.ts';
@@ -22,7 +22,7 @@ export const openTranscoder = (options: TranscoderOptions): Transcoder => {
         const so = options.outdated === 'refuse' ? ', so videos are refused' : '';
         options.warn(`ffmpeg ${version} is outdated${so}: install ffmpeg 5.1 or newer, or set FFMPEG_PATH`);
       },
-      // Whoever asks next looks again: it may have been installed meanwhile.
+      // After a failure the next caller searches again: an ffmpeg may have been installed meanwhile.
       () => {
         found = null;
       },

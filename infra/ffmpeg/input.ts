@@ -1,10 +1,10 @@
 /**
- * How ffmpeg and ffprobe open a file: with the one reader that its bytes call for, which sees files and nothing else, and
- * with the decoders of what is taken. A build has some 500 decoders, of which the rare ones are the least looked after. A
- * name that begins with a dash or holds a colon is still a file.
+ * How ffmpeg and ffprobe open a file: with the one demuxer for its bytes, which reads files only, and with the decoders
+ * of the accepted formats. A build has some 500 decoders, and the rare ones are the least maintained. A name that
+ * begins with a dash or holds a colon is still a file.
  */
 
-/** By the type that was sniffed. Never hls, concat, image2 or what else opens further files. */
+/** By the sniffed type. Never hls, concat, image2 or another demuxer that opens further files. */
 const readers: Readonly<Record<string, string>> = {
   'video/mp4': 'mov',
   'video/quicktime': 'mov',
@@ -20,7 +20,7 @@ const readers: Readonly<Record<string, string>> = {
 
 const MiB = 1024 ** 2;
 
-/** By their names in any build: what one codec is decoded by differs. */
+/** By their names in any build: the decoder of one codec differs between builds. */
 const decoders = {
   pictures: [
     ...['h264', 'hevc', 'vp8', 'libvpx', 'vp9', 'libvpx-vp9', 'av1', 'libdav1d', 'libaom-av1', 'prores', 'mpeg4'],
@@ -44,10 +44,10 @@ const decoderOfPicture: Readonly<Record<string, string>> = {
   'image/webp': 'webp',
 };
 
-/** What ffmpeg complains of a stream that the list leaves out; the stream's decoder in the first place. */
+/** ffmpeg's complaint about a stream outside of the list; the decoder is the first group. */
 export const notOnList = /Codec \((\w[\w-]*)\) not on whitelist/;
 
-/** Options of an input and the input. One block of memory and one picture are bounded as well. */
+/** Options of an input and the input. They also bound one block of memory and one picture. */
 export const inputOptions = (contentType: string): readonly string[] => {
   const reader = readers[contentType];
   if (reader === undefined) throw new Error(`no reader for ${contentType}`);
@@ -66,11 +66,11 @@ export const input = (path: string, contentType: string): readonly string[] => [
   inputUrl(path),
 ];
 
-/** For the whole run: the largest block that may be asked for at once. */
+/** For the whole run: the largest block that may be allocated at once. */
 export const blockLimit: readonly string[] = ['-max_alloc', String(512 * MiB)];
 
 /**
- * The pictures of an input, in a graph of filters, which takes the first that fits: what is attached as a cover is none,
- * wherever it lies. NOTE: `V:0` is not the same: ffmpeg 4 counts covers when it comes to numbers.
+ * The pictures of an input in a filter graph, which takes the first match: an attached cover never matches, wherever it
+ * lies. NOTE: `V:0` is not the same: ffmpeg 4 counts covers in its numbers.
  */
 export const picturesOf = (input: number): string => `${input}:V`;

@@ -1,7 +1,7 @@
 /**
- * What a tool is stripped of before it opens a file that nobody trusts: the network, and the rights of our user, who may
- * read our environment in /proc and every file of ours. Linux lets a process give these up; which of them, depends on how
- * we are run (root, a container without CAP_SYS_ADMIN, no user namespaces), so it is tried once. Elsewhere nothing is.
+ * Takes rights from a tool before it opens an untrusted file: the network, and the rights of our user, who may read our
+ * environment in /proc and all our files. Linux lets a process give these up; which ones depends on the installation
+ * (root, a container without CAP_SYS_ADMIN, no user namespaces), so it is tried once. Other systems allow none.
  */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -13,14 +13,14 @@ import { interrupted } from './failures.ts';
 const run = promisify(execFile);
 
 export interface Isolation {
-  /** Tools run where no address is, this machine's own included. */
+  /** Tools run without any network address, not even loopback. */
   readonly network: boolean;
-  /** Tools run as a user who owns nothing but what he is to write; each run as another one. Takes that we are root. */
+  /** Each tool runs as another user who owns only the files that it may write. Requires root. */
   readonly user: boolean;
 }
 
 interface Way extends Isolation {
-  /** Programs that give all of that up and then become the one that follows. @param uid null: our own */
+  /** Programs that give up the rights and then become the next program. @param uid null: our own */
   before(uid: number | null): readonly string[];
 }
 
@@ -38,7 +38,7 @@ const drop = (uid: number | null): readonly string[] => [
   ...['--no-new-privs', '--'],
 ];
 const own = ['unshare', '--net', '--'];
-/** For who may not: in a namespace of users he may. */
+/** Without root: a user namespace grants the right. */
 const unprivileged = ['unshare', '--user', '--net', '--'];
 
 const before: Readonly<Record<'own' | 'unprivileged' | 'shared', Way['before']>> = {
@@ -49,7 +49,7 @@ const before: Readonly<Record<'own' | 'unprivileged' | 'shared', Way['before']>>
 
 const nothing: Way = { network: false, user: false, before: () => [] };
 
-/** The best first. */
+/** The strongest first. */
 const ways: readonly Way[] = [
   { network: true, user: true, before: before.own },
   { network: true, user: true, before: before.unprivileged },
@@ -62,12 +62,12 @@ const ways: readonly Way[] = [
 const tryMs = 10_000;
 
 /**
- * Of tools, and of the programs before them. Nothing of ours: it holds secrets, and a tool needs none of it. Each thread of
- * glibc would set aside 64 MiB of address space.
+ * Environment of tools and of the programs before them. It holds nothing of ours: ours has secrets, and a tool needs
+ * none. Each thread of glibc would otherwise reserve 64 MiB of address space.
  */
 export const toolEnv = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin', MALLOC_ARENA_MAX: '2' };
 
-/** A machine that is short of these now may have them later: that is no answer. */
+/** A machine short of these now may have them later: the test is then not conclusive. */
 const shortages: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'];
 
 const works = async ({ user, before: programs }: Way): Promise<boolean> => {
@@ -91,17 +91,17 @@ const find = async (): Promise<Way> => {
 let found: Promise<Way> | null = null;
 const way = (): Promise<Way> => {
   found ??= find().catch((error: unknown) => {
-    // Kept, it would leave every later tool as it is.
+    // Cached, it would leave every later tool without isolation.
     found = null;
     throw error;
   });
   return found;
 };
 
-/** What this system lets us take from tools. */
+/** The rights that this system lets us take from tools. */
 export const isolation = (): Promise<Isolation> => way();
 
-/** Of all others. */
+/** Permissions for other users. */
 const right = { read: 0o4, run: 0o1, pass: 0o1 };
 
 const lets = async (path: string, wanted: number): Promise<boolean> => ((await stat(path)).mode & wanted) !== 0;
@@ -116,11 +116,11 @@ const leadsTo = async (path: string): Promise<boolean> => {
 export interface Grants {
   /** Files that a tool reads. */
   readonly reads: readonly string[];
-  /** Files that it writes. */
+  /** Files that a tool writes. */
   readonly writes: readonly string[];
 }
 
-/** Whether a user who is nobody can get at all of it: a folder of another's home may be closed to him. */
+/** Whether an unprivileged user can reach all files: a folder in another user's home may be closed. */
 const isOpen = async (tool: string, { reads, writes }: Grants): Promise<boolean> => {
   try {
     if (!((await lets(tool, right.run)) && (await leadsTo(tool)))) return false;
@@ -128,12 +128,14 @@ const isOpen = async (tool: string, { reads, writes }: Grants): Promise<boolean>
     for (const path of writes) if (!(await leadsTo(path))) return false;
     return true;
   } catch {
-    // What is not there is the tool's to say.
+    // A missing file is reported by the tool.
     return false;
   }
 };
 
-/** What is put before a tool's command. Files that it writes are made now, for it to own: it may make none itself. */
+/**
+ * The words before a tool's command. Creates the files that it writes, owned by it: the tool itself may create none.
+ */
 export const isolated = async (tool: string, grants: Grants): Promise<readonly string[]> => {
   const { user, before: programs } = await way();
   if (!user || !(await isOpen(tool, grants))) return programs(null);
@@ -146,14 +148,14 @@ export const isolated = async (tool: string, grants: Grants): Promise<readonly s
   return programs(uid);
 };
 
-/** A new folder that tools can get at files in whose names they were told, and cannot list. */
+/** A new folder in which tools can open files by name, but cannot list them. */
 export const folderIn = async (parent: string, beginning: string): Promise<string> => {
   const folder = await mkdtemp(join(parent, beginning));
   await chmod(folder, 0o711);
   return folder;
 };
 
-/** For logs and readiness. @param folder where the files lie that tools work on */
+/** For logs and readiness. @param folder of the files that tools work on */
 export const describeIsolation = async (folder: string, tool: string): Promise<string> => {
   const { network, user } = await way();
   const alone = user && (await isOpen(tool, { reads: [], writes: [join(folder, 'file')] }));

@@ -1,4 +1,4 @@
-/** What was made is looked at before anybody is told of it. */
+/** Checks a rendition before it is reported. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { appendFile, stat } from 'node:fs/promises';
@@ -22,14 +22,14 @@ export const fingerprint = async (path: string): Promise<{ readonly bytes: numbe
 
 export interface SeenVideo {
   readonly codec: string;
-  /** ffprobe's name of how light is coded; null: not said. */
+  /** ffprobe's name of the transfer function; null: absent. */
   readonly transfer: string | null;
   readonly width: number;
   readonly height: number;
   readonly durationMs: number;
 }
 
-/** Null: it cannot be read. As it is shown: a copy may still be turned by its player. */
+/** Null: the file cannot be read. Sizes are as displayed: a player may still turn a copy. */
 export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortSignal): Promise<SeenVideo | null> => {
   const entries =
     'stream=codec_name,color_transfer,width,height,sample_aspect_ratio:stream_side_data=rotation:stream_tags=rotate:format=duration';
@@ -55,10 +55,10 @@ export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortS
   };
 };
 
-/** XMP's own box, by the standard's number; at the end, where it moves nothing. */
+/** XMP's own box, by the standard's number; at the end, where it moves no other box. */
 const xmpBox = Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex');
 
-/** Players and networks pass over a box of this type: ISO/IEC 14496-12, 8.1.2. */
+/** Players and networks skip a box of this type: ISO/IEC 14496-12, 8.1.2. */
 export const fillVideo = async (path: string, least: number): Promise<void> => {
   const { size } = await stat(path);
   if (size >= least) return;

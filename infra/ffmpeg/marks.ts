@@ -1,11 +1,11 @@
-/** What a file says of itself beside its pictures: where it was taken, and whether a machine drew it. */
+/** Reads a file's statements beside its pictures: where it was taken, and whether a machine made it. */
 import { type Budget, spend } from './budget.ts';
 import type { Bytes } from './bytes.ts';
 
 /** IPTC's newscodes, as XMP and C2PA manifests spell them out. */
 const sourceType = /digitalsourcetype\/([A-Za-z]{3,60})/gi;
 
-/** What weighs most when a file names several, as a C2PA manifest does of its ingredients. */
+/** The order of importance when a file names several, as a C2PA manifest does for its ingredients. */
 const weight = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia', 'algorithmicMedia'];
 
 export const heaviest = (types: readonly string[]): string | null =>
@@ -18,19 +18,19 @@ const placeInXmp =
   /GPSL(?:at|ong)itude|LocationShown|LocationCreated|Iptc4xmpCore:(?:Location|CountryCode)|photoshop:(?:City|State|Country)/;
 
 const windowBytes = 1_048_576;
-/** Longer than any mention: two windows overlap by so much. */
+/** Longer than any mention: two windows overlap by this much. */
 const overlapBytes = 128;
-/** Of a budget, for each window: a mebibyte is looked through in the time of some hundred short looks. */
+/** Cost of a window in the budget: scanning a mebibyte takes as long as some hundred short reads. */
 const windowCost = 100;
 
 export interface Marks {
-  /** The heaviest of those named. */
+  /** The most important of those named. */
   readonly sourceType: string | null;
-  /** Whether XMP in it names a place. */
+  /** Whether its XMP names a place. */
   readonly placed: boolean;
 }
 
-/** Mentions in a part of the file, window by window. */
+/** Mentions in a range of the file, window by window. */
 export const marksOf = async (bytes: Bytes, budget: Budget, from = 0, to = bytes.size): Promise<Marks> => {
   let named: string | null = null;
   let placed = false;
@@ -39,14 +39,14 @@ export const marksOf = async (bytes: Bytes, budget: Budget, from = 0, to = bytes
     const text = (await bytes.read(at, Math.min(windowBytes + overlapBytes, to - at))).toString('latin1');
     placed ||= placeInXmp.test(text);
     for (const { index, 1: type = '' } of text.matchAll(sourceType)) {
-      // One that begins in the overlap may be cut; the next window has all of it.
+      // One that begins in the overlap may be cut; the next window has it whole.
       if (index < windowBytes) named = heaviest(named === null ? [type] : [named, type]);
     }
   }
   return { sourceType: named, placed };
 };
 
-/** XMP that says this and nothing else. */
+/** XMP that states only this. */
 export const aiXmp = (type: string): string =>
   `<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="http://cv.iptc.org/newscodes/digitalsourcetype/${type}"/></rdf:RDF></x:xmpmeta><?xpacket end="w"?>`;
 
@@ -65,15 +65,16 @@ const hasGps = (exif: Buffer): boolean => {
   );
 };
 
-/** Of IPTC's record 2: content location, city, sublocation, state, country. */
+/** In IPTC's record 2: content location, city, sublocation, state, country. */
 const placeDatasets = new Set([26, 27, 90, 92, 95, 100, 101]);
 
-/** IPTC-IIM: 0x1c, record, dataset, length, value, again and again. */
+/** IPTC-IIM: repeated record of 0x1c, record, dataset, length, value. */
 const placedInDatasets = (iim: Buffer): boolean => {
   for (let at = 0; at + 5 <= iim.length && iim[at] === 0x1c; ) {
     const length = iim.readUInt16BE(at + 3);
     if (iim[at + 1] === 2 && placeDatasets.has(iim[at + 2] ?? 0) && length > 0) return true;
-    // From its highest bit on it says how long the length is; nobody writes such, so what follows is not known.
+    // From the highest bit on, the number gives the length of the length; no software writes that, so the rest is
+    // unknown.
     if (length > 0x7fff) return true;
     at += 5 + length;
   }
@@ -82,7 +83,10 @@ const placedInDatasets = (iim: Buffer): boolean => {
 
 const iimResource = 0x0404;
 
-/** Photoshop's resources, as a JPEG's APP13 holds them: `8BIM`, number, name, length, data, each to an even length. */
+/**
+ * Photoshop's resources, as a JPEG's APP13 holds them: `8BIM`, number, name, length, data, each padded to an even
+ * length.
+ */
 const placedInIptc = (block: Buffer): boolean => {
   const first = block.indexOf('8BIM', 0, 'latin1');
   if (first < 0) return placedInDatasets(block);
@@ -98,7 +102,7 @@ const placedInIptc = (block: Buffer): boolean => {
   return false;
 };
 
-/** Any of the blocks of a picture that may name a place. */
+/** The blocks of a picture that may name a place. */
 export interface Blocks {
   readonly exif?: Buffer | undefined;
   readonly iptc?: Buffer | undefined;

@@ -1,8 +1,11 @@
-/** Filters that make a source's pictures into those of a rendition: upright, square, progressive, 4:2:0, SDR or as it was. */
+/**
+ * Filters that turn a source's pictures into those of a rendition: upright, square pixels, progressive, 4:2:0, SDR or
+ * unchanged.
+ */
 import type { MediaProbe, RenditionSpec } from '#schemas/media.ts';
 import { picturesOf } from './input.ts';
 
-/** Size and pace of a rendition's pictures; equal ones are made once. */
+/** Size and rate of a rendition's pictures; equal ones are made once. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
@@ -11,8 +14,8 @@ export interface Picture {
 }
 
 /**
- * What is special about a source's colours: HDR, by ffprobe's names, which is made SDR or kept, or HD that does not say
- * how they are coded.
+ * Special colours of a source: HDR, by ffprobe's names, which is mapped to SDR or kept; or HD without a statement of
+ * its coding.
  */
 export type Colours =
   | { readonly kind: 'hdr'; readonly transfer: string; readonly primaries: string }
@@ -20,7 +23,7 @@ export type Colours =
       readonly kind: 'kept';
       readonly transfer: string;
       readonly primaries: string;
-      /** As x265 is told them; null: not said. */
+      /** In x265's format; null: absent. */
       readonly screen: string | null;
       readonly light: string | null;
     }
@@ -28,7 +31,7 @@ export type Colours =
 
 const even = (value: number): number => Math.max(2, 2 * Math.round(value / 2));
 
-/** The whole picture inside the frame, as it is shown. */
+/** The whole picture inside the frame, as displayed. */
 const inner = ({ width, height, fit }: Picture, { width: w, height: h }: MediaProbe) => {
   if (fit === 'scale' || w === null || h === null) return { width, height };
   const factor = Math.min(width / w, height / h);
@@ -43,7 +46,9 @@ export const exactRate = (fps: number): string =>
 
 const paces = [24, 25, 30, 50, 60];
 
-/** What is made comes at one pace: the one asked for, the source's, or where that changes the next that loses nothing. */
+/**
+ * Output has a constant rate: the requested one, the source's, or for a variable source the next that loses nothing.
+ */
 export const paceOf = ({ fps }: Picture, { video }: MediaProbe): number => {
   if (fps !== null) return fps;
   const average = video?.fps ?? 30;
@@ -52,7 +57,9 @@ export const paceOf = ({ fps }: Picture, { video }: MediaProbe): number => {
 
 const zscaleTransfer: Readonly<Record<string, string>> = { smpte2084: 'smpte2084', 'arib-std-b67': 'arib-std-b67' };
 
-/** PQ and HLG through linear light; what is only wide in gamut is mapped without. Done at the size that is kept. */
+/**
+ * Maps PQ and HLG through linear light; a source with only a wide gamut is mapped without it. Runs at the output size.
+ */
 const toSdr = (
   { transfer, primaries }: Extract<Colours, { kind: 'hdr' }>,
   size: { readonly width: number; readonly height: number },
@@ -79,13 +86,13 @@ const largest = (pictures: readonly Picture[], probe: MediaProbe) => {
   };
 };
 
-/** What every picture goes through once, whatever becomes of it. */
+/** Filters that every picture passes once, whatever the output. */
 const shared = (probe: MediaProbe, pictures: readonly Picture[], colours: Colours | null): readonly string[] => [
   ...(probe.video?.interlaced ? ['yadif=0:-1:1'] : []),
   ...(colours?.kind === 'hdr' ? [toSdr(colours, largest(pictures, probe))] : []),
 ];
 
-/** How the pictures are coded: as they say, as BT.709 whatever they say, or in HDR that is to stay. */
+/** The coding of the pictures: as stated, as BT.709 whatever is stated, or in HDR that stays. */
 type Coding = 'said' | 'known' | 'kept';
 
 const matrices: Readonly<Record<Coding, string>> = {
@@ -101,7 +108,7 @@ const finish = (picture: Picture, probe: MediaProbe, coding: Coding): string => 
   return [scale, ...pad, 'setsar=1', `format=${coding === 'kept' ? 'yuv420p10le' : 'yuv420p'}`].join(',');
 };
 
-/** Players take HD that does not say for BT.709; the scaler would take it for BT.601. */
+/** Players take HD without a statement for BT.709; the scaler would take it for BT.601. */
 const codingOf = (colours: Colours | null): Coding =>
   colours?.kind === 'kept' ? 'kept' : colours?.kind === 'unsaid' ? 'known' : 'said';
 
@@ -110,7 +117,10 @@ const paced = (picture: Picture, probe: MediaProbe): string =>
 
 const key = ({ width, height, fit, fps }: Picture): string => `${width}x${height} ${fit} ${fps}`;
 
-/** The next larger one of the same shape, from which a smaller one is made for less; itself made of no other. */
+/**
+ * The next larger picture of the same shape, from which a smaller one is made at less cost; never made from another
+ * itself.
+ */
 const parentOf = (picture: Picture, larger: readonly Picture[]): Picture | null =>
   larger.findLast(
     (other) =>
@@ -122,8 +132,8 @@ const parentOf = (picture: Picture, larger: readonly Picture[]): Picture | null 
   ) ?? null;
 
 /**
- * One graph for all: the source is decoded once, split, and each distinct picture is made once.
- * @returns filters, and the label that each of `pictures` is taken from
+ * One graph for all outputs: the source is decoded once, split, and each distinct picture is made once.
+ * @returns filters, and the label of each of `pictures`
  */
 export const graphOf = (
   probe: MediaProbe,
@@ -144,7 +154,7 @@ export const graphOf = (
   };
   const flat = probe.kind === 'gif' && probe.image?.alpha === true;
   if (flat) {
-    // What shows through is white, as in a picture that is flattened.
+    // Transparent parts become white, as in a flattened picture.
     filters.push(`[${picturesOf(0)}]format=rgba,split[over][under]`);
     filters.push('[under]lutrgb=r=255:g=255:b=255:a=255[white]');
     filters.push('[white][over]overlay=format=rgb[flat]');
@@ -161,7 +171,7 @@ export const graphOf = (
     for (const at of takers) labels[at] = `o${at}`;
     const parent = parents[index] ?? null;
     const pace = parent === null ? [paced(picture, probe)] : [];
-    // NOTE: what was scaled once is BT.709, but an old ffmpeg still takes it for what its source said.
+    // NOTE: a scaled picture is BT.709, but an old ffmpeg still takes it for the coding of its source.
     const coding = codingOf(colours);
     const made = finish(picture, probe, parent !== null && coding === 'said' ? 'known' : coding);
     fan([...pace, made], `s${index}`, [...own, ...children]);
@@ -169,6 +179,6 @@ export const graphOf = (
   return { filters, labels };
 };
 
-/** For one picture alone. */
+/** The filters of a single picture. */
 export const chainOf = (probe: MediaProbe, picture: Picture, colours: Colours | null): string =>
   [...shared(probe, [picture], colours), finish(picture, probe, codingOf(colours))].join(',');

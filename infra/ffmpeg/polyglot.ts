@@ -1,13 +1,13 @@
 /**
- * Whether a file that is one thing to us is another to somebody else. Told by what the other reader would need: a picture
- * that holds a film or a second picture (a phone's motion photo, MPO) is honest, as is whatever lies compressed inside.
+ * Whether another reader would take a file for another type. Checks what that reader would need: a picture that holds a
+ * film or a second picture (a phone's motion photo, MPO) is honest, as is anything compressed inside.
  */
 import type { Bytes } from './bytes.ts';
 
-/** A ZIP reader looks for its directory in the last 65,557 bytes. */
+/** A ZIP reader searches the last 65,557 bytes for the directory. */
 const tailBytes = 65_600;
 
-/** Where the directory that a record of a ZIP's end points to is really there. */
+/** Whether the end record of a ZIP points to a real directory. */
 const endsInZip = async (bytes: Bytes, tail: Buffer, exact: boolean): Promise<boolean> => {
   const tailAt = bytes.size - tail.length;
   for (let at = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1'); at >= 0; ) {
@@ -25,19 +25,19 @@ const endsInZip = async (bytes: Bytes, tail: Buffer, exact: boolean): Promise<bo
 
 const script = /<script[\s>]|<\?php\s|<!doctype\s+html|<html[\s>]/i;
 
-/** Begins `GIF89a/*` or `FF D8 FF E0 /*`: to a browser that is told so, a comment of a script. */
+/** Begins `GIF89a/*` or `FF D8 FF E0 /*`: a browser that is told so reads a comment of a script. */
 const beginsAsScript = (head: Buffer, contentType: string): boolean =>
   (contentType === 'image/gif' && /^GIF8[79]a(?:\/\*|=)/.test(head.toString('latin1', 0, 8))) ||
   (contentType === 'image/jpeg' && head.toString('latin1', 4, 6) === '/*');
 
-/** What follows the picture's end, for the formats that say where that is. */
+/** The bytes after the picture's end, for formats that state their end. */
 const afterEnd = (tail: Buffer, contentType: string): Buffer | null => {
   const end = contentType === 'image/png' ? tail.lastIndexOf('IEND\xae\x42\x60\x82', undefined, 'latin1') : -1;
   return end < 0 ? null : tail.subarray(end + 8);
 };
 const archives = ['Rar!\x1a\x07', '7z\xbc\xaf\x27\x1c', '\x1f\x8b\x08', 'MZ', '\x7fELF'];
 
-/** Null: only one. @returns what else it is, for a person */
+/** Null: the file is one type only. @returns the other type, for a person */
 export const isTwoThings = async (bytes: Bytes, head: Buffer, contentType: string): Promise<string | null> => {
   const document = contentType === 'application/pdf';
   const tail = await bytes.read(Math.max(0, bytes.size - tailBytes), tailBytes);

@@ -14,7 +14,7 @@ import { heaviest, sourceTypesIn } from './marks.ts';
 import { isPictures } from './streams.ts';
 import type { Tools } from './tools.ts';
 
-/** Of ffprobe's JSON: the members that are read. Numbers come as text, and anything may be missing. */
+/** The members of ffprobe's JSON that are read. Numbers are text, and any member may be missing. */
 export interface Stream {
   readonly index?: number;
   readonly codec_type?: string;
@@ -61,7 +61,7 @@ const videoCodecs = new Set(
 const isAudioCodec = (codec: string): boolean =>
   /^(?:aac|mp3|mp2|ac3|eac3|opus|vorbis|flac|alac|pcm_\w+|amr_\w+)$/.test(codec);
 
-/** By the type of the file, the one reader that may open it. */
+/** By the type of the file, the one demuxer that may open it. */
 const containers: Readonly<Record<string, string>> = {
   'video/mp4': 'mp4',
   'video/quicktime': 'mov',
@@ -76,8 +76,8 @@ type Ask = (args: readonly string[]) => Promise<Shown>;
 export const crashed = 128 + constants.signals.SIGSEGV;
 
 /**
- * NOTE: the npm package's ffprobe dies on every MPEG transport stream (its static C library cannot convert the names of
- * stations). Its streams are then looked at in another container, into which they are copied as they are.
+ * NOTE: the npm package's ffprobe crashes on every MPEG transport stream (its static C library cannot convert the names
+ * of stations). Such streams are copied unchanged into another container and probed there.
  */
 const asking = async (
   tools: Tools,
@@ -111,7 +111,7 @@ const answer = (ended: Ended): Shown => {
   if (ended.code === 0) return JSON.parse(ended.stdout) as Shown;
   const codec = notOnList.exec(ended.stderr)?.[1];
   if (codec !== undefined) throw unsupported(`The file holds a stream in ${codec}, which is not taken.`);
-  throw unreadable('The video is damaged, or is none.', new Error(ended.stderr));
+  throw unreadable('The video is damaged, or the file is not a video.', new Error(ended.stderr));
 };
 
 const number = (text: string | undefined): number | null => {
@@ -139,7 +139,7 @@ export const isHdr = ({ color_transfer: transfer = '', color_primaries: primarie
 
 const tellsPlace =
   /location|xyz$|gps|^make$|^model$|manufacturer|com\.apple\.quicktime\.(?:make|model|software|location)|^com\.android\./i;
-/** Tracks of cameras and phones that hold where they were. */
+/** Tracks in which cameras and phones store places. */
 const placeTracks = new Set(['gpmd', 'camm', 'mebx', 'rtmd', 'fdsc']);
 
 const isLocated = (shown: Shown): boolean =>
@@ -148,10 +148,10 @@ const isLocated = (shown: Shown): boolean =>
   ) || (shown.streams ?? []).some(({ codec_tag_string: tag = '' }) => placeTracks.has(tag));
 
 const samples = 120;
-/** The most pictures that x264 and x265 put out of order; a sample that ends among them has holes. */
+/** The most pictures that x264 and x265 reorder; a sample that ends among them has holes. */
 const reordered = 16;
 
-/** Pictures that are shown half as long again as others: a rate that changes. Rounding to a millisecond is not. */
+/** A picture that lasts half as long again as others means a variable rate. Rounding to a millisecond does not. */
 const isSteady = (packets: NonNullable<Shown['packets']>): boolean =>
   [packets.slice(0, samples), packets.slice(samples)].every((sample) => {
     const shown = new Set(sample.map(({ pts_time, dts_time }) => number(pts_time) ?? number(dts_time)));
@@ -178,7 +178,10 @@ const sizeOf = (video: Stream, rotation: number) => {
   };
 };
 
-/** Decodes one picture at the beginning and one near the end: what is broken there is not half published. */
+/**
+ * Decodes one picture at the beginning and one near the end: a file that is broken there is refused, not half
+ * published.
+ */
 const decodes = async ({ ffmpeg }: Binaries, path: string, type: string, seconds: number, signal: AbortSignal) => {
   const from = Math.max(0, seconds - 2);
   const end = from > 0 ? ['-ss', from.toFixed(3), ...input(path, type)] : [];

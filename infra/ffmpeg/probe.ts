@@ -18,12 +18,12 @@ const refuseHuge = (width: number, height: number): void => {
 const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedType, signal: AbortSignal) => {
   const job = { path, contentType, threads: 1, digitalSourceType: null, outputs: null };
   const { found } = await workOnImage(job, signal);
-  if (found === undefined) throw new Error('the picture was not looked at');
+  if (found === undefined) throw new Error('the child did not probe the picture');
   refuseHuge(found.width, found.height);
   const { format, width, height, pages, alpha, srgb, upright, located, sourceTypes } = found;
   if (`image/${format}` !== contentType) throw unreadable(`The picture is not the ${contentType} that it begins as.`);
   if (pages > 1 && format === 'webp') throw unsupported('Animated WebP is not taken; send a GIF or a video.');
-  // A manifest of C2PA lies in the open.
+  // C2PA manifests are stored uncompressed.
   const { sourceType } = await marksOf(bytes, budgetOf(signal));
   return {
     ...nothing,
@@ -38,7 +38,7 @@ const probeImage = async (path: string, bytes: Bytes, { contentType }: SniffedTy
   };
 };
 
-/** What a GIF may cost to unpack: pictures, and pixels of all of them together (300 s of 1080p). */
+/** Limits for unpacking a GIF: pictures, and pixels of all of them together (300 s of 1080p). */
 const maxGifFrames = 10_000;
 const maxGifPixels = 20_000_000_000;
 
@@ -48,7 +48,7 @@ const probeGif = async (path: string, bytes: Bytes, signal: AbortSignal): Promis
   if (width === 0 || height === 0) throw unreadable('The GIF has no size.');
   refuseHuge(width, height);
   if (width * height * frames > maxGifPixels) throw bomb('The GIF unpacks to more pixels than are taken.');
-  // Decodes its first picture.
+  // Decodes the first picture.
   await workOnImage({ path, contentType: 'image/gif', threads: 1, digitalSourceType: null, outputs: null }, signal);
   return {
     kind: 'gif',
@@ -82,7 +82,7 @@ const probeGif = async (path: string, bytes: Bytes, signal: AbortSignal): Promis
 
 const endBytes = 65_536;
 
-/** Passed through as it is, so only its two ends are looked at. */
+/** Documents pass through unchanged, so only both ends are checked. */
 const probeDocument = async (bytes: Bytes, { contentType }: SniffedType): Promise<MediaProbe> => {
   const end = await bytes.read(Math.max(0, bytes.size - endBytes), endBytes);
   if (!end.includes('%%EOF', 0, 'latin1')) throw unreadable('The PDF is cut off.');

@@ -1,4 +1,4 @@
-/** Keeps a render on so many processors as it was given, however many threads the encoders start. */
+/** Pins a render to its number of processors, however many threads the encoders start. */
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
@@ -12,7 +12,7 @@ const listed = (text: string): readonly number[] =>
 const allowedTo = (process: string): readonly number[] =>
   listed(/^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync(`/proc/${process}/status`, 'utf8'))?.[1] ?? '');
 
-/** Processors that renders are held to which run now, ours or another worker's. */
+/** Processors to which running renders of this or another worker are pinned. */
 const busy = (mine: readonly number[]): readonly number[] =>
   globSync('/proc/[0-9]*/comm').flatMap((file) => {
     try {
@@ -20,11 +20,11 @@ const busy = (mine: readonly number[]): readonly number[] =>
       const held = allowedTo(file.split('/')[2] ?? '');
       return held.length < mine.length ? held : [];
     } catch {
-      return []; // Ended in between.
+      return []; // It ended in between.
     }
   });
 
-/** Those that the fewest renders are held to. Null: all of them, or a system that does not say. */
+/** The processors with the fewest renders. Null: all, or a system that does not tell. */
 export const processorsFor = (threads: number): readonly number[] | null => {
   if (threads >= availableParallelism()) return null;
   try {

@@ -41,7 +41,7 @@ const made = async (
   );
 };
 
-/** Of a picture, or the first picture of a GIF; a GIF stays one where GIF is asked for. */
+/** From a picture, or the first picture of a GIF; a GIF stays animated where GIF is requested. */
 export const renderImages = async (
   run: Render,
   wanted: readonly Wanted<'image'>[],
@@ -56,7 +56,7 @@ export const renderImages = async (
 
 const frameLimits = { cpuSeconds: 300, wallMs: 600_000, fileBytes: 256 * 2 ** 20 };
 
-/** Stills out of a video. One that is asked for beyond the end is the last one there is. */
+/** Stills of a video. A position beyond the end gives the last picture. */
 export const renderFrames = async (
   run: Render,
   wanted: readonly Wanted<'frame'>[],
@@ -81,7 +81,7 @@ export const renderFrames = async (
       const given = limits({ ...frameLimits, reads: [source.path], writes: [still] });
       const ended = await runTool(binaries.ffmpeg, args, given, options.signal);
       if (ended.code !== 0 || ended.struck !== null) continue;
-      // ffmpeg is content when the place it was sent to holds no picture; then there is no file, or nothing in it.
+      // ffmpeg reports success when there is no picture at the position; then there is no file, or an empty one.
       if (((await stat(still).catch(() => null))?.size ?? 0) === 0) continue;
       [result] = await made(run, { path: still, contentType: 'image/png' }, [each]);
       break;

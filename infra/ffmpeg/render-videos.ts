@@ -14,10 +14,10 @@ import { beginningOf, coloursOf } from './streams.ts';
 const GiB = 1024 ** 3;
 const maxCpuSeconds = 48 * 3_600;
 
-/** In pictures of 1080p, and at least one. */
+/** In pictures of 1080p, at least one. */
 const areaOf = (width: number, height: number): number => Math.max(1, (width * height) / (1_920 * 1_080));
 
-/** What an honest file of this length and size may cost, with plenty to spare; a slow machine is no fault of the file. */
+/** Generous limits for an honest file of this length and size; a slow machine is not the file's fault. */
 const limitsFor = ({ source, options }: Render, outputs: readonly VideoOutput[]) => {
   const { path, probe } = source;
   const seconds = Math.max(...outputs.map(({ spec }) => shownMs(source, spec))) / 1_000;
@@ -57,7 +57,7 @@ const encode = async (run: Render, outputs: readonly VideoOutput[], colours: Col
 
 type Judged = MadeRendition | { readonly kind: 'short' } | { readonly kind: 'heavy'; readonly bytes: number };
 
-/** Whether a file is what was asked for. `short`: the source broke off; `heavy`: larger than it may be. */
+/** Checks a file against its spec. `short`: the source broke off; `heavy`: larger than allowed. */
 const judge = async (
   run: Render,
   { id, spec, to }: Wanted<'video'>,
@@ -88,7 +88,7 @@ const brokeOff = () => unreadable('The video breaks off: less can be decoded tha
 const lowestKbps = 80;
 const maxTries = 4;
 
-/** One alone, at a lower rate as long as it is too large. */
+/** Encodes one output, at lower rates for as long as it is too large. */
 const encodeOne = async (run: Render, wanted: Wanted<'video'>, colours: Colours | null): Promise<MadeRendition> => {
   let { videoKbps } = wanted.spec;
   for (let tried = 1; tried <= maxTries && videoKbps >= lowestKbps; tried += 1) {
@@ -111,12 +111,12 @@ const encodeOne = async (run: Render, wanted: Wanted<'video'>, colours: Colours 
 
 const apartMs = 100;
 
-/** Null: copying gave nothing that fits, so it is to be encoded. */
+/** Null: the copy does not fit the spec, so the caller encodes. */
 const remux = async (run: Render, wanted: Wanted<'video'>): Promise<MadeRendition | null> => {
   const { tools, source, options } = run;
   const binaries = await tools.binaries();
   const beginning = await beginningOf(binaries, source, options.signal);
-  // Without an edit list nothing says that sound begins later.
+  // Without an edit list no header delays the sound.
   if (beginning === null || beginning.apartMs > apartMs) return null;
   const args = remuxCommand(source, beginning.pictures, wanted);
   const ended = await runTool(binaries.ffmpeg, args, limitsFor(run, [wanted]), options.signal);
@@ -124,11 +124,11 @@ const remux = async (run: Render, wanted: Wanted<'video'>): Promise<MadeRenditio
   const judged = await judge(run, wanted);
   if (judged.kind === 'short') throw brokeOff();
   if (judged.kind !== 'made') return null;
-  // What an edit list had cut away would be shown again.
+  // A copy would show what an edit list had cut away.
   return (judged.durationMs ?? 0) - (source.probe.durationMs ?? 0) > apartMs ? null : judged;
 };
 
-/** Null: the source is not HDR after all, or this ffmpeg cannot write any: then its pictures keep their size alone. */
+/** Null: the source is not HDR after all, or this ffmpeg cannot write HDR: then only the size is kept. */
 const keptOf = async ({ tools, source, options }: Render, colours: Colours | null): Promise<Colours | null> => {
   if (colours?.kind !== 'hdr') return null;
   const binaries = await tools.binaries();
@@ -137,7 +137,9 @@ const keptOf = async ({ tools, source, options }: Render, colours: Colours | nul
   return null;
 };
 
-/** By one command, which decodes once. What did not come of it gets one of its own: a fault of one output ends them all. */
+/**
+ * One command, which decodes once. An output that fails gets a command of its own: a fault of one output ends them all.
+ */
 const encodeAll = async (
   run: Render,
   wanted: readonly Wanted<'video'>[],
@@ -148,7 +150,7 @@ const encodeAll = async (
   const made: MadeRendition[] = [];
   const one: Wanted<'video'>[] = [];
   for (const each of wanted) {
-    // Of one that was to be a copy, this is the encoding.
+    // For an output that was to be a copy, its encoding.
     const encoded = { ...each, spec: { ...each.spec, mode: 'encode' as const } };
     const judged = together.code === 0 ? await judge(run, encoded, colours) : null;
     if (judged?.kind === 'short') throw brokeOff();
@@ -159,7 +161,7 @@ const encodeAll = async (
   return made;
 };
 
-/** @throws TranscodeError when nothing can be decoded at all, or `interrupted` */
+/** @throws TranscodeError when nothing can be decoded, or `interrupted` */
 export const renderVideos = async (
   run: Render,
   wanted: readonly Wanted<'video'>[],

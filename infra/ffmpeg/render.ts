@@ -17,7 +17,7 @@ import type { Tools } from './tools.ts';
 const of = <K extends RenditionSpec['kind']>(wanted: readonly WantedRendition[], kind: K): readonly Wanted<K>[] =>
   wanted.filter((each): each is Wanted<K> => each.spec.kind === kind);
 
-/** A picture needs no ffmpeg: where videos are refused, it is only not made a video. */
+/** A picture needs no ffmpeg: where videos are refused, only its video outputs fail. */
 const whereAvailable = async <W extends { readonly id: string }>(
   wanted: readonly W[],
   make: (wanted: readonly W[]) => Promise<readonly MadeRendition[]>,
@@ -46,7 +46,7 @@ const throttled = (onProgress: RenderOptions['onProgress']): ((done: number) => 
   };
 };
 
-/** @throws TranscodeError; then none of the files is left */
+/** @throws TranscodeError; all files are deleted first */
 export const render = async (
   tools: Tools,
   source: SourceFile,

@@ -5,13 +5,13 @@ import { empty, polyglot, reachesOut, refusedKind, unsupported } from './failure
 import { gifFrames } from './gif.ts';
 import { isTwoThings } from './polyglot.ts';
 
-/** What is taken, by the type that `file-type` finds. */
+/** Accepted types, by the names of `file-type`. */
 const taken: Readonly<Record<string, SniffedType>> = {
   'image/jpeg': { kind: 'image', contentType: 'image/jpeg' },
   'image/png': { kind: 'image', contentType: 'image/png' },
   'image/webp': { kind: 'image', contentType: 'image/webp' },
   'image/avif': { kind: 'image', contentType: 'image/avif' },
-  // By what most of them hold; the probe looks.
+  // By their usual content; the probe decides.
   'image/heic': { kind: 'image', contentType: 'image/heic' },
   'image/heif': { kind: 'image', contentType: 'image/heic' },
   'image/tiff': { kind: 'image', contentType: 'image/tiff' },
@@ -26,18 +26,18 @@ const taken: Readonly<Record<string, SniffedType>> = {
   'application/pdf': { kind: 'document', contentType: 'application/pdf' },
 };
 
-/** Honest, and refused with words of its own. */
+/** Harmless types that are refused with their own message. */
 const declined: Readonly<Record<string, string>> = {
   'image/apng': 'Animated PNG is not taken; send a GIF or a video.',
   'image/heic-sequence': 'Animated HEIC is not taken; send a GIF or a video.',
   'image/heif-sequence': 'Animated HEIF is not taken; send a GIF or a video.',
 };
 
-/** What holds other files, or runs. */
+/** Types that hold other files, or run. */
 const archiveOrProgram =
   /^application\/(?:zip|x-(?:7z|rar|tar|gtar|bzip2|xz|lzip|compress|cpio|archive|ms-dos|msdownload|elf|mach|sh|deb|rpm|iso|apple-diskimage|google-chrome)\S*|gzip|zstd|java-vm|vnd\.(?:rar|ms-cab\S*|microsoft\S*|android\S*)|wasm)$/;
 
-/** First words of text that a decoder would follow to other files, or a browser would run. */
+/** Beginnings of text that a decoder would follow to other files, or a browser would run. */
 const markup =
   /^(?:#extm3u|ffconcat\b|\[playlist\]|\[reference\]|<\?xml|<!doctype|<!--|<(?:html|head|body|script|svg|mpd|smil|asx|playlist|rss|iframe|img|meta)\b|<\?php|<\?=|#!\s*\/)/;
 
@@ -51,7 +51,7 @@ const beginningAsText = (head: Buffer): string => {
     .toLowerCase();
 };
 
-/** As far as anybody looks for what a file is. */
+/** No reader searches further for the type of a file. */
 const headBytes = 65_536;
 
 const sniffBytes = async (bytes: Bytes): Promise<SniffedType | null> => {
@@ -66,7 +66,7 @@ const sniffBytes = async (bytes: Bytes): Promise<SniffedType | null> => {
     const words = declined[mime];
     if (words !== undefined) throw unsupported(words);
     if (archiveOrProgram.test(mime)) throw refusedKind('The file is an archive or a program.');
-    // A PDF reader looks for its header anywhere near the beginning.
+    // A PDF reader searches for its header anywhere near the beginning.
     if (head.subarray(0, 1_024).toString('latin1').trimStart().indexOf('%PDF-') > 0) {
       throw polyglot('The file holds a PDF behind something else.');
     }
@@ -79,5 +79,5 @@ const sniffBytes = async (bytes: Bytes): Promise<SniffedType | null> => {
   return type;
 };
 
-/** @throws TranscodeError for what is hostile on its face */
+/** @throws TranscodeError for an evidently hostile file */
 export const sniff = (path: string): Promise<SniffedType | null> => withBytes(path, sniffBytes);

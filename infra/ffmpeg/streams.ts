@@ -1,4 +1,4 @@
-/** What a render asks of the source's streams that its probe does not say. */
+/** Facts about the source's streams that a render needs beyond its probe. */
 import type { SourceFile } from '#contracts/ports/transcoder.ts';
 import type { Binaries } from './binaries.ts';
 import { limits, runTool } from './child.ts';
@@ -27,14 +27,14 @@ const ask = async (
   return JSON.parse(stdout || '{}').streams ?? [];
 };
 
-/** A cover is a video of one picture, to ffprobe. */
+/** To ffprobe, a cover is a video of one picture. */
 export const isPictures = ({ codec_type, disposition }: Pick<Stream, 'codec_type' | 'disposition'>): boolean =>
   codec_type === 'video' && disposition?.attached_pic !== 1;
 
-/** Height from which a picture is HD, as players guess. */
+/** From this height on players assume HD. */
 const hd = 720;
 
-/** Null: nothing special. A probe says only that a source is HDR, not how. */
+/** Null: nothing special. A probe says only that a source is HDR, not which kind. */
 export const coloursOf = async (
   binaries: Binaries,
   source: SourceFile,
@@ -49,7 +49,7 @@ export const coloursOf = async (
 };
 
 export interface Beginning {
-  /** Which stream the video is. */
+  /** Index of the video stream. */
   readonly pictures: number;
   /** Between the first picture and the first sound. */
   readonly apartMs: number;

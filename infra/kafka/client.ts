@@ -1,11 +1,11 @@
-/** What reader and writer share: the kafkajs client, the topics, and calls that always come back. */
+/** Shared by reader and writer: the kafkajs client, the topics, and calls that always settle. */
 import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
 import { type Lane, LogError } from '#contracts/ports/log.ts';
 import { inTime } from '#infra/in-time.ts';
 import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
 import { type ReplicationOptions, replicationOf } from './replication.ts';
 
-/** The part of a pino logger that is used. */
+/** The methods of a pino logger that are used. */
 export interface KafkaLogger {
   error(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -20,22 +20,22 @@ export interface KafkaOptions extends ReplicationOptions {
   readonly topics?: readonly string[];
   /** Default 12. Topics that exist with another count refuse to start. */
   readonly partitions?: number;
-  /** Put before topic and group names, so that several systems share a broker. Default none. */
+  /** Prefix of topic and group names, so that several systems can share a broker. Default none. */
   readonly prefix?: string;
   readonly clientId?: string;
   /** CloudEvents source. Default `/eventstore`. */
   readonly source?: string;
-  /** kafkajs is mute without one: what matters comes out as errors of ours. */
+  /** Without one kafkajs is silent: what matters reaches the caller as errors. */
   readonly logger?: KafkaLogger;
   readonly ssl?: KafkaConfig['ssl'];
   readonly sasl?: KafkaConfig['sasl'];
-  /** How sockets are made. Default: `node:net` and `node:tls`. */
+  /** Makes the sockets. Default: `node:net` and `node:tls`. */
   readonly socketFactory?: KafkaConfig['socketFactory'];
-  /** A member that is silent for so long loses its lanes, milliseconds. Default 10,000. */
+  /** A member without a heartbeat for this long loses its lanes, milliseconds. Default 10,000. */
   readonly sessionTimeoutMs?: number;
-  /** Batches applied side by side, each of another lane. Default 4. */
+  /** Batches applied at once, each of another lane. Default 4. */
   readonly concurrency?: number;
-  /** How long `send` retries before it says `unavailable`, milliseconds. Default 30,000. */
+  /** How long `send` retries before it throws `unavailable`, milliseconds. Default 30,000. */
   readonly patienceMs?: number;
 }
 
@@ -49,7 +49,7 @@ export interface Connection {
   topicOf(name: string): string;
   /** One admin call with a deadline. @throws LogError `unavailable` */
   admin<T>(call: (admin: Admin) => Promise<T>): Promise<T>;
-  /** First offset kept and next offset to be written, by lane. */
+  /** First retained offset and next offset to be written, by lane. */
   bounds(topics: readonly string[]): Promise<ReadonlyMap<Lane, { readonly first: bigint; readonly end: bigint }>>;
   close(): Promise<void>;
 }
@@ -59,17 +59,17 @@ export const laneOf = (topic: string, partition: number): Lane => `${topic}-${pa
 const adminDeadlineMs = 10_000;
 const disconnectDeadlineMs = 5000;
 
-/** kafkajs' disconnect may never come back; whatever it leaves behind ends with the socket. */
+/** kafkajs' disconnect may never settle; whatever it leaves behind ends with the socket. */
 export const disconnect = (client: { disconnect(): Promise<void> }): Promise<void> =>
   inTime(disconnectDeadlineMs, client.disconnect()).catch(() => undefined);
 
-/** A broker that is just up answers, and says that it leads nothing yet. */
+/** A broker that has just started answers that it leads nothing yet. */
 const isStarting = (error: unknown): boolean =>
   error instanceof Error && 'type' in error && 'retriable' in error && error.retriable === true;
 const startingPauseMs = 200;
 
 let silenced = false;
-/** kafkajs 2.2.4 sets time-outs of negative length on every request; Node 24 warns. Only its warning is dropped. */
+/** kafkajs 2.2.4 sets negative time-outs on every request and Node 24 warns. Only that warning is dropped. */
 export const silenceNegativeTimeouts = (): void => {
   if (silenced) return;
   silenced = true;
@@ -84,7 +84,8 @@ const logTo =
   (logger: KafkaLogger) =>
   () =>
   ({ level, log: { message, ...fields } }: LogEntry): void => {
-    // Its errors are those it retries itself; one that ends a subscription or a send reaches the caller as LogError.
+    // Errors that kafkajs logs are those it retries; one that ends a subscription or a send reaches the caller as
+    // LogError.
     if (level === logLevel.ERROR || level === logLevel.WARN) logger.warn(fields, message);
     else logger.debug(fields, message);
   };
@@ -101,7 +102,7 @@ const ensureTopics = async (connection: Connection): Promise<void> => {
       { name: 'min.insync.replicas', value: String(minInSync) },
     ];
     const wanted = { numPartitions: connection.partitions, replicationFactor: factor, configEntries };
-    // False when another process was first; the check below holds for both.
+    // False when another process created them first; the check below covers both cases.
     await connection.admin((admin) =>
       admin.createTopics({ waitForLeaders: true, topics: missing.map((topic) => ({ topic, ...wanted })) }),
     );
@@ -118,7 +119,7 @@ const ensureTopics = async (connection: Connection): Promise<void> => {
 /**
  * Connects and creates missing topics.
  * @throws LogError `partition_mismatch` where a topic exists with another count, `fatal` for a replication that the
- *   cluster cannot give, `unavailable` when no broker answers.
+ * cluster cannot give, `unavailable` when no broker answers
  */
 export const connect = async (options: KafkaOptions): Promise<Connection> => {
   silenceNegativeTimeouts();
@@ -162,7 +163,7 @@ export const connect = async (options: KafkaOptions): Promise<Connection> => {
           const left = Math.max(1, end - performance.now());
           return await inTime(left, current.then(call), `the call took more than ${left} ms`);
         } catch (cause) {
-          // A client that failed once may fail for ever after its broker came back.
+          // A client that failed once may keep failing after its broker came back.
           await drop();
           if (!isStarting(cause) || performance.now() + startingPauseMs > end) {
             throw new LogError('unavailable', 'the log does not answer', { cause });

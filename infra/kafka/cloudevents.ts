@@ -2,7 +2,7 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { LogError, type LogRecord } from '#contracts/ports/log.ts';
 
-/** Digits of an int8: extension attributes are strings, and padded ones sort as numbers do. */
+/** Digits of an int8: extension attributes are strings, and padded numbers sort correctly. */
 const digits = 19;
 const padded = (value: bigint): string => value.toString().padStart(digits, '0');
 
@@ -33,7 +33,7 @@ const bytes = (headers: IHeaders | undefined, name: string): Buffer => {
   return typeof one === 'string' ? Buffer.from(one) : one;
 };
 
-/** @throws LogError `fatal` for a message that this log did not write. */
+/** @throws LogError `fatal` for a message that this log did not write */
 export const toRecord = (topic: string, partition: number, message: KafkaMessage): LogRecord => {
   try {
     const text = (name: string): string => bytes(message.headers, name).toString();

@@ -2,7 +2,7 @@ import type { Lane, LanePosition, Log, LogSubscription, SubscribeOptions } from 
 import { type Connection, connect, type KafkaOptions, laneOf } from './client.ts';
 import { KafkaSubscription } from './subscription.ts';
 
-/** Lanes are topic partitions; a member holds some of them, shared out by Kafka's group protocol. */
+/** Lanes are topic partitions. Kafka's group protocol assigns them to members. */
 class KafkaLog implements Log {
   readonly partitions: number;
   readonly #connection: Connection;

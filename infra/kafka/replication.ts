@@ -7,7 +7,7 @@ export interface Replication {
 }
 
 export interface ReplicationOptions {
-  /** Default: what the cluster has, up to 3. */
+  /** Default: the number of brokers, up to 3. */
   readonly replicationFactor?: number;
   /** Default: one less than the factor (2 of 3), so that writes go on while one broker is down. */
   readonly minInSyncReplicas?: number;
@@ -15,7 +15,9 @@ export interface ReplicationOptions {
 
 const maxByDefault = 3;
 
-/** @throws LogError `fatal` for a factor or minimum that the cluster cannot give: such topics would refuse every write */
+/**
+ * @throws LogError `fatal` for a factor or minimum that the cluster cannot give: such topics would refuse every write
+ */
 export const replicationOf = (brokers: number, options: ReplicationOptions): Replication => {
   const factor = options.replicationFactor ?? Math.min(maxByDefault, Math.max(1, brokers));
   const minInSync = options.minInSyncReplicas ?? Math.max(1, factor - 1);

@@ -1,10 +1,10 @@
 /**
- * One member of a group. kafkajs joins, fetches and beats; what it must not do is decide where to read: positions are
- * the handlers', stored with the effect. So on every join the new lanes are paused in the same turn (before the first
- * fetch), then loaded, sought and resumed.
+ * One member of a group. kafkajs joins, fetches and beats, but must not decide where to read: the handlers own the
+ * positions and store them with the effect. So on every join the new lanes are paused in the same turn (before the
+ * first fetch), then loaded, sought and resumed.
  *
- * kafkajs tells of lost lanes only after the fact. What keeps a former owner from writing is the epoch that `assigned`
- * bumps, never anything here. Longer than most adapters: join, beat, fetch and leave share the state of one membership.
+ * kafkajs reports lost lanes only after the fact. The epoch that `assigned` bumps keeps a former owner from writing;
+ * nothing in this file does. The file is long because join, beat, fetch and leave share the state of one membership.
  */
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import {
@@ -20,12 +20,12 @@ import { toRecord } from './cloudevents.ts';
 const defaultSessionTimeoutMs = 10_000;
 const longestPauseMs = 5000;
 const idleFetchMs = 250;
-/** A join may take as long as the slowest member's batch; a client that shows no sign of life for longer is stuck. */
+/** A join may take as long as the slowest member's batch; a client without a sign of life for longer is stuck. */
 const rebalanceTimeoutMs = 30_000;
 const stuckAfterMs = 60_000;
 const overrunCheckMs = 30_000;
 
-/** Where this member is in a lane it holds. */
+/** The progress of this member in one of its lanes. */
 interface LaneProgress {
   next: bigint;
   position: bigint | null;
@@ -36,7 +36,7 @@ interface TopicPartition {
   readonly partition: number;
 }
 
-/** kafkajs joins again on an error of this type, whoever throws it. */
+/** kafkajs joins again on an error of this type, whatever throws it. */
 const rejoin = (lane: Lane): Error =>
   Object.assign(new Error(`fenced on ${lane}`), { type: 'REBALANCE_IN_PROGRESS', retriable: false });
 
@@ -61,21 +61,21 @@ export class KafkaSubscription implements LogSubscription {
   readonly #options: SubscribeOptions;
   readonly #held = new Map<Lane, LaneProgress>();
   readonly #running = new Set<Promise<void>>();
-  /** Counts joins and ended sessions: what an older one still does is late and must not touch the lanes. */
+  /** Counts joins and ended sessions: late callbacks of an older one must not touch the lanes. */
   #generation = 0;
-  /** Aborts with the generation: what reads the store for its lanes stops. */
+  /** Aborts with the generation: stops reads of the store for its lanes. */
   #lost = new AbortController();
   #lastSign = performance.now();
-  /** Of the current session. */
+  /** The consumer of the current session. */
   #consumer: Consumer | null = null;
-  /** Ends the current session: null to begin another one, else what stopped the subscription. */
+  /** Ends the current session: null begins another one, a failure stops the subscription. */
   #endSession: (failure: { readonly error: unknown } | null) => void = () => undefined;
 
   constructor(connection: Connection, options: SubscribeOptions) {
     this.#connection = connection;
     this.#options = options;
     this.done = this.#run();
-    // Whoever awaits `done` still gets the error; a caller that looks later must not bring the process down.
+    // A caller that awaits `done` still gets the error; one that awaits it later must not bring the process down.
     this.done.catch(() => undefined);
   }
 
@@ -103,7 +103,7 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  /** From connect to the end of one kafkajs consumer. A consumer that crashed is not trusted again. */
+  /** From the connection to the end of one kafkajs consumer. A consumer that crashed is not reused. */
   async #session(): Promise<{ readonly error: unknown } | null> {
     const { signal, group, topics } = this.#options;
     const sessionTimeout = this.#connection.options.sessionTimeoutMs ?? defaultSessionTimeoutMs;
@@ -136,7 +136,7 @@ export class KafkaSubscription implements LogSubscription {
     const stuck = setInterval(() => {
       if (this.#running.size === 0 && performance.now() - this.#lastSign > stuckAfterMs) this.#endSession(null);
     }, 1000);
-    // A lane that was overrun and gets no new records shows no jump.
+    // A lane that lost unread records to retention and gets no new ones shows no jump.
     const overrun = setInterval(async () => {
       if ((await this.#overrun(this.lanes())) === true) this.#endSession(null);
     }, overrunCheckMs);
@@ -167,7 +167,7 @@ export class KafkaSubscription implements LogSubscription {
       const left = disconnect(consumer);
       await Promise.allSettled(this.#running);
       await left;
-      // A disconnect does not stop a consumer that is still joining: it would keep lanes that nobody reads.
+      // A disconnect does not stop a consumer that is still joining: it would hold lanes without reading them.
       await disconnect({ disconnect: () => started.then(() => consumer.disconnect()) });
     }
   }
@@ -192,20 +192,20 @@ export class KafkaSubscription implements LogSubscription {
 
   #takeOrEnd(consumer: Consumer, lanes: readonly TopicPartition[]): void {
     this.#track(this.#take(consumer, lanes, this.#generation)).catch((error) => {
-      // The broker's trouble and another owner begin a new session, any other fault ends the subscription.
+      // A fault of the broker or another owner begins a new session; any other fault ends the subscription.
       const begin = isFenced(error) || (error instanceof LogError && error.code === 'unavailable');
       this.#endSession(begin ? null : { error });
     });
   }
 
-  /** Loads the positions of all lanes, then lets them flow. */
+  /** Loads the positions of all lanes, then resumes them. */
   async #take(consumer: Consumer, lanes: readonly TopicPartition[], generation: number): Promise<void> {
-    // Batches of the former generation hold the former epoch: they end, well or fenced, before it is bumped.
+    // Batches of the former generation hold the former epoch: they end, committed or fenced, before it is bumped.
     await Promise.allSettled(this.#running);
     if (generation !== this.#generation) return;
     const stored = await this.#options.handlers.assigned(lanes.map(({ topic, partition }) => laneOf(topic, partition)));
     const positions = new Map(stored.map((position) => [position.lane, position]));
-    // After the positions: an end read before them could lie below what another member applied meanwhile.
+    // Read after the positions: an end read before them could lie below records that another member applied meanwhile.
     const bounds = await this.#connection.bounds([...new Set(lanes.map(({ topic }) => topic))]);
     const overrun: (Overrun & { readonly at: TopicPartition })[] = [];
     if (generation !== this.#generation) return;
@@ -214,7 +214,8 @@ export class KafkaSubscription implements LogSubscription {
       const bound = bounds.get(lane);
       if (bound === undefined) throw new LogError('unavailable', `the log does not know ${lane}`);
       const from = positions.get(lane) ?? { lane, nextOffset: null, position: null };
-      // A lane that was never read starts at the first record ever; if that is gone, it too is out of range.
+      // A lane that was never read starts at its first record ever; when retention deleted that, the lane is out of
+      // range too.
       const next = from.nextOffset ?? 0n;
       if (next < bound.first || next > bound.end) overrun.push({ at, from, firstOffset: bound.first });
       else this.#flow(consumer, at, { next, position: from.position });
@@ -222,7 +223,7 @@ export class KafkaSubscription implements LogSubscription {
     if (overrun.length > 0) await this.#readStore(consumer, overrun, generation);
   }
 
-  /** The store is read once for all of them; the lanes that the log still has go on meanwhile. */
+  /** The store is read once for all out-of-range lanes; the other lanes go on meanwhile. */
   async #readStore(
     consumer: Consumer,
     overrun: readonly (Overrun & { readonly at: TopicPartition })[],
@@ -233,7 +234,10 @@ export class KafkaSubscription implements LogSubscription {
       const lanes = overrun
         .map(({ from, firstOffset }) => `${from.lane} (the log begins at ${firstOffset})`)
         .join(', ');
-      throw new LogError('fatal', `the log lacks what these lanes read next, and nobody reads the store: ${lanes}`);
+      throw new LogError(
+        'fatal',
+        `the log no longer has the next records of these lanes, and the consumer cannot read the store: ${lanes}`,
+      );
     }
     const moved = await outOfRange.call(this.#options.handlers, overrun, this.#lost.signal);
     if (generation !== this.#generation) return;
@@ -275,9 +279,9 @@ export class KafkaSubscription implements LogSubscription {
     const lane = laneOf(at.topic, at.partition);
     const held = this.#held.get(lane);
     if (held === undefined) return;
-    // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is looked for here. The next
-    // session finds the lane out of range and reads the store. A jump ahead is never applied. A jump back repeats records,
-    // unless the log was made anew, which only its bounds tell: while they are unknown the session ends.
+    // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is detected here. The next
+    // session finds the lane out of range and reads the store. A jump ahead is never applied. A jump back repeats
+    // records, unless the log was recreated, which only its bounds show: while they are unknown the session ends.
     const fetchedAt = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset);
     if (fetchedAt > held.next || (fetchedAt < held.next && (await this.#overrun([lane])) !== false)) {
       return this.#endSession(null);
@@ -290,11 +294,11 @@ export class KafkaSubscription implements LogSubscription {
       const last = lastOne ? batch.lastOffset() : (slice.at(-1)?.offset ?? batch.lastOffset());
       try {
         const records = slice.map((message) => toRecord(at.topic, at.partition, message));
-        // A log that repeats older records does not take a position back.
+        // A log that repeats older records does not move a position back.
         const position = records.reduce((so, record) => newest(so, record.position), held.position);
         const nextOffset = BigInt(last) + 1n;
         await this.#beating(heartbeat, beatMs, this.#options.handlers.batch({ lane, records, nextOffset, position }));
-        // `again` was called: an offset resolved now would replace the stored one as the place to read on.
+        // `again` was called: an offset resolved now would overwrite the stored one.
         if (this.#held.get(lane) !== held) return;
         held.next = nextOffset;
         held.position = position;
@@ -311,9 +315,9 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  /** Heartbeats while the handlers work: the lane is kept however long a batch takes. */
+  /** Heartbeats while the handlers work: the member keeps the lane however long a batch takes. */
   async #beating(heartbeat: () => Promise<void>, everyMs: number, work: Promise<void>): Promise<void> {
-    // A failed beat is found again by the one after the batch, where kafkajs can act on it.
+    // A failed beat shows again in the one after the batch, where kafkajs can act on it.
     const timer = setInterval(() => heartbeat().catch(() => undefined), everyMs);
     try {
       await work;
@@ -322,7 +326,7 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  /** Whether the log lacks what one of these lanes reads next. Null: the bounds of the log are unknown. */
+  /** Whether the log lacks the next record of one of these lanes. Null: the bounds of the log are unknown. */
   async #overrun(lanes: readonly Lane[]): Promise<boolean | null> {
     const bounds = await this.#connection.bounds(this.#options.topics).catch(() => null);
     if (bounds === null) return null;

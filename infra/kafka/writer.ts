@@ -16,11 +16,14 @@ const partitionOf = ({ message }: { readonly message: Message }): number => {
   return message.partition;
 };
 
-/** kafkajs makes one record batch per partition and send; a broker refuses one over 1 MiB. Bytes, headers guessed. */
+/**
+ * kafkajs makes one record batch per partition and send; a broker refuses one over 1 MiB. Bytes, with an estimate for
+ * headers.
+ */
 const largestSend = 900_000;
 const headerBytes = 600;
 
-/** Pieces that fit, in order. A record alone always fits: the store refuses appends over 512 KiB. */
+/** Pieces that fit, in order. A single record always fits: the store refuses appends over 512 KiB. */
 const pieces = (records: readonly LogRecord[]): LogRecord[][] => {
   const found: LogRecord[][] = [];
   let piece: LogRecord[] = [];
@@ -49,9 +52,9 @@ const batched = (records: readonly LogRecord[], connection: Connection): TopicMe
 };
 
 /**
- * The producer is idempotent: the broker drops a batch it already has, known by sequence numbers that kafkajs takes
- * back when a send fails. So the numbers are right only while (1) one send is under way, for a second one would take
- * the numbers of the first and be dropped in its place, and (2) what follows a failed send is the same batch, or comes
+ * The producer is idempotent: the broker drops a batch that it has, by sequence numbers that kafkajs reuses after a
+ * failed send. So the numbers are right only while (1) one send is under way, because a second one would take the
+ * numbers of the first and be dropped in its place, and (2) the send after a failed one is the same batch, or comes
  * from a new producer.
  */
 class KafkaLogWriter implements LogWriter {
@@ -65,7 +68,7 @@ class KafkaLogWriter implements LogWriter {
   }
 
   async send(records: readonly LogRecord[]): Promise<void> {
-    if (this.#sending) throw new LogError('fatal', 'a send is under way: one at a time');
+    if (this.#sending) throw new LogError('fatal', 'another send is under way: await it first');
     if (this.#closed) throw new LogError('unavailable', 'the writer is closed');
     this.#sending = true;
     try {

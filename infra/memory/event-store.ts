@@ -18,7 +18,7 @@ import { checkAppend, conflict } from '#infra/append-rules.ts';
 
 const none: readonly RecordedEvent[] = [];
 
-/** The data: one total order and each stream's part of it. Everything here is synchronous, so an append is atomic. */
+/** The data: one total order, and each stream's events. Everything is synchronous, so an append is atomic. */
 export class MemoryEventLog {
   readonly #all: RecordedEvent[] = [];
   readonly #streams = new Map<string, RecordedEvent[]>();
@@ -56,15 +56,15 @@ export class MemoryEventLog {
     return low;
   }
 
-  /** Calls back after every append that wrote something. Returns what takes the listener off again. */
+  /** Calls back after every append that wrote something. Returns the function that removes the listener. */
   onAppend(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Appends all or none; checks only the revision, so that a double can write `$` streams through it.
-   * An expectation below the head is a repeat if the ids in place are the same ones, and a conflict otherwise.
+   * Appends all or none. Checks only the revision, so that a double can write `$` streams through it. An expectation
+   * below the head is a repeat if the stored ids are the same, and a conflict otherwise.
    */
   append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): AppendResult {
     const recorded = this.#streams.get(stream) ?? [];
@@ -87,7 +87,7 @@ export class MemoryEventLog {
       const written: RecordedEvent = { stream, id, type, data, metadata, revision, position, created };
       recorded.push(written);
       this.#all.push(written);
-      // Positions are byte offsets in EventStoreDB: gaps keep callers from counting on +1.
+      // Positions are byte offsets in EventStoreDB: gaps keep callers from relying on +1.
       this.#nextPosition += BigInt(64 + data.byteLength + metadata.byteLength);
     }
     this.#streams.set(stream, recorded);
@@ -96,7 +96,7 @@ export class MemoryEventLog {
   }
 }
 
-/** What the next append of a handle meets. */
+/** The fault that the next append of a handle meets. */
 export type MemoryFault = 'unavailable' | 'reply_lost';
 
 /** Where a read begins. @throws EventStoreError `invalid_position` */
@@ -128,9 +128,9 @@ export class MemoryEventStore implements EventStore {
     this.#checkOpen();
     checkAppend(stream, expected, events);
     const fault = this.#faults.shift();
-    if (fault === 'unavailable') throw new EventStoreError('unavailable', 'the store is away (asked for)');
+    if (fault === 'unavailable') throw new EventStoreError('unavailable', 'the store does not answer (injected fault)');
     const result = this.log.append(stream, expected, events);
-    if (fault === 'reply_lost') throw new EventStoreError('outcome_unknown', 'the reply was lost (asked for)');
+    if (fault === 'reply_lost') throw new EventStoreError('outcome_unknown', 'the reply was lost (injected fault)');
     return result;
   }
 
@@ -200,7 +200,7 @@ export class MemoryEventStore implements EventStore {
           caughtUp = true;
           yield { kind: 'caughtUp' };
         } else {
-          // No await between the look at the log and here, so no append can slip past the wake-up.
+          // No await between reading the log and here, so no append can slip past the wake-up.
           await new Promise<void>((resolve) => {
             wake = resolve;
           });

@@ -1,14 +1,14 @@
 /**
- * Data keys in Postgres: one per client, wrapped under a sub-key of the installation's secret. A key is committed before
- * anybody uses it, so no event is ever sealed with a key that a crash could lose. Destroyed is final: the wrapped bytes
- * go, the row stays and says so.
+ * Data keys in Postgres: one per client, wrapped under a sub-key of the installation's secret. A key is committed
+ * before its first use, so no event is ever sealed with a key that a crash could lose. Destruction is final: the
+ * wrapped bytes are deleted, and the row stays and records it.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
-/** Where wrapping keys come from. `version` absent = the current one. @throws for a version that was taken away. */
+/** Source of the wrapping keys. `version` absent = the current one. @throws for a version that was removed */
 export interface WrappingKeys {
   readonly current: string;
   subKey(purpose: 'wrapping', version?: string): Buffer;
@@ -17,16 +17,16 @@ export interface WrappingKeys {
 export interface PostgresDataKeysOptions {
   readonly pool: pg.Pool;
   readonly secrets: WrappingKeys;
-  /** Keys kept in memory; the longest unused one is forgotten. Default 10,000. */
+  /** Keys in the cache; the least recently used is dropped first. Default 10,000. */
   readonly most?: number;
-  /** Milliseconds after which a kept key is looked up again, to learn of its destruction. Default 1,000. */
+  /** Milliseconds after which a cached key is read again, to notice its destruction. Default 1,000. */
   readonly freshMs?: number;
 }
 
 interface Entry {
   /** Null when destroyed. */
   readonly key: Buffer | null;
-  /** On the monotone clock, milliseconds: when the look-up that found it began. */
+  /** Monotonic milliseconds: when the query that found it began. */
   readonly asOf: number;
 }
 
@@ -36,7 +36,7 @@ interface KeyRow {
   readonly destroyed_at: Date | null;
 }
 
-/** Of a version's data keys, how many of the oldest and of the newest are tried. */
+/** How many of a version's oldest and of its newest data keys are tried. */
 const sampled = 50;
 
 const place = (clientId: string, version: string): Buffer => Buffer.from(`data key\n${clientId}\n${version}`);
@@ -72,12 +72,12 @@ export class PostgresDataKeys {
     });
   }
 
-  /** Made and committed before it is returned for the first time. Null when the client's key was destroyed. */
+  /** Created and committed before it is first returned. Null when the client's key was destroyed. */
   async forWriting(clientId: string): Promise<Buffer | null> {
     const found = await this.#find(clientId);
     if (found !== null) return found.key;
     const version = this.#secrets.current;
-    // Many may race here: one row wins, and all of them use what the table then holds.
+    // Many callers may race here: one row wins, and all of them use the row in the table.
     await this.#pool.query(
       'insert into ops.data_keys (client_id, key_version, wrapped) values ($1, $2, $3) on conflict do nothing',
       [clientId, version, this.#wrap(clientId, version, randomBytes(32))],
@@ -87,14 +87,16 @@ export class PostgresDataKeys {
     return made.key;
   }
 
-  /** Null when destroyed. @throws when there is none, or it does not unwrap: nothing may be concluded from that. */
+  /**
+   * Null when destroyed. @throws when there is none, or it does not unwrap: the caller may conclude nothing from that
+   */
   async forReading(clientId: string): Promise<Buffer | null> {
     const found = await this.#find(clientId);
     if (found === null) throw new MissingKey(`there is no data key of client ${clientId}: was its table restored?`);
     return found.key;
   }
 
-  /** For good, also for a client that has no key yet. Other processes notice within `freshMs`. */
+  /** Final, also for a client without a key. Other processes notice within `freshMs`. */
   async destroy(clientId: string): Promise<void> {
     await this.#pool.query(
       `insert into ops.data_keys (client_id, destroyed_at) values ($1, now())
@@ -106,7 +108,7 @@ export class PostgresDataKeys {
     this.#asking.delete(clientId);
   }
 
-  /** How many keys each version of the secret wraps: a version in use must not be taken away. */
+  /** How many keys each version of the secret wraps: a version in use must not be removed. */
   async uses(db: pg.Pool | pg.ClientBase = this.#pool): Promise<ReadonlyMap<string, number>> {
     const { rows } = await db.query<{ key_version: string; n: number }>(
       'select key_version, count(*)::int as n from ops.data_keys where destroyed_at is null group by 1',
@@ -115,8 +117,9 @@ export class PostgresDataKeys {
   }
 
   /**
-   * Whether our key of a version opens the data keys that the version wraps; null: it wraps none. One that opens is proof:
-   * an installation that lost its key under an earlier release, and went on with a new one, has data keys of both.
+   * Whether our key of a version opens the data keys that the version wraps; null: it wraps none. One that opens is
+   * proof: an installation that lost its key under an earlier release, and went on with a new one, has data keys of
+   * both.
    */
   async opens(version: string, db: pg.Pool | pg.ClientBase = this.#pool): Promise<boolean | null> {
     const some = (order: 'asc' | 'desc') =>
@@ -138,7 +141,7 @@ export class PostgresDataKeys {
   async #find(clientId: string): Promise<Entry | null> {
     const kept = this.#kept.get(clientId);
     if (kept !== undefined && (kept.key === null || performance.now() - kept.asOf < this.#freshMs)) return kept;
-    // One look-up serves all who ask meanwhile.
+    // Concurrent callers share one query.
     const asked = this.#asking.get(clientId);
     if (asked !== undefined) return asked;
     const asking = this.#ask(clientId).finally(() => {
@@ -166,7 +169,7 @@ export class PostgresDataKeys {
     return entry;
   }
 
-  /** iv, tag, ciphertext. Client and version are bound in, so that a row cannot stand in for another. */
+  /** iv, tag, ciphertext. Client and version are authenticated, so that one row cannot replace another. */
   #wrap(clientId: string, version: string, key: Buffer): Buffer {
     const iv = randomBytes(12);
     const cipher = createCipheriv('aes-256-gcm', this.#secrets.subKey('wrapping', version), iv);
@@ -175,7 +178,7 @@ export class PostgresDataKeys {
     return Buffer.concat([iv, cipher.getAuthTag(), text]);
   }
 
-  /** @throws MissingKey for a version that SECRET_KEY lacks, or whose value is another one now. */
+  /** @throws MissingKey for a version that SECRET_KEY lacks, or whose value has changed */
   #unwrap(clientId: string, version: string, wrapped: Buffer): Buffer {
     const wrapping = this.#secrets.subKey('wrapping', version);
     try {

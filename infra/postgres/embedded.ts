@@ -1,9 +1,9 @@
 /**
- * A Postgres server of our own under a data folder: started, or taken over when a killed predecessor left it running.
+ * Our own Postgres server under a data folder: started, or adopted when a killed predecessor left it running.
  *
- * It lives in its own session with its output in a file, so neither Ctrl-C nor our death reaches it: our drain can
- * still write, and `kill -9` of us leaves a healthy server that the next start adopts. Longer than most adapters: every
- * way a start can find the folder (new, running, dead, of another user) is here.
+ * It lives in its own session with its output in a file, so neither Ctrl-C nor the death of this process reaches it:
+ * the drain can still write, and `kill -9` leaves a healthy server that the next start adopts. The file is long because
+ * a start can find the folder in many states (new, running, dead, of another user).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -38,15 +38,15 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; default a free one. */
   readonly port?: number;
-  /** At which length `pg.log` is put aside, and how many of these files are kept. Default 10 MiB, 5. */
+  /** The length at which `pg.log` is rotated, and how many old files are kept. Default 10 MiB, 5. */
   readonly log?: ServerLogLimits;
-  /** How often its length is looked at, milliseconds. */
+  /** How often its length is checked, milliseconds. */
   readonly logLookMs?: number;
-  /** Told before each step that can take over a second. */
+  /** Called before each step that can take over a second. */
   readonly onProgress?: (step: string) => void;
   /**
-   * Takes a line when the server ended by itself, and when it runs again. With it such a server is started again on the
-   * same port; without it the server stays down.
+   * Called with a line when the server ends by itself, and when it runs again. With it such a server is restarted on
+   * the same port; without it the server stays down.
    */
   readonly onTrouble?: (line: string) => void;
 }
@@ -55,14 +55,14 @@ export interface EmbeddedPostgres {
   /** Connection string of the database `postline`, password included. */
   readonly url: string;
   readonly port: number;
-  /** The postmaster, as it was at the start. */
+  /** Process id of the postmaster at the start. */
   readonly pid: number;
   readonly dataDir: string;
-  /** True when a server that was already running was taken over. */
+  /** True when a running server was adopted. */
   readonly adopted: boolean;
-  /** Why it does not run, null while it does. Only with `onTrouble`. */
+  /** Why the server does not run, null while it does. Only with `onTrouble`. */
   trouble(): string | null;
-  /** Disconnects everybody and shuts down with a checkpoint. Calling it again waits for the same end. */
+  /** Disconnects all clients and shuts down with a checkpoint. A second call waits for the same end. */
   stop(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ const USER = 'postline';
 const DATABASE = 'postline';
 /** Milliseconds a start may take, recovery after a crash included. */
 const START_MS = 60_000;
-/** Milliseconds a stop may take before the server is told to stop without its checkpoint. */
+/** Milliseconds for a stop before the server is told to stop without its checkpoint. */
 const STOP_MS = 20_000;
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -96,8 +96,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process of ours holds
- * the folder, where the optional binaries are missing, and where the server does not come up (with the end of its log).
+ * Starts or adopts the server of `dataDir`; resolves once it answers. Throws where another live process holds the
+ * folder, where the optional binaries are missing, and where the server does not start (with the end of its log).
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const progress = options.onProgress ?? (() => {});
@@ -143,13 +143,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   }
 }
 
-/** Connection string of the folder's server, with the password it was made with. */
+/** Connection string of the folder's server, with its stored password. */
 export function databaseUrl(dataDir: string, port: number, database = DATABASE): string {
   const password = readFileSync(path.join(dataDir, 'pg.password'), 'utf8').trim();
   return `postgresql://${USER}:${password}@127.0.0.1:${port}/${database}`;
 }
 
-/** Written before the cluster that is made with it: a death in between leaves a password without a cluster, which is reused. */
+/** Written before the cluster that uses it: a crash in between leaves a password without a cluster, which is reused. */
 function passwordOf(dataDir: string, files: ServerFiles): string {
   const file = path.join(dataDir, 'pg.password');
   if (existsSync(file)) return readFileSync(file, 'utf8').trim();
@@ -163,7 +163,7 @@ function passwordOf(dataDir: string, files: ServerFiles): string {
   return password;
 }
 
-/** Makes the cluster beside its place and renames it there: a start that dies half-way begins anew. */
+/** Creates the cluster under a temporary name and renames it: a start that crashes half-way begins anew. */
 function initialise(files: ServerFiles, password: string): void {
   for (const entry of readdirSync(files.home)) {
     if (entry.startsWith('cluster.')) rmSync(path.join(files.home, entry), { recursive: true, force: true });
@@ -178,7 +178,7 @@ function initialise(files: ServerFiles, password: string): void {
     writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
     give(passwordFile, files.runAs);
     const args = ['--pgdata', draft, '--username', USER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-    // The builtin locale sorts the same on every system and needs none installed.
+    // The builtin locale sorts the same on every system and needs no installed one.
     const locale = ['--encoding', 'UTF8', '--no-locale', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'];
     const made = spawnSync(files.initdb, [...args, ...locale], { ...files.runAs, cwd: '/', encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr.trim()}`);
@@ -188,7 +188,10 @@ function initialise(files: ServerFiles, password: string): void {
   renameSync(draft, files.cluster);
 }
 
-/** Adopts the running server or spawns one, and waits until it answers. Every way it can be found leads through this loop. */
+/**
+ * Adopts the running server or spawns one, and waits until it answers. Every state of the folder leads through this
+ * loop.
+ */
 async function bringUp(
   log: string,
   files: ServerFiles,
@@ -203,7 +206,7 @@ async function bringUp(
   let spawned: Spawned | undefined;
   let why: unknown;
   while (performance.now() < deadline) {
-    // A server that was just spawned has not written `postmaster.pid`, by which a stop finds it: it is waited for.
+    // A server that was just spawned has not written `postmaster.pid`, which a stop needs: wait for it.
     if (spawned?.alive !== true) signal?.throwIfAborted();
     if (!told && performance.now() > patience) {
       told = true;
@@ -214,7 +217,7 @@ async function bringUp(
       await shutDown(files.cluster, running.pid);
     } else if (running?.port !== undefined) {
       why = await refusal(running.port, password);
-      // 28P01: the password is wrong, which waiting does not cure.
+      // 28P01: the password is wrong; waiting does not help.
       if ((why as { code?: string } | undefined)?.code === '28P01') break;
       if (why === undefined) return { pid: running.pid, port: running.port, adopted: running.pid !== spawned?.pid };
     } else if (!running && spawned?.alive !== true) {
@@ -229,7 +232,7 @@ async function bringUp(
   });
 }
 
-/** A start that ended by itself is worth another: the memory of a killed predecessor is still in use, or the port was taken. */
+/** Some failed starts are worth a retry: the memory of a killed predecessor is still in use, or the port was taken. */
 function curable(said: string, wanted: number | undefined): boolean {
   return /still in use/i.test(said) || (wanted === undefined && /Address already in use/i.test(said));
 }
@@ -237,13 +240,14 @@ function curable(said: string, wanted: number | undefined): boolean {
 interface Spawned {
   readonly pid: number;
   alive: boolean;
-  /** What it wrote to its log so far. */
+  /** Its log output so far. */
   said(): string;
 }
 
 function launch(files: ServerFiles, port: number, log: string): Spawned {
   const stale = path.join(files.cluster, 'postmaster.pid');
-  // Nobody runs this cluster; a number in the file that now belongs to a stranger would stop the server.
+  // No server runs this cluster; the stale number may belong to another process now, and the server would refuse to
+  // start.
   rmSync(stale, { force: true });
   const from = existsSync(log) ? statSync(log).size : 0;
   const out = openSync(log, 'a', 0o600);
@@ -270,7 +274,7 @@ function launch(files: ServerFiles, port: number, log: string): Spawned {
   return spawned;
 }
 
-/** The postmaster that runs on this cluster now, by its own note; the port is missing until it has one. */
+/** The postmaster that runs this cluster, by its own pid file; the port is missing until it listens. */
 export function livePostmaster(cluster: string): { pid: number; port: number | undefined } | undefined {
   let lines: string[];
   try {
@@ -279,12 +283,12 @@ export function livePostmaster(cluster: string): { pid: number; port: number | u
     return undefined;
   }
   const pid = Number(lines[0]);
-  // After a reboot the number may be another process's: a postmaster names its cluster on its command line.
+  // After a reboot another process may have the number: a postmaster names its cluster on its command line.
   if (!processFacts(pid)?.command.includes(cluster)) return undefined;
   return { pid, port: Number(lines[3]) || undefined };
 }
 
-/** Why the server does not take a connection yet, or nothing. */
+/** Why the server does not accept a connection yet, or undefined. */
 async function refusal(port: number, password: string): Promise<unknown> {
   const client = connectionTo(`postgresql://${USER}:${password}@127.0.0.1:${port}/postgres`);
   try {
@@ -297,7 +301,7 @@ async function refusal(port: number, password: string): Promise<unknown> {
   }
 }
 
-/** Ends what a killed predecessor left connected, its locks with it, and makes sure that our database is there. */
+/** Ends the connections, and so the locks, of a killed predecessor, and makes sure that our database exists. */
 async function prepare(url: string, adopted: boolean): Promise<void> {
   const client = connectionTo(url);
   await client.connect();
@@ -317,13 +321,16 @@ async function prepare(url: string, adopted: boolean): Promise<void> {
 
 function connectionTo(url: string): pg.Client {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // A connection that breaks after use is reported by the query that needs it.
+  // The query that needs the connection reports when it breaks.
   client.on('error', () => {});
   limitAnswers(client, START_MS);
   return client;
 }
 
-/** Fast shutdown (SIGINT); after `STOP_MS` an immediate one (SIGQUIT), which costs the next start a recovery, never data. */
+/**
+ * Fast shutdown (SIGINT); after `STOP_MS` an immediate one (SIGQUIT), which costs the next start a recovery, never
+ * data.
+ */
 async function shutDown(cluster: string, pid: number): Promise<void> {
   const gone = async (limit: number) => {
     const deadline = performance.now() + limit;
@@ -341,13 +348,13 @@ async function shutDown(cluster: string, pid: number): Promise<void> {
   throw new Error(`The embedded Postgres (process ${pid}) does not stop.`);
 }
 
-/** Stops the server that runs on the cluster; does nothing where none does. */
+/** Stops the server of the cluster; does nothing where none runs. */
 async function stopServer(cluster: string): Promise<void> {
   const running = livePostmaster(cluster);
   if (running !== undefined) await shutDown(cluster, running.pid);
 }
 
-/** A port that was free a moment ago; `bringUp` tries another if it no longer is. */
+/** A port that was free a moment ago; the caller tries another if it is not any more. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -10,7 +10,7 @@ interface Piece {
   readonly events: readonly EventToAppend[];
 }
 
-/** Parameters of `append_group`, one array a column; topic and partition are decided here, once and for all. */
+/** Parameters of `append_group`, one array a column; topic and partition are fixed here for ever. */
 export const toColumns = (group: readonly Piece[], partitions: number): unknown[] => {
   const streams: string[] = [];
   const firsts: number[] = [];
@@ -33,7 +33,7 @@ export const toColumns = (group: readonly Piece[], partitions: number): unknown[
     end += some.byteLength;
     return start;
   };
-  // Those that share their metadata stand side by side, so the last one is enough to send it once.
+  // Events with equal metadata stand side by side, so comparing with the last one suffices to send it once.
   let shared: { readonly metadata: Uint8Array; readonly start: number } | undefined;
   for (const { stream, first, events } of group) {
     const topic = topicOf(stream);

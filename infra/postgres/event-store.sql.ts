@@ -4,9 +4,9 @@
 export const channelOf = (s: string): string => `${s}_events`;
 
 /**
- * bytea, because jsonb refuses NUL and rewrites numbers. Two indexes and no more: every one is paid at each append.
- * Positions come from a sequence that is only drawn from under the lock. NOTE: not from a counter row: while any
- * snapshot is open (a dump, a long query) every group leaves a dead version of it behind, and appends slow down with it.
+ * bytea, because jsonb refuses NUL and rewrites numbers. Two indexes and no more: every append pays for each. Positions
+ * come from a sequence that is only drawn from under the lock. NOTE: not from a counter row: while any snapshot is open
+ * (a dump, a long query) every group leaves a dead version of that row, and appends slow down with it.
  */
 export const tables = (s: string): string => `
   create schema if not exists ${s};
@@ -30,7 +30,7 @@ export const tables = (s: string): string => `
     partitions integer not null check (partitions > 0)
   );`;
 
-/** What `append_group` takes, in order: name and type. */
+/** Parameters of `append_group`, in order: name and type. */
 const parameters = [
   ['streams', 'text[]'],
   ['firsts', 'int8[]'],
@@ -47,23 +47,23 @@ const parameters = [
   ['bytes', 'bytea'],
 ] as const;
 
-/** Null where the schema has no function that takes what we send: its tables are new, or of an older release. */
+/** Null where the schema lacks the function with these parameters: its tables are new, or of an older release. */
 export const findAppendGroup = (s: string): string =>
   `to_regprocedure('${s}.append_group(${parameters.map(([, type]) => type).join(', ')})')`;
 
 /**
- * The group transaction, in one call, so that the lock is never held while a client thinks or sleeps: by the time the
- * server begins, it has all of it.
+ * The group transaction in one call, so that the lock is never held while a client thinks or sleeps: the server has all
+ * of the group when it begins.
  *
- * The lock is its first statement, held to the commit. The second one gets a snapshot of its own (the function is
+ * The lock is its first statement, held to the commit. The second statement gets its own snapshot (the function is
  * volatile, the isolation read committed), so the heads it finds are final, positions are drawn in the order of
- * commits, and a reader that sees a position sees every lower one. A group that fails leaves a gap, nothing else.
+ * commits, and a reader that sees a position sees every lower one. A group that fails leaves only a gap.
  *
- * Every row whose stream ends right before its append is written; the others are left out, and so are the positions
- * meant for them. Arrays have one element a row; `firsts` is the first revision of the row's append. `bytes` is all
- * data and metadata end to end: one binary parameter, since arrays of bytea would travel as hex. Rows may name the same
- * metadata: a fan-out has one for all its events. `heads` is what each row's stream ended with, -1 where it has nothing.
- * The notification leaves with the commit.
+ * Every row whose stream ends right before its append is written; the others are left out, and so are their positions.
+ * Arrays have one element a row; `firsts` is the first revision of the row's append. `bytes` is all data and metadata
+ * end to end: one binary parameter, since arrays of bytea would travel as hex. Rows may share metadata: a fan-out has
+ * one for all its events. `heads` is the last revision of each row's stream, -1 for an empty one. The notification is
+ * sent with the commit.
  */
 export const appendGroup = (s: string): string => `
   create function ${s}.append_group(
@@ -94,15 +94,15 @@ export const appendGroup = (s: string): string => `
 const columnsWith = (bytes: (column: string) => string): string =>
   `position, stream, revision, id, type, ${bytes('data')}, ${bytes('metadata')}, created, topic, partition, partition_key`;
 
-/** Bytes travel as base64: as hex, which pg would choose, they are half as long again. */
+/** Bytes travel as base64: pg's default, hex, is half as long again. */
 export const eventColumns = columnsWith((column) => `encode(${column}, 'base64')`);
 
-/** Bytes travel as the text that they are, at about half the cost; the statement fails if any of them are not valid text. */
+/** Bytes travel as text at about half the cost; the statement fails if any of them are not valid text. */
 const textColumns = columnsWith((column) => `convert_from(${column}, 'UTF8')`);
 
 /**
  * $1 position before the first, $2 most rows, $3 most bytes (the first row always comes), $4 topics or null for all. A
- * frame of rows costs half of the default one.
+ * window frame of rows costs half of the default one.
  */
 const tailOf = (schema: string, columns: string): string => `
   select ${columns} from (
@@ -114,7 +114,7 @@ const tailOf = (schema: string, columns: string): string => `
   ) as sized where bytes <= $3::int8 or bytes = own order by position`;
 
 export const statements = (s: string) => ({
-  /** $1 streams, $2 first and $3 last revisions: what stands there now. */
+  /** $1 streams, $2 first and $3 last revisions: the stored events of these ranges. */
   inPlace: `
     select e.stream, e.revision, e.id, e.position
     from unnest($1::text[], $2::int8[], $3::int8[]) as w(stream, low, high)
@@ -127,8 +127,8 @@ export const statements = (s: string) => ({
   read: `select ${eventColumns} from ${s}.events where stream = $1 and revision >= $2::int8 order by revision limit $3::int8`,
 
   /**
-   * $1 streams, $2 bytes: their events, each stream's in order, up to and with the one that passes so many bytes. The last
-   * column is the sum of the bytes up to and with the row.
+   * $1 streams, $2 bytes: their events, each stream's in order, up to and including the one that exceeds the bytes. The
+   * last column is the sum of the bytes up to and including the row.
    */
   readWhole: `
     select ${eventColumns}, bytes from (
@@ -138,14 +138,14 @@ export const statements = (s: string) => ({
     where bytes - own < $2::int8 order by stream, revision`,
 
   tail: tailOf(s, textColumns),
-  /** The same for a page in which some bytes are no text. */
+  /** For a page in which some bytes are not text. */
   tailOfBytes: tailOf(s, eventColumns),
 
-  /** Not the sequence: that is ahead of what is committed. */
+  /** Not the sequence: that is ahead of the commits. */
   head: `select max(position) from ${s}.events`,
 });
 
-/** Array literal of texts; numbers and uuids need no quotes and are joined as they are. */
+/** Array literal of texts; numbers and uuids need no quotes and are joined unchanged. */
 export const textArray = (values: readonly (string | null)[]): string => {
   let literal = '{';
   for (const value of values) {

@@ -1,4 +1,4 @@
-/** The event store in a Postgres schema, with the semantics of EventStoreDB. What writes it: `event-writer.ts`. */
+/** The event store in a Postgres schema, with the semantics of EventStoreDB. `event-writer.ts` writes it. */
 import type pg from 'pg';
 import {
   type AppendResult,
@@ -32,13 +32,13 @@ export interface PostgresEventStoreOptions {
   readonly schema?: string;
   /** Partitions of a topic; stored when the tables are made. Default 12. */
   readonly partitions?: number;
-  /** Milliseconds until an append that got no answer is given up as unknown. Default 10,000. */
+  /** Milliseconds until an append without an answer counts as unknown. Default 10,000. */
   readonly deadlineMs?: number;
-  /** Milliseconds until a read of a stream that got no answer is given up. Default 10,000. */
+  /** Milliseconds until a read of a stream without an answer fails. Default 10,000. */
   readonly readMs?: number;
-  /** Most connections for reading. Default 4; the writer and the tail have one each besides. */
+  /** Most connections for reading. Default 4; the writer and the tail have one more each. */
   readonly readers?: number;
-  /** Milliseconds after which a tail looks for itself where no notification came. Default 1,000. */
+  /** Milliseconds after which a tail polls where no notification came. Default 1,000. */
   readonly pollMs?: number;
 }
 
@@ -49,8 +49,8 @@ const within = (position: bigint | undefined): bigint | undefined =>
   position === undefined || position > maxInt8 ? undefined : position;
 
 /**
- * Makes the tables where they are missing. Runs side by side with others that do the same.
- * @throws LogError `partition_mismatch` when the tables were made with another number of partitions.
+ * Creates the tables where they are missing. Safe to run in several processes at once.
+ * @throws LogError `partition_mismatch` when the tables were made with another number of partitions
  */
 export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: number): Promise<void> => {
   await withTableLock(pool, `event store tables ${schema}`, async (tx) => {
@@ -75,7 +75,7 @@ export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: n
 };
 
 export class PostgresEventStore implements EventStore {
-  /** The process's one tail; the embedded log reads it too. */
+  /** The process's only tail; the embedded log reads it too. */
   readonly tail: EventTail;
   readonly pool: pg.Pool;
   readonly #schema: string;
@@ -88,7 +88,7 @@ export class PostgresEventStore implements EventStore {
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
-  /** Opens the store and makes its tables where they are missing. Errors as `migrateEvents`. */
+  /** Opens the store and creates its tables where they are missing. Errors as `migrateEvents`. */
   static async open(options: PostgresEventStoreOptions): Promise<PostgresEventStore> {
     const store = new PostgresEventStore(options);
     try {
@@ -124,7 +124,7 @@ export class PostgresEventStore implements EventStore {
   ): Promise<readonly RecordedEvent[]> {
     const from = options.from ?? 0n;
     if (from > maxInt8) return [];
-    // A NUL ends the statement of all who share it; no stream has one in its name.
+    // A NUL would end the shared statement for every caller; no stream name has one.
     if (from === 0n && options.limit === undefined && !stream.includes('\0'))
       return this.#answer(this.#reader.read(stream));
     const { rows } = await this.#answer(
@@ -142,7 +142,7 @@ export class PostgresEventStore implements EventStore {
 
   async readAll({ after, from, limit }: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]> {
     if (from === undefined) return this.#answer(readTail(this.pool, this.#schema, { after, limit }));
-    // Positions are whole numbers here, drawn from 1 on.
+    // Positions are integers here, drawn from 1 on.
     const page = await this.#answer(readTail(this.pool, this.#schema, { after: from - 1n, limit: Math.max(1, limit) }));
     if (page[0] !== undefined && page[0].position !== from) {
       throw new EventStoreError('invalid_position', `no event has position ${from}`);
@@ -158,11 +158,11 @@ export class PostgresEventStore implements EventStore {
     const page = await this.#answer(
       this.#workspaces.read({ workspaceId, after: begin ?? 0n, limit: Math.max(1, limit), until: within(until) }),
     );
-    // Of the start that was given a caller makes its next one; a position that was counted back is none.
+    // The caller computes its next start from the given one; a position that was counted back is not usable.
     return page.next === (begin ?? 0n) ? { ...page, next: after ?? null } : page;
   }
 
-  /** Fills the index of workspaces, until the signal: one process of the system does, the others stand by. */
+  /** Fills the index of workspaces until the signal: one process of the system does, the others stand by. */
   keepWorkspaceIndex(options: KeepIndexOptions): Promise<void> {
     const signal = AbortSignal.any([options.signal, this.#closed.signal]);
     const { pool, tail } = this;
@@ -193,8 +193,8 @@ export class PostgresEventStore implements EventStore {
       } catch (error) {
         if (signal.aborted) return;
         if (isAccessDenied(error))
-          throw new EventStoreError('access_denied', 'the event table is closed to us', { cause: error });
-        // What is read on from is the last event the consumer took, so a lost connection skips nothing.
+          throw new EventStoreError('access_denied', 'Postgres refuses access to the event table', { cause: error });
+        // Resumes from the last event that the consumer took, so a lost connection skips nothing.
         await pause(backoffMs(failures++), signal);
         continue;
       }
@@ -231,7 +231,7 @@ export class PostgresEventStore implements EventStore {
       return await query;
     } catch (error) {
       if (isAccessDenied(error))
-        throw new EventStoreError('access_denied', 'the event table is closed to us', { cause: error });
+        throw new EventStoreError('access_denied', 'Postgres refuses access to the event table', { cause: error });
       throw new EventStoreError('unavailable', 'Postgres does not answer', { cause: error });
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The event table read by position. Commits are serialised by the writers' lock, so whoever sees a position sees
- * every lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own place.
+ * Reads the event table by position. The writers' lock serialises commits, so a reader that sees a position sees every
+ * lower one: `position > last` skips nothing. One tail serves all readers of a process, each at its own position.
  */
 import pg from 'pg';
 import { maxAppendBytes, type RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -12,7 +12,7 @@ import { TailSignal } from './tail-signal.ts';
 export { pause } from './tail-signal.ts';
 
 export interface TailEvent extends RecordedEvent {
-  /** Null for streams that the log passes over; then so is the partition. */
+  /** Null for streams without a topic; then the partition is null too. */
   readonly topic: Topic | null;
   readonly partition: number | null;
   readonly partitionKey: string;
@@ -24,7 +24,7 @@ export type EventRow = [
   revision: bigint,
   id: string,
   type: string,
-  /** Base64, or the text that the bytes are. */
+  /** Base64, or the bytes as text. */
   data: string,
   metadata: string,
   created: Date,
@@ -47,16 +47,16 @@ export const toEvent = (row: EventRow, encoding: 'base64' | 'utf8' = 'base64'): 
   partitionKey: row[10],
 });
 
-/** Most bytes of one page: what bounds the memory of a reader whose events are large. */
+/** Most bytes of one page: bounds the memory of a reader whose events are large. */
 export const pageBytes = 8 * 1024 * 1024;
 
 const sizeOf = (event: RecordedEvent): number => event.data.byteLength + event.metadata.byteLength;
 
-/** Whether the page ends where it does because its bytes are many, not because nothing was behind it. */
+/** Whether bytes ended the page, and not the end of the table. */
 export const isFull = (page: readonly TailEvent[]): boolean =>
   page.reduce((bytes, event) => bytes + sizeOf(event), 0) > pageBytes - maxAppendBytes;
 
-/** Bytes that are no text of the database: no UTF-8, with a NUL, or of characters that it does not have. */
+/** Bytes that are not text of the database: invalid UTF-8, a NUL, or characters outside of its encoding. */
 const isNoText = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === '22021' || error.code === '22P05');
 
@@ -89,7 +89,7 @@ export class EventTail {
   readonly #pool: pg.Pool;
   readonly #schema: string;
   readonly #signal: TailSignal;
-  /** Every event after `from` up to `end`, without a hole. */
+  /** Every event after `from` up to `end`, without a gap. */
   #window: { from: bigint; end: bigint; events: TailEvent[]; bytes: number } | undefined;
   #refreshing: { readonly version: number; readonly done: Promise<void> } | undefined;
 
@@ -108,7 +108,7 @@ export class EventTail {
     return this.#signal.version;
   }
 
-  /** Events held in memory, whoever reads. */
+  /** Events in memory for all readers. */
   get held(): number {
     return this.#window?.events.length ?? 0;
   }
@@ -125,7 +125,7 @@ export class EventTail {
     if (known === undefined) {
       const page = await readTail(this.#pool, this.#schema, { after: from, limit });
       const end = page.at(-1)?.position ?? from;
-      // Only a reader that is near the end moves the window there.
+      // Only a reader near the end moves the window.
       if (page.length < limit && (this.#window === undefined || end > this.#window.end)) {
         this.#window = { from, end, events: [...page], bytes: page.reduce((sum, e) => sum + sizeOf(e), 0) };
         this.#trim();
@@ -137,7 +137,7 @@ export class EventTail {
       this.#refreshing ??= this.#refresh();
       const refreshing = this.#refreshing;
       await refreshing.done;
-      // A read begun before the wake-up we follow may have missed what it announced.
+      // A read that began before the wake-up may have missed the announced events.
       if (refreshing.version >= version) break;
     }
     return this.#after(from, limit) ?? (await readTail(this.#pool, this.#schema, { after: from, limit }));

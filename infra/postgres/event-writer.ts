@@ -1,7 +1,7 @@
 /**
- * Group commit: the appends of one process that wait at the same time become one transaction, sent as one call of
- * `append_group` (`event-store.sql.ts` has its law). While it is on its way the next group gathers. Longer than most
- * adapters: gather, send, compare and reconnect share one queue.
+ * Group commit: appends of one process that wait at the same time become one transaction, sent as one call of
+ * `append_group` (rules in `event-store.sql.ts`). While it is on its way the next group gathers. The file is long
+ * because gather, send, compare and reconnect share one queue.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
@@ -23,13 +23,13 @@ const maxGroupBytes = 4 * 1024 * 1024;
 interface Waiting {
   readonly stream: string;
   readonly expected: ExpectedRevision;
-  /** Revision of its first event, if it is accepted. */
+  /** Revision of its first event, if the append is accepted. */
   readonly first: number;
   readonly events: readonly EventToAppend[];
   readonly bytes: number;
-  /** Monotonic milliseconds at which the caller is told something. */
+  /** Monotonic milliseconds at which the caller gets an answer. */
   readonly deadline: number;
-  /** Appends that may go together with this one. Halved each time a group of it takes the server too long. */
+  /** Appends that may share a group with this one. Halved each time its group takes the server too long. */
   company: number;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: EventStoreError) => void;
@@ -40,17 +40,17 @@ interface Session {
   readonly socket: Socket;
 }
 
-/** The server gives up a group after this part of the deadline, so that its halves have time to follow. */
+/** The server aborts a group after this part of the deadline, so that its halves have time to follow. */
 const groupShare = 1 / 8;
 const minGroupMs = 100;
-/** A group whose answer does not come in this part of the deadline is cut off: those that wait still have the rest. */
+/** A group without an answer in this part of the deadline is cut off: the waiting appends still have the rest. */
 const answerShare = 1 / 2;
 
 export interface WriterOptions {
   readonly url: string;
   readonly schema: string;
   readonly partitions: number;
-  /** Milliseconds until an append without an answer is given up. */
+  /** Milliseconds until an append without an answer fails. */
   readonly deadlineMs: number;
 }
 
@@ -60,10 +60,13 @@ const unavailable = (cause: unknown): EventStoreError =>
     ? new EventStoreError('access_denied', 'Postgres refuses access to the event table', { cause })
     : new EventStoreError('unavailable', 'Postgres does not answer; nothing was written', { cause });
 
-/** The server gave the group up, by `statement_timeout`: nothing of it was written. */
+/** `statement_timeout` aborted the group: nothing of it was written. */
 const isGivenUp = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014';
 
-/** Errors that one append's content can cause: data, constraint, program limit. All others concern the whole server. */
+/**
+ * Errors that the content of one append can cause: data, constraint, program limit. All others concern the whole
+ * server.
+ */
 const isContentError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && ['22', '23', '54', 'P0'].includes(error.code?.slice(0, 2) ?? '');
 
@@ -74,9 +77,12 @@ export class EventWriter {
   #session: Session | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
-  /** Appends that may go together: halved when a group was cut off, as one of them may be what keeps the server silent. */
+  /**
+   * Appends that may share a group: halved when a group was cut off, as one of them may be what keeps the server
+   * silent.
+   */
   #company = maxGroupEvents;
-  /** The group that is on its way, from its connection on, and when it is cut off. */
+  /** The group on its way, from its connection on, and when it is cut off. */
   #underWay: { readonly deadline: number; socket: Socket | undefined } | undefined;
 
   constructor(options: WriterOptions) {
@@ -93,7 +99,7 @@ export class EventWriter {
   ): Promise<AppendResult> {
     if (this.#closed) return Promise.reject(new EventStoreError('unavailable', 'the store is closed'));
     return new Promise((resolve, reject) => {
-      // Past what a number holds exactly no stream reaches: it stays a conflict.
+      // No stream reaches a revision beyond exact numbers: such an expectation is always a conflict.
       const first = expected === 'none' ? 0 : Math.min(Number(expected) + 1, 2 ** 53 - maxGroupBytes);
       const deadline = performance.now() + this.#options.deadlineMs;
       const company = maxGroupEvents;
@@ -102,7 +108,7 @@ export class EventWriter {
     });
   }
 
-  /** Writes what is queued, then lets go of the connection. */
+  /** Writes the queue, then closes the connection. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -111,7 +117,9 @@ export class EventWriter {
     await session?.client.end().catch(() => {});
   }
 
-  /** Runs while appends wait. Idle, a first append goes at the end of this turn, with what else came in it. */
+  /**
+   * Runs while appends wait. When idle, a first append is sent at the end of this turn, with the others of the turn.
+   */
   async #run(): Promise<void> {
     const watch = setInterval(() => this.#giveUpLate(), Math.min(500, this.#options.deadlineMs / 10));
     await nextTurn();
@@ -119,14 +127,14 @@ export class EventWriter {
       const group = this.#takeGroup();
       await this.#write(group);
       this.#underWay = undefined;
-      // Callers that were just answered append again within this turn: they belong into the next group.
+      // Callers that were just answered append again within this turn and belong to the next group.
       await nextTurn();
     }
     clearInterval(watch);
     this.#running = undefined;
   }
 
-  /** The next group in order. A stream is in it once: what else waits for it sees the outcome first, in the next one. */
+  /** The next group in order. It holds a stream once: later appends to it see the outcome first, in the next group. */
   #takeGroup(): Waiting[] {
     const group: Waiting[] = [];
     const held: Waiting[] = [];
@@ -156,10 +164,10 @@ export class EventWriter {
     const now = performance.now();
     const late = this.#queue.filter(({ deadline }) => deadline <= now);
     if (late.length > 0) this.#queue = this.#queue.filter(({ deadline }) => deadline > now);
-    refuseAll(late, unavailable(new Error('deadline in the queue')));
+    refuseAll(late, unavailable(new Error('the deadline passed in the queue')));
     const { deadline, socket } = this.#underWay ?? {};
-    // A session that hangs is cut; the group then learns by how far it had come whether its outcome is known.
-    if (deadline !== undefined && deadline <= now) socket?.destroy(new Error('deadline of the append'));
+    // Cuts off a session that hangs; how far the group had come decides whether its outcome is known.
+    if (deadline !== undefined && deadline <= now) socket?.destroy(new Error('the deadline of the append passed'));
   }
 
   /** Answers every append of the group or queues it again, whatever happens. */
@@ -192,21 +200,24 @@ export class EventWriter {
         else behind.push({ waiting, head });
       }
       open = behind.map(({ waiting }) => waiting);
-      // What stands never changes, so repeats are told from conflicts after the commit.
+      // Stored events never change, so repeats are told from conflicts after the commit.
       if (behind.length > 0) await this.#compare(session.client, behind);
     } catch (error) {
       if (isGivenUp(error)) this.#apart(open, error);
       else if (isConnectionLost(error)) {
         this.#drop(session);
         if (performance.now() >= deadline) this.#company = Math.max(1, group.length >>> 1);
-        // The commit may have arrived: only the same append, sent again, can tell.
-        refuseAll(open, new EventStoreError('outcome_unknown', 'the connection was lost on the way', { cause: error }));
+        // The commit may have arrived: only a repeat of the same append can tell.
+        refuseAll(
+          open,
+          new EventStoreError('outcome_unknown', 'the connection was lost before the answer came', { cause: error }),
+        );
       } else if (!isContentError(error)) {
         refuseAll(open, unavailable(error));
       } else if (group.length === 1) {
         refuseAll(open, new EventStoreError('invalid_event', 'Postgres refuses the append', { cause: error }));
       } else {
-        // Nothing was written. In halves only the culprit is refused, in order as before.
+        // Nothing was written. Splitting in halves refuses only the culprit, in order as before.
         const middle = group.length >>> 1;
         await this.#write(group.slice(0, middle));
         await this.#write(group.slice(middle));
@@ -215,10 +226,10 @@ export class EventWriter {
   }
 
   /**
-   * The group took the server too long, and nothing of it was written. Each half goes again by itself, behind what waits
-   * already: so an append that the server hangs at ends up alone, and holds the others up for a moment each time only.
-   * Alone it may try twice: the first time another process may have held the lock. What waits for one of its streams
-   * waits behind it as before: ahead of it, it would be refused.
+   * The group took the server too long, and nothing of it was written. Each half is queued again on its own, behind the
+   * waiting appends: an append that makes the server hang ends up alone, and delays the others only briefly each time.
+   * Alone it gets two tries: at the first another process may have held the lock. Appends to one of its streams stay
+   * behind it: ahead of it they would be refused.
    */
   #apart(group: readonly Waiting[], cause: unknown): void {
     const now = performance.now();
@@ -232,7 +243,7 @@ export class EventWriter {
     this.#queue = [...others, ...again, ...this.#queue.filter(follows)];
   }
 
-  /** Sends the group; resolves when it is committed to what was found. */
+  /** Sends the group; resolves to its result when it is committed. */
   async #send(client: pg.Client, group: readonly Waiting[]) {
     const { rows } = await client.query<[bigint, string]>({
       name: 'append',
@@ -245,7 +256,7 @@ export class EventWriter {
     return { base, heads: heads.slice(1, -1).split(',').map(Number) };
   }
 
-  /** Appends below the head: repeats where the ids in place are the same, conflicts elsewhere. */
+  /** Appends below the head: repeats where the stored ids are the same, conflicts elsewhere. */
   async #compare(client: pg.Client, behind: readonly { readonly waiting: Waiting; readonly head: number }[]) {
     const { rows } = await client.query<[string, bigint, string, bigint]>({
       name: 'in-place',
@@ -268,7 +279,10 @@ export class EventWriter {
     }
   }
 
-  /** Hands the socket to `begun` before it connects, so that a server which is silent from then on is cut off in time, too. */
+  /**
+   * Passes the socket to `begun` before it connects, so that a server which falls silent from then on is cut off in
+   * time too.
+   */
   async #connect(begun: (socket: Socket) => void): Promise<Session> {
     if (this.#session !== undefined) return this.#session;
     const { url, deadlineMs } = this.#options;

@@ -1,7 +1,7 @@
 /**
  * Clusters whose data folder was removed. As root a cluster may lie outside of its data folder (server-files.ts), so
- * `rm -rf data` leaves it: a new folder of the same name starts with a new cluster, and the former one is renamed. Only an
- * operator removes it.
+ * `rm -rf data` leaves it: a new folder of the same name starts with a new cluster, and the former one is renamed. Only
+ * an operator removes it.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -11,19 +11,19 @@ export interface FormerCluster {
   /** As `removeFormerCluster` takes it: `<home>/former-<instant>`. */
   readonly name: string;
   readonly path: string;
-  /** The data folder it belonged to; null: an earlier release made it, which did not note the folder. */
+  /** Its former data folder; null: an earlier release made it, which did not note the folder. */
   readonly dataFolder: string | null;
   readonly bytes: number;
   readonly movedAt: string;
 }
 
-/** Names that a start leaves in a data folder with a cluster: a folder that has one of them is not new. */
+/** Names that a start leaves in a data folder with a cluster: a folder with one of them is not new. */
 const signs = ['pg.password', 'pg.location', 'cluster', 'blobs', 'analytics'];
 const aside = /^former-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/;
 
 /**
- * Renames the cluster that a removed data folder of the same path left outside. Runs before the new folder's `pg.location`
- * is written, so that a start which dies here finds the folder new again.
+ * Renames the cluster that a removed data folder of the same path left outside. Runs before the new folder's
+ * `pg.location` is written, so that after a crash here the next start finds the folder new again.
  * @param stopServer ends a server that still runs on that cluster
  * @returns the cluster's new path; null: there was none
  */
@@ -31,7 +31,7 @@ export const leaveFormerCluster = async (
   dataDir: string,
   stopServer: (cluster: string) => Promise<void>,
 ): Promise<string | null> => {
-  // Only root has clusters outside of the data folder, and could move one.
+  // Only root has clusters outside of the data folder, and only root could move one.
   if (process.getuid?.() !== 0) return null;
   const home = homeOutside(dataDir);
   const cluster = path.join(home, 'cluster');
@@ -45,7 +45,7 @@ export const leaveFormerCluster = async (
 export const formerWords = (former: string): string =>
   `this data folder is new; the database of the one that was removed is kept in ${former} (npm run admin -- data list shows it, data remove deletes it)`;
 
-/** Of all data folders of this machine, oldest first. */
+/** For all data folders of this machine, oldest first. */
 export const formerClusters = (outside = OUTSIDE): readonly FormerCluster[] => {
   if (!existsSync(outside)) return [];
   const homes = readdirSync(outside).filter((name) => /^[0-9a-f]{16}$/.test(name));
@@ -70,7 +70,7 @@ export const formerClusters = (outside = OUTSIDE): readonly FormerCluster[] => {
   return found.sort((one, other) => one.movedAt.localeCompare(other.movedAt));
 };
 
-/** @returns the removed one; null: none has that name */
+/** @returns the removed cluster; null: none has that name */
 export const removeFormerCluster = (name: string, outside = OUTSIDE): FormerCluster | null => {
   const found = formerClusters(outside).find((one) => one.name === name) ?? null;
   if (found !== null) rmSync(found.path, { recursive: true });

@@ -1,4 +1,4 @@
-/** The server of a data folder for a moment: the one that a running process of ours keeps, else one of our own. */
+/** Opens the server of a data folder briefly: that of a running process, else a new one of its own. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,14 +9,14 @@ import { locate } from './server-files.ts';
 export interface JoinedPostgres {
   /** Connection string of the database `postline`, password included. */
   readonly url: string;
-  /** Stops a server that was started for us; leaves another's alone. */
+  /** Stops a server that this call started; leaves a joined one running. */
   stop(): Promise<void>;
 }
 
-/** Milliseconds a process that holds the folder may take to bring its server up. */
+/** Milliseconds that a process which holds the folder may take to start its server. */
 const PATIENCE_MS = 20_000;
 
-/** @throws where the folder holds no data, or who holds the folder runs no server. */
+/** @throws where the folder holds no data, or where its holder runs no server */
 export async function joinEmbedded(folder: string): Promise<JoinedPostgres> {
   const dataDir = path.resolve(folder);
   if (!existsSync(path.join(dataDir, 'pg.password'))) {

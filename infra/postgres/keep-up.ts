@@ -1,38 +1,38 @@
 /**
- * Starts a server again that ended by itself. Postgres ends when its write-ahead log finds no room on the disk, also in the
- * middle of its recovery, and nothing else would start it once there is room.
+ * Restarts a server that ended by itself. Postgres ends when its write-ahead log finds no room on the disk, also in the
+ * middle of its recovery, and nothing else would restart it once there is room.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { processFacts } from './process-facts.ts';
 
-/** How often the server is looked at, and the rests between two failed starts, which double. Milliseconds. */
+/** How often the server is checked, and the rests between two failed starts, which double. Milliseconds. */
 const lookMs = 500;
 const restsMs = { first: 500, longest: 4_000 };
 
 export interface KeepUpOptions {
-  /** The server that runs now. */
+  /** Process id of the running server. */
   readonly pid: number;
-  /** Starts it again, or finds that it runs. @returns its process @throws when it does not come up */
+  /** Starts the server, or finds that it runs. @returns its process id @throws when it does not start */
   readonly start: (signal: AbortSignal) => Promise<number>;
-  /** Takes a line when the server has ended, when the first start after that failed and why, and when it runs again. */
+  /** Called with a line when the server has ended, when the first restart failed and why, and when it runs again. */
   readonly tell: (line: string) => void;
 }
 
 export interface KeptUp {
-  /** Why it does not run, null while it does. */
+  /** Why the server does not run, null while it does. */
   trouble(): string | null;
-  /** Resolves when no start is under way any more. */
+  /** Resolves when no start is under way. */
   stop(): Promise<void>;
 }
 
-/** The last reason that the server logged. Lines that only refuse a client say nothing of it, and others may quote rows. */
+/** The last reason in the server's log. Lines that only refuse a client give no reason, and others may quote rows. */
 const reasonOf = (error: unknown): string => {
   const said = error instanceof Error ? error.message.matchAll(/(?:FATAL|PANIC): +(.+)/g) : [];
   const reason = [...said].map(([, words]) => words).findLast((words) => !words?.startsWith('the database system is'));
   return `The embedded Postgres does not come up and is tried again: ${reason ?? 'its log says more'}`;
 };
 
-/** Reads /proc, or sends the null signal: `ps` would start a process at each look. */
+/** Reads /proc, or sends the null signal: `ps` would start a process at each check. */
 const runs = (pid: number): boolean => {
   if (process.platform === 'linux') return processFacts(pid) !== undefined;
   try {
@@ -48,7 +48,7 @@ export const keepUp = ({ pid, start, tell }: KeepUpOptions): KeptUp => {
   let trouble: string | null = null;
   const pause = (ms: number) => delay(ms, undefined, { signal, ref: false });
 
-  /** @returns its process */
+  /** @returns its process id */
   const comeUp = async (): Promise<number> => {
     for (let rest = restsMs.first; ; rest = Math.min(2 * rest, restsMs.longest)) {
       try {

@@ -8,9 +8,9 @@ export interface KeeperOptions {
 }
 
 /**
- * Does work that one process of the system does at a time, until the signal; the others stand by. What fails is tried
- * again, and work that ends before its signal begins again. A holder learns of its loss late: the work itself must bear
- * that another one has begun.
+ * Runs work in one process of the system at a time, until the signal; the others stand by. Failed work is repeated, and
+ * work that ends before its signal begins again. A holder notices the loss of its lease late: the work itself must
+ * tolerate that another process has begun.
  */
 export const keptByOne = async (
   { url, name, signal, logger }: KeeperOptions & { readonly url: string; readonly name: string },

@@ -1,6 +1,6 @@
 /**
- * The database keeps a check value of each version of the secret key, never a key. A process with another key would accept
- * posts that no process can open, so it refuses to start.
+ * The database keeps a check value of each version of the secret key, never a key. A process with another key would
+ * accept posts that no process can decrypt, so it refuses to start.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type pg from 'pg';
@@ -16,7 +16,7 @@ export interface CheckedKeys extends WrappingKeys {
   subKey(purpose: 'wrapping' | 'key-check', version?: string): Buffer;
 }
 
-/** An HMAC under a sub-key of its own: equal for equal keys, and it says nothing else about them. */
+/** An HMAC under a sub-key of its own: equal for equal keys, and reveals nothing else about them. */
 const checkValueOf = (keys: Pick<CheckedKeys, 'subKey'>, version: string): Buffer =>
   createHmac('sha256', keys.subKey('key-check', version)).update(`postline key check ${version}`).digest();
 
@@ -49,10 +49,10 @@ const known = async (tx: pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> =>
 };
 
 /**
- * The first process that brings a version to a database decides which key it is, unless that version wraps data keys
- * already: then the key must open one. Databases of earlier releases get their check values this way.
+ * The first process that brings a version to a database decides its key, unless that version wraps data keys already:
+ * then the key must open one. Databases of earlier releases get their check values this way.
  * @param decides false for a command that only looks: it stores no check value
- * @throws SetupError when a version is another key than before, or one that wraps something is missing
+ * @throws SetupError when the key of a version has changed, or when a version that wraps something is missing
  */
 export const checkKeys = async (
   pool: pg.Pool,

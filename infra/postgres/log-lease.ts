@@ -1,24 +1,24 @@
 /**
- * One holder of a name at a time: an advisory lock on a connection of its own. The server gives it on at once when the
- * connection ends, however that came about. A holder may learn of its loss late, so it is the epoch in the consumer's
- * own transaction that keeps it from writing; the lease only says whose turn it is.
+ * Gives a name to one holder at a time: an advisory lock on a connection of its own. The server passes it on at once
+ * when the connection ends, for whatever reason. A holder may notice its loss late, so the epoch in the consumer's own
+ * transaction keeps it from writing; the lease only decides who works.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { keepAlive } from './session.ts';
 
 export interface Lease {
-  /** Aborts when the connection, and with it the lease, is gone. */
+  /** Aborts when the connection, and with it the lease, is lost. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
 
-/** The wait for the lock ends and begins anew, so that a server which went silent is noticed. Milliseconds. */
+/** The wait for the lock is restarted this often, so that a silent server is noticed. Milliseconds. */
 const waitMs = 10_000;
 const answerMs = 5000;
 const beatMs = 15_000;
 
-/** A holder's machine that vanished without a word frees its lock within 5 + 3 × 2 seconds. */
+/** The lock of a machine that vanished is freed within 5 + 3 × 2 seconds. */
 const settings = `
   set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
   set statement_timeout = 0; set idle_session_timeout = 0; set lock_timeout = ${waitMs}`;
@@ -26,8 +26,8 @@ const settings = `
 const lockTimedOut = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '55P03';
 
 /**
- * Waits until it is our turn. Null when the signal came first.
- * @throws the connection's error; the caller tries again.
+ * Waits for the lock. Null when the signal came first.
+ * @throws the connection's error; the caller tries again
  */
 export const acquireLease = async (options: {
   readonly url: string;

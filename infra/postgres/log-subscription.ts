@@ -1,4 +1,4 @@
-/** One member of a group that reads the event table by position. It holds the single lane, or stands by for it. */
+/** One member of a group that reads the event table by position. It holds the only lane, or stands by for it. */
 import {
   type Lane,
   type LaneBatch,
@@ -11,23 +11,26 @@ import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
 import { acquireLease, type Lease } from './log-lease.ts';
 import { backoffMs, isAccessDenied, remembering } from './pool.ts';
 
-/** The one lane. It carries every topic, so that idle partitions cost nothing. */
+/** The only lane. It carries every topic, so that idle partitions cost nothing. */
 export const lane: Lane = '*';
 
 /**
- * Events read at once. They are the tail's window, shared by all subscriptions at the end of the table; one that is
- * slow or behind reads for itself. So a subscription holds one page, two while it catches up, and no one waits for another.
+ * Events read at once: the tail's window, shared by all subscriptions at the end of the table; a slow or late one reads
+ * for itself. So a subscription holds one page, two while it catches up, and none waits for another.
  */
 const pageEvents = 500;
 
 /**
- * How often an idle consumer stores that it has passed over other topics' events, milliseconds. It only keeps the lag
- * honest and the next start short. Nobody who waits for his own write needs it: he waits for the position of an event
- * of a topic this consumer reads, and those are never passed over.
+ * How often an idle consumer stores that it has skipped events of other topics, milliseconds. It only keeps the lag
+ * correct and the next start short. A caller that waits for its own write does not need it: it waits for an event of a
+ * topic that this consumer reads, and those are never skipped.
  */
 const passOverMs = 1000;
 
-/** Where the consumer does not say. The first event after a rest goes at once. Each transaction costs as much as many events. */
+/**
+ * Default of the consumer's setting. The first event after a rest is delivered at once. Each transaction costs as much
+ * as many events.
+ */
 const defaultSpacingMs = 40;
 
 export interface Source {
@@ -41,7 +44,7 @@ type Coming = NonNullable<LaneBatch['next']>;
 
 interface Page {
   readonly events: readonly TailEvent[];
-  /** Those of the topics that the subscription is of. */
+  /** Records of the subscription's topics. */
   readonly records: readonly LogRecord[];
 }
 
@@ -78,7 +81,7 @@ export class PostgresSubscription implements LogSubscription {
     this.#options = options;
     this.#topics = new Set(options.topics);
     this.done = this.#run();
-    // Whoever awaits `done` still gets the error; a caller that looks later must not bring the process down.
+    // A caller that awaits `done` still gets the error; one that awaits it later must not bring the process down.
     this.done.catch(() => undefined);
   }
 
@@ -86,7 +89,9 @@ export class PostgresSubscription implements LogSubscription {
     return this.#holds ? [lane] : [];
   }
 
-  /** The lane is let go first: a process with other code may take it, and get past what this one cannot. */
+  /**
+   * Releases the lane first: a process with other code may take it and get past the event that this one cannot apply.
+   */
   again(): void {
     this.#anew.abort();
   }
@@ -101,7 +106,8 @@ export class PostgresSubscription implements LogSubscription {
         lease = await acquireLease({ url, name: `log ${schema} ${group}`, signal });
         failures = 0;
       } catch (error) {
-        if (isAccessDenied(error)) throw new LogError('fatal', 'the event table is closed to us', { cause: error });
+        if (isAccessDenied(error))
+          throw new LogError('fatal', 'Postgres refuses access to the event table', { cause: error });
         await pause(backoffMs(failures++), signal);
         continue;
       }
@@ -115,12 +121,12 @@ export class PostgresSubscription implements LogSubscription {
         this.#holds = false;
         await lease.release();
       }
-      // Fenced or cut off: whoever fenced us goes first.
+      // Fenced or cut off: the member that fenced this one goes first.
       await pause(50 + Math.random() * 200, signal);
     }
   }
 
-  /** From the lane's assignment to its loss. The failure is what ends the subscription. */
+  /** From the lane's assignment to its loss. A failure ends the subscription. */
   async #hold(signal: AbortSignal): Promise<Failure> {
     const { handlers, maxBatch = 500, spacingMs = defaultSpacingMs } = this.#options;
     const { tail } = this.#source;
@@ -182,13 +188,13 @@ export class PostgresSubscription implements LogSubscription {
       after = events.at(-1)?.position ?? after;
       const begun = performance.now();
       const full = events.length === atOnce || isFull(events);
-      // One that catches up has the next page read while its handler works. A failure waits for that page's turn.
+      // While its handler works, a member that catches up reads the next page. A failure waits until that page's turn.
       coming = full ? read() : null;
       const following = coming?.then((next) => next.records.slice(0, maxBatch));
       following?.catch(() => undefined);
       for (let i = 0; i < records.length && !signal.aborted; i += maxBatch) {
         const slice = records.slice(i, i + maxBatch);
-        // The last one takes along what was passed over behind it.
+        // The last batch also moves past the skipped events behind it.
         const end = i + maxBatch >= records.length ? after : (slice.at(-1)?.position ?? after);
         const rest = records.slice(i + maxBatch, i + 2 * maxBatch);
         const outcome = await hand(slice, end, rest.length > 0 ? rest : (following ?? []));
@@ -209,7 +215,10 @@ export class PostgresSubscription implements LogSubscription {
     return null;
   }
 
-  /** A position the table never reached: it was restored from an older copy, and what we keep is from another history. */
+  /**
+   * A position that the table never reached: the table was restored from an older copy, and the stored position belongs
+   * to another history.
+   */
   async #beyondHead(after: bigint, signal: AbortSignal): Promise<LogError | null> {
     for (let failures = 0; !signal.aborted; ) {
       try {

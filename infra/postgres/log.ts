@@ -1,6 +1,6 @@
 /**
- * The log of a system without Kafka: the event table itself, read by position. No second copy, no relay; topic and
- * partition are columns written at append.
+ * The log of a system without Kafka: the event table, read by position. No second copy, no relay; topic and partition
+ * are columns written at append.
  */
 import type pg from 'pg';
 import type { SubscribeOptions } from '#contracts/ports/log.ts';
@@ -20,7 +20,7 @@ export interface PostgresLogOptions {
   readonly partitions?: number;
   /** The event store of this process, where it has one: a process reads with one tail. The log does not close it. */
   readonly store?: { readonly tail: EventTail; readonly pool: pg.Pool };
-  /** Milliseconds after which the log's own tail looks for itself where no notification came. Default 1,000. */
+  /** Milliseconds after which the log's own tail polls where no notification came. Default 1,000. */
   readonly pollMs?: number;
 }
 
@@ -101,8 +101,9 @@ class PostgresLog implements Log {
 }
 
 /**
- * Makes the event tables where they are missing.
- * @throws LogError `partition_mismatch` when they were made with another count, `unavailable` when Postgres is away.
+ * Creates the event tables where they are missing.
+ * @throws LogError `partition_mismatch` when they were made with another count, `unavailable` when Postgres does not
+ * answer
  */
 export const openPostgresLog = async (options: PostgresLogOptions): Promise<Log> => {
   const log = new PostgresLog(options);

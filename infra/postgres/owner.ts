@@ -1,11 +1,11 @@
-/** One live process a data folder: a note with the owner's process number and start time. */
+/** One live process per data folder: a file with the owner's process id and start time. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { processFacts } from './process-facts.ts';
 
 /**
- * Takes the folder and returns the function that gives it back. Throws naming the process that holds it.
- * A note whose process is dead, or whose number now belongs to a later process, is taken over.
+ * Takes the folder and returns the function that releases it. Throws with the process id of a live holder. Takes over a
+ * file whose process is dead, or whose process id now belongs to a later process.
  */
 export function claimFolder(folder: string): () => void {
   const file = path.join(folder, 'pg.owner');
@@ -28,7 +28,7 @@ export function claimFolder(folder: string): () => void {
   throw new Error(`The data folder ${folder} is being taken by another process.`);
 }
 
-/** Number of the live process that holds the folder. */
+/** Process id of the live holder. */
 export function ownerOf(folder: string): number | undefined {
   const [pid = '', ...start] = (read(path.join(folder, 'pg.owner')) ?? '').trim().split(' ');
   const now = processFacts(Number(pid))?.start;

@@ -1,4 +1,4 @@
-/** Postgres connections: pools, the parsing of 64-bit integers, and what an error says about the connection. */
+/** Postgres connections: pools, the parsing of 64-bit integers, and the classification of errors. */
 import pg from 'pg';
 import {
   answeredWithin,
@@ -14,7 +14,7 @@ const idleMs = 60_000;
 const int8 = 20;
 const timestamptz = 1184;
 
-/** Remembers the last answer: events of one transaction share one instant, which is then parsed and written once. */
+/** Caches the last answer: events of one transaction share one instant, which is then parsed and written once. */
 export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) => {
   let last: { readonly asked: A; readonly answer: B } | null = null;
   return (asked) => {
@@ -25,7 +25,7 @@ export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) =>
 
 const anyInstant = pg.types.getTypeParser(timestamptz) as (text: string) => Date;
 const plainInstant = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00$/;
-/** Of the form that sessions in UTC write, at a tenth of what the general parser costs: every event has one. */
+/** For the format of sessions in UTC, at a tenth of the cost of the general parser: every event has an instant. */
 const instantOf = remembering(
   (text: string): Date =>
     plainInstant.test(text) ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : anyInstant(text),
@@ -33,7 +33,7 @@ const instantOf = remembering(
 
 const parsers: Readonly<Record<number, (text: string) => unknown>> = { [int8]: BigInt, [timestamptz]: instantOf };
 
-/** Type parsers of a query whose int8 columns are BigInt. pg's global parsers stay as they are for everybody else. */
+/** Type parsers of a query whose int8 columns are BigInt. pg's global parsers stay unchanged for all other queries. */
 export const bigintTypes = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     parsers[oid] ?? pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
@@ -47,11 +47,11 @@ export interface PoolOptions {
   readonly name?: string;
   /** Milliseconds a caller waits for a connection. Default 5000. */
   readonly connectTimeoutMs?: number;
-  /** Milliseconds a statement may take that names no `query_timeout` of its own. Default 30,000. */
+  /** Milliseconds for a statement without a `query_timeout` of its own. Default 30,000. */
   readonly answerMs?: number;
 }
 
-/** A statement that is not answered in time fails with QueryTimeout, and its connection is gone from the pool. */
+/** A statement without an answer in time fails with QueryTimeout, and its connection leaves the pool. */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
   const pool = new pg.Pool({
@@ -74,21 +74,25 @@ export const openPool = (options: PoolOptions): pg.Pool => {
 /** Waiting time before the next try, milliseconds: 100 ms doubling up to 5 s. */
 export const backoffMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
 
-/** Shutdown, crash, start-up and time-outs that end a session. By code: the severity's word follows the server's language. */
+/**
+ * Shutdown, crash, start-up and time-outs that end a session. By code: the text of the severity follows the server's
+ * language.
+ */
 const endsSession = /^(08...|57P..|25P03|25P04)$/;
 
-/** True when the session is gone (or never came to be), false when the server refused one statement of it. */
+/** True when the session is lost (or was never established), false when the server refused one statement. */
 export const isConnectionLost = (error: unknown): boolean => {
   if (!(error instanceof pg.DatabaseError)) return true;
   return error.severity === 'FATAL' || endsSession.test(error.code ?? '');
 };
 
-/** Wrong password, no such role, no right: trying again does not help. */
+/** Wrong password, no such role, missing right: trying again does not help. */
 export const isAccessDenied = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code?.startsWith('28') || error.code === '42501');
 
-/** Statement's schema name, safe to be written into SQL. */
+/** Checks a schema name, so that it can be written into SQL. */
 export const checkSchemaName = (schema: string): string => {
-  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) throw new Error(`schema name ${JSON.stringify(schema)} is not plain`);
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
+    throw new Error(`schema name ${JSON.stringify(schema)} is invalid: use lower-case letters, digits and _`);
   return schema;
 };

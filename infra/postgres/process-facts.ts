@@ -1,15 +1,15 @@
-/** What the system knows of a process by its number: enough to tell it from a later one with the same number. */
+/** Facts about a process by its number: enough to tell it from a later one with the same number. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export interface ProcessFacts {
-  /** When it started, in the system's own words; equal only for the same process. */
+  /** Start time in the system's own format; equal only for the same process. */
   readonly start: string;
   /** Its command line. */
   readonly command: string;
 }
 
-/** Nothing where no such process runs; one that has ended and only waits for its parent does not run. */
+/** Undefined where no such process runs; a zombie does not run. */
 export function processFacts(pid: number): ProcessFacts | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   return process.platform === 'linux' ? fromProc(pid) : fromPs(pid);
@@ -18,7 +18,8 @@ export function processFacts(pid: number): ProcessFacts | undefined {
 function fromProc(pid: number): ProcessFacts | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in brackets may hold anything, so fields are counted from its end: state is the 3rd, start the 22nd.
+    // The name in brackets may hold any character, so fields are counted from its end: state is the 3rd, start the
+    // 22nd.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

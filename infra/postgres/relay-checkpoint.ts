@@ -7,11 +7,14 @@ export interface RelayCheckpointOptions {
   readonly pool: pg.Pool;
   /** Default `public`. */
   readonly schema?: string;
-  /** Which relay: one a store and log. Default `relay`. */
+  /** Name of the relay: one per store and log. Default `relay`. */
   readonly name?: string;
 }
 
-/** The event id holds only where `event_position` equals `position`: a process of the former release moves `position` alone. */
+/**
+ * The event id is valid only where `event_position` equals `position`: a process of the former release moves `position`
+ * alone.
+ */
 interface Last {
   readonly position: bigint;
   readonly eventId: string | null;
@@ -30,7 +33,7 @@ export class PostgresRelayCheckpoint {
     this.#name = options.name ?? 'relay';
   }
 
-  /** Creates the table and the row; once, before the others. */
+  /** Creates the table and the row; call it once, before the other methods. */
   async prepare(): Promise<void> {
     await withTableLock(this.#pool, tablesLock, async (tx) => {
       await tx.query(`create schema if not exists ${this.#schema}`);
@@ -62,7 +65,7 @@ export class PostgresRelayCheckpoint {
     return { epoch: BigInt(row.epoch), last };
   }
 
-  /** An expired lease that nobody took is still ours: the epoch says so. */
+  /** An expired lease that no other relay took is still ours: the epoch proves it. */
   async renew(epoch: bigint, ttlMs: number): Promise<boolean> {
     return this.#update(`until = clock_timestamp() + $3 * interval '1 ms'`, epoch, ttlMs);
   }
@@ -85,7 +88,7 @@ export class PostgresRelayCheckpoint {
     return rowCount === 1;
   }
 
-  /** Looked for first: `alter table` would wait for a relay that saves, and hold up those behind it. */
+  /** Checked first: `alter table` would wait for a relay that saves, and hold up those behind it. */
   async #addEventColumns(tx: pg.ClientBase): Promise<void> {
     const { rowCount } = await tx.query(
       `select 1 from pg_attribute where attrelid = $1::regclass and attname = 'event_id'`,

@@ -1,20 +1,20 @@
-/** Checks that a Postgres can carry us, before anything else asks it: a fault found later shows only a symptom. */
+/** Checks that a Postgres is usable before anything else connects: a fault found later shows only a symptom. */
 import pg from 'pg';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { keepAlive, limitAnswers } from './session.ts';
 
-/** Oldest release that the tests and the tour pass on. */
+/** Oldest release on which the tests and the tour pass. */
 const minPostgres = 15;
 
-/** A machine on which everything starts at once may take some seconds for a first answer; none in 15 s is none. */
+/** When everything starts at once a first answer may take some seconds; 15 s without one is a failure. */
 const answerMs = 15_000;
 
 const whoAnswers = 'select pg_backend_pid() as pid';
 
 /**
- * @throws SetupError that says what to do, where the server is too old, where the database cannot hold every text, or
- * where a pooler hands the statements of one connection to several sessions. A pooler that keeps a connection's session
- * (PgBouncer: `pool_mode = session`) passes. Errors of the connection pass as they are.
+ * @throws SetupError with the remedy, where the server is too old, where the database cannot hold every text, or where
+ * a pooler spreads the statements of one connection over several sessions. A pooler that keeps a connection's session
+ * (PgBouncer: `pool_mode = session`) passes. Connection errors pass unchanged.
  */
 export const checkServer = async (url: string): Promise<void> => {
   const clients = [connectionTo(url), connectionTo(url)] as const;
@@ -26,7 +26,8 @@ export const checkServer = async (url: string): Promise<void> => {
     const encoding = await one.query<{ server_encoding: string }>('show server_encoding');
     requireEncoding(encoding.rows[0]?.server_encoding ?? '');
     await other.connect();
-    // This order finds a pooler with one session, one whose two sessions take turns, and one that picks the newest first.
+    // This order detects a pooler with one session, one whose two sessions alternate, and one that picks the newest
+    // first.
     const pids: [Set<number>, Set<number>] = [new Set(), new Set()];
     for (const turn of [0, 1, 1, 0, 1, 0, 0, 1] as const) {
       const answer = await clients[turn].query<{ pid: number }>(whoAnswers);
@@ -50,7 +51,7 @@ export const requireVersion = (version: string): void => {
   );
 };
 
-/** Another encoding lacks characters that people write, or takes bytes for others. */
+/** Another encoding lacks characters that people write, or confuses bytes. */
 const requireEncoding = (encoding: string): void => {
   if (encoding === 'UTF8') return;
   throw new SetupError(
@@ -59,7 +60,7 @@ const requireEncoding = (encoding: string): void => {
   );
 };
 
-/** Without its user and password. */
+/** Without user and password. */
 const addressOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
 
 const connectionTo = (url: string): pg.Client => {

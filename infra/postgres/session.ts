@@ -1,26 +1,26 @@
 /**
- * What every connection to Postgres has in common: short keep-alive, and a deadline on every statement. pg's own
- * `query_timeout` answers the caller and leaves the connection in the middle of the statement: a rollback on it would wait
- * for the same silent server.
+ * Shared by every connection to Postgres: short keep-alive, and a deadline on every statement. pg's own `query_timeout`
+ * answers the caller and leaves the connection in the middle of the statement: a rollback on it would wait for the same
+ * silent server.
  */
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { QueryTimeout } from '#contracts/ports/database.ts';
 
-/** Milliseconds a statement may take where the caller names no other time in `query_timeout`. */
+/** Milliseconds for a statement without its own `query_timeout`. */
 export const defaultAnswerMs = 30_000;
-/** Milliseconds until a connection must stand. */
+/** Milliseconds to establish a connection. */
 export const defaultConnectMs = 5_000;
-/** Milliseconds a server may take to close a connection that says goodbye. */
+/** Milliseconds for a server to close a connection after the goodbye. */
 const goodbyeMs = 2_000;
 
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const;
 
 /**
- * The server's half of it: a client that went without a word gives back its locks within 5 + 3 × 2 seconds, one that
- * closed its connection in the middle of a statement within 5, and one that went silent in a transaction within 60.
- * Not every platform can look for a client that left.
+ * The server's half: it frees the locks of a client that vanished within 5 + 3 × 2 seconds, of one that closed its
+ * connection in the middle of a statement within 5, and of one that fell silent in a transaction within 60. Not every
+ * platform can detect a client that left.
  */
 export const sessionSettings = `
   set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
@@ -33,7 +33,7 @@ const connectionOf = (client: pg.ClientBase): EventEmitter & { readonly stream: 
 
 const socketOf = (client: pg.ClientBase): Socket => connectionOf(client).stream;
 
-/** Member of a query that has a deadline of its own. pg's types know `query_timeout` for connections only. */
+/** Member of a query that has its own deadline. pg's types know `query_timeout` for connections only. */
 export const answeredWithin = (milliseconds: number): object => ({ query_timeout: milliseconds });
 
 type Ask = (...asked: unknown[]) => unknown;
@@ -47,9 +47,13 @@ const timeOf = (asked: unknown[], otherwise: number): number => {
   return typeof own === 'number' ? own : otherwise;
 };
 
-/** From now on a statement of this client that is not answered in time destroys the connection and fails with QueryTimeout. */
+/**
+ * From now on a statement of this client without an answer in time destroys the connection and fails with QueryTimeout.
+ */
 export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
-  /** Deadlines of the statements that wait for an answer, in order. Time runs for the first: the server works on it. */
+  /**
+   * Deadlines of the statements that wait for an answer, in order. Only the first counts down: the server works on it.
+   */
   const times: number[] = [];
   let timer: NodeJS.Timeout | undefined;
   const watch = (): void => {
@@ -61,10 +65,10 @@ export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
     times.length = 0;
     watch();
   };
-  // The next statement finds out about a connection destroyed in between; without a listener its error would end the process.
+  // The next statement reports a connection destroyed in between; without a listener its error would end the process.
   client.on('error', rest).on('drain', rest).on('end', rest);
-  // A busy pool hands the connection to its next user before the queue drains: the deadline must begin anew with each
-  // answer, or the statement of one user would be cut off for the time that the users before it took.
+  // A busy pool hands the connection to its next user before the queue drains: the deadline must restart with each
+  // answer, or the time of earlier users would count against the next one.
   connectionOf(client).on('readyForQuery', () => {
     times.shift();
     watch();

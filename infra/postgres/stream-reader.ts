@@ -1,8 +1,7 @@
 /**
- * Whole streams read by many callers share statements: those who ask while one is out are answered by the next,
- * together. A statement begins after the call, so a reader sees all that was committed before it asked. A stream that is
- * too long for that is read alone, one such stream after the other: only one long stream is in memory at a time, and short
- * ones wait for none.
+ * Callers that read whole streams share statements: requests that arrive while one statement runs are answered together
+ * by the next. A statement begins after the call, so a reader sees everything committed before. A stream too long for
+ * that is read alone, one such stream at a time: only one long stream is in memory, and short ones never wait for it.
  */
 import type pg from 'pg';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -12,10 +11,12 @@ import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
 
 const maxStreams = 64;
-/** A statement of many streams ends with the event that passes this: 64 streams of 8 MiB each would end the process. */
+/**
+ * A statement over many streams ends with the event that exceeds this: 64 streams of 8 MiB each would end the process.
+ */
 const sharedBytes = 2 * 1_024 * 1_024;
 const unbounded = 2n ** 62n;
-/** Statements out at once: a long stream does not hold up all other readers. */
+/** Statements at once: a long stream does not hold up all other readers. */
 const maxOut = 2;
 
 type SizedRow = [...EventRow, bytes: bigint];
@@ -38,7 +39,7 @@ export class StreamReader {
   #out = 0;
   #longOut = false;
 
-  /** @param readMs milliseconds until a statement gives its place back, whatever became of it */
+  /** @param readMs milliseconds until a statement frees its slot, whatever became of it */
   constructor(pool: pg.Pool, schema: string, readMs: number) {
     this.#pool = pool;
     this.#readMs = readMs;
@@ -56,7 +57,7 @@ export class StreamReader {
   }
 
   async #run(): Promise<void> {
-    // Who asks in the same turn belongs to the same statement.
+    // Requests of the same turn share a statement.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, maxStreams);
@@ -81,7 +82,9 @@ export class StreamReader {
     return rows;
   }
 
-  /** Answers those whose streams are whole. The one in which the rows were cut is read alone, those after it again. */
+  /**
+   * Answers the callers of whole streams. The stream in which the rows were cut is read alone, those after it again.
+   */
   #answer(batch: readonly Waiting[], rows: readonly SizedRow[]): void {
     const last = rows.at(-1);
     const cut = last !== undefined && last[bytesAt] >= BigInt(sharedBytes) ? last[streamAt] : null;

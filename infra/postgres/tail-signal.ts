@@ -1,19 +1,19 @@
-/** Tells the readers of the event table that there is something new. */
+/** Wakes the readers of the event table when there are new events. */
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { channelOf } from './event-store.sql.ts';
 import { backoffMs } from './pool.ts';
 import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';
 
-/** How often a connection that only listens is asked for a sign of life, which may take half of that. Milliseconds. */
+/** How often an idle listening connection is probed; an answer may take half of that. Milliseconds. */
 const defaultBeatMs = 10_000;
 
-/** Poll intervals that a reader waits at most for a notification, once none has come for long. */
+/** Most poll intervals that a reader waits for a notification after a long silence. */
 const maxPolls = 5;
 
 /**
- * Wake-ups: a connection that listens, and a timer in case a notification is lost or the connection is down.
- * Take `version` before reading; `changed(version)` then misses nothing that was committed after the read.
+ * Wake-ups by a listening connection, and by a timer in case a notification is lost or the connection is down. Take
+ * `version` before reading; `changed(version)` then misses nothing that was committed after the read.
  */
 export class TailSignal {
   readonly #url: string;
@@ -43,7 +43,7 @@ export class TailSignal {
     return this.#version;
   }
 
-  /** Resolves when something may have been committed since `seen`, at the latest after the poll interval. */
+  /** Resolves when events may have been committed since `seen`, at the latest after the poll interval. */
   async changed(seen: number, signal: AbortSignal): Promise<void> {
     this.#listening ??= this.#listen();
     if (this.#version !== seen || signal.aborted || this.#closed.signal.aborted) return;
@@ -60,12 +60,12 @@ export class TailSignal {
     });
   }
 
-  /** Something new was read, announced or not: readers that wait for more look at every poll interval again. */
+  /** A read found new events, announced or not: readers poll at every interval again. */
   noticed(): void {
     this.#noticedAt = performance.now();
   }
 
-  /** Only a lost notification makes a look find something: the longer nothing comes, the rarer the looks. */
+  /** Only a lost notification makes a poll find something: the longer nothing comes, the rarer the polls. */
   #waitMs(): number {
     if (!this.#connected) return Math.min(100, this.#pollMs);
     const quietMs = performance.now() - this.#noticedAt;
@@ -107,13 +107,15 @@ export class TailSignal {
         await client.query(`listen ${this.#channel}`);
         failures = 0;
         this.#connected = true;
-        // What was committed while nobody listened was not announced to us.
+        // Commits during the gap were not announced to this connection.
         this.#wake();
-        // No statement runs on this connection, so only a beat notices that it fell silent: then it is closed, which ends the wait.
+        // No statement runs on this connection, so only a probe notices that it fell silent: then it is closed, which
+        // ends the wait.
         const beat = setInterval(() => client.query('select 1').catch(() => socket.destroy()), this.#beatMs);
         await ended.finally(() => clearInterval(beat));
       };
-      // The next try follows an error; readers poll meanwhile. NOTE: pg's `connect` never settles once `end` is called.
+      // An error leads to the next try; readers poll meanwhile. NOTE: pg's `connect` never settles once `end` is
+      // called.
       await Promise.race([listen().catch(() => {}), closing]);
       this.#connected = false;
       socket.destroy();

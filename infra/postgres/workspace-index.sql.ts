@@ -1,12 +1,12 @@
 /**
- * Tables and statements of the index of workspaces: which positions of the event table are whose. `s` is a schema name
- * that passed `checkSchemaName`. It is a table of its own, filled behind the appends, because a third index on the events
- * costs every append a sixth of its speed, and because it then knows old rows and those of every release alike.
+ * Tables and statements of the index of workspaces: the positions of each workspace's events. `s` is a schema name that
+ * passed `checkSchemaName`. It is a separate table, filled behind the appends: a third index on the events would cost
+ * every append a sixth of its speed, and this table covers old rows and those of every release alike.
  */
 import type pg from 'pg';
 import { eventColumns } from './event-store.sql.ts';
 
-/** The index holds every event up to and with `position`, whose id is `event_id`; nothing where that is null. */
+/** The index holds every event up to and including `position`, whose id is `event_id`; nothing where that is null. */
 export const workspaceTables = (s: string): string => `
   create table if not exists ${s}.workspace_events (
     workspace uuid not null,
@@ -20,7 +20,7 @@ export const workspaceTables = (s: string): string => `
   );
   insert into ${s}.workspace_index default values on conflict do nothing;`;
 
-/** What stands behind the member's name, and the quote that ends it; as `workspaceOf` of the port reads it. */
+/** The text after the member's name, and the closing quote; as `workspaceOf` of the port reads it. */
 const member = `'"workspaceId":"'::bytea`;
 const named = `encode(substr(metadata, position(${member} in metadata) + 15, 37), 'escape')`;
 const hex = '[0-9a-f]+';
@@ -30,9 +30,9 @@ const isUuid = `${named} like '________-____-____-____-____________"'
 const hasWorkspace = `position(${member} in metadata) > 0 and ${isUuid}`;
 
 /**
- * The events at the positions that `positions` finds, in order, up to and with the one that passes $5 bytes. The last
- * column is how many positions were found. They are found first, as an array: a planner without statistics would else
- * join the event table from its beginning.
+ * The events at the positions that `positions` finds, in order, up to and including the one that exceeds $5 bytes. The
+ * last column is the number of positions. They are found first, as an array: a planner without statistics would
+ * otherwise join the event table from its beginning.
  */
 const eventsAt = (s: string, positions: string): string => `
   with found as materialized (select array(${positions}) as positions)
@@ -42,12 +42,12 @@ const eventsAt = (s: string, positions: string): string => `
     from ${s}.events where position = any((select positions from found)::int8[])
   ) as sized where bytes <= $5::int8 or n = 1 order by position`;
 
-/** Behind a position: where at most so many events end. Positions have gaps, but seldom ones as wide as a piece. */
+/** After a position: where at most so many events end. Positions have gaps, but seldom as wide as a piece. */
 const pieceEnd = (s: string, after: string, most: string): string =>
   `greatest(${after} + ${most}, (select min(position) from ${s}.events where position > ${after}))`;
 
 export const workspaceStatements = (s: string) => ({
-  /** Up to where the index holds everything; no row where it holds nothing, or was filled from another history. */
+  /** The end of the complete part of the index; no row where it is empty, or was filled from another history. */
   indexed: `
     select i.position from ${s}.workspace_index i join ${s}.events e on e.position = i.position and e.id = i.event_id`,
 
@@ -57,7 +57,7 @@ export const workspaceStatements = (s: string) => ({
     `select position from ${s}.workspace_events
      where workspace = $1::uuid and position > $2::int8 and position <= $3::int8 order by position limit $4::int8`,
   ),
-  /** The same, of events that the index does not hold. */
+  /** For events that the index does not hold. */
   fromEvents: eventsAt(
     s,
     `select position from ${s}.events where position > $2::int8 and position <= $3::int8
@@ -66,22 +66,23 @@ export const workspaceStatements = (s: string) => ({
 
   /**
    * $1 position before the first, $2 last position, $3 most rows: where so many events end, and where all do. Both null
-   * where nothing is there. A piece is a range of positions, not a limit: without statistics Postgres would sort the table.
+   * where there are none. A piece is a range of positions, not a limit: without statistics Postgres would sort the
+   * table.
    */
   stretch: `
     select
       (select max(position) from ${s}.events where position > $1::int8 and position <= least($2::int8, ${pieceEnd(s, '$1::int8', '$3::int8')})),
       (select max(position) from ${s}.events where position > $1::int8 and position <= $2::int8)`,
 
-  /** Whether the index lacks events. It writes nothing, as `fill` does even where it finds none. */
+  /** Whether the index lacks events. Writes nothing, unlike `fill`, which writes even where it finds none. */
   behind: `
     select from ${s}.workspace_index i
     where exists (select from ${s}.events where position > coalesce(i.position, 0))`,
 
   /**
-   * $1 most events: the next ones go into the index, and its position behind them, or neither. Two that run at once
-   * take turns. One row: the position, how many there were, whether more follow; none at the end of the table. Sorted, so
-   * that a page of the index is written once for all its rows.
+   * $1 most events: adds the next ones to the index and moves its position behind them, or neither. Two concurrent
+   * calls run one after the other. One row: the position, the number of events, whether more follow; none at the end of
+   * the table. Sorted, so that a page of the index is written once for all its rows.
    */
   fill: `
     with known as (
@@ -102,7 +103,7 @@ export const workspaceStatements = (s: string) => ({
     from last returning workspace_index.position, (select count(*)::int from page),
       exists (select from ${s}.events e where e.position > last.position)`,
 
-  /** Believes nothing of an index that was filled from another history: the event table was restored without it. */
+  /** Invalidates an index that was filled from another history: the event table was restored without it. */
   disbelieve: `
     update ${s}.workspace_index i set position = null, event_id = null
     where i.position is not null
@@ -112,8 +113,8 @@ export const workspaceStatements = (s: string) => ({
 const forgottenAtOnce = 10_000;
 
 /**
- * Deletes what an index holds that reaches nowhere, a piece at a time: a statement that deletes a hundred million rows
- * would end by its deadline each time. It stops where the index has begun to be filled again.
+ * Deletes the rows of an invalid index, a piece at a time: a statement that deletes a hundred million rows would hit
+ * its deadline each time. It stops where the index is being filled again.
  */
 export const forgetInPieces = async (pool: pg.Pool, s: string, signal: AbortSignal): Promise<void> => {
   for (let gone = forgottenAtOnce; gone === forgottenAtOnce && !signal.aborted; ) {

@@ -1,6 +1,6 @@
 /**
- * Fills the index of workspaces behind the appends, one process at a time: the rows that are there when it first runs, and
- * then what any release appends. A death costs nothing: rows and the position they reach to are one statement.
+ * Fills the index of workspaces behind the appends, one process at a time: first the existing rows, then the appends of
+ * any release. A crash costs nothing: one statement writes the rows and their position.
  */
 import type pg from 'pg';
 import { type EventTail, pause } from './event-tail.ts';
@@ -10,11 +10,11 @@ import { forgetInPieces, workspaceStatements } from './workspace-index.sql.ts';
 
 /** Events of one piece: some tens of milliseconds. */
 const pieceEvents = 5_000;
-/** Rest after a full piece, in times of what the piece took: a long table takes a quarter of one processor, not all of it. */
+/** Rest after a full piece, in times of its duration: a long table takes a quarter of one processor, not all of it. */
 const restShare = 3;
-/** Rest after a piece that had little to do, milliseconds. Readers look through what lies behind the index themselves. */
+/** Rest after a piece that had little to do, milliseconds. Readers scan the events behind the index themselves. */
 const gatherMs = 1_000;
-/** Between two lines about a table that is still being filled, milliseconds. */
+/** Between two log lines while a table is still being indexed, milliseconds. */
 const tellMs = 10_000;
 
 export interface KeepIndexOptions extends KeeperOptions {
@@ -65,7 +65,7 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
       told = performance.now();
       logger.info({ position: String(position), events: filled }, 'the index of workspaces is being filled');
     }
-    // Others fill it too, or the table was put back under our hands.
+    // Another process fills it too, or the table was restored meanwhile.
     if (position === null) await forgetOthers();
     const isFull = hasMore && count > most / 2;
     if (isFull) await pause((performance.now() - began) * restShare, signal);

@@ -1,6 +1,6 @@
 /**
- * Where the events of a workspace lie in a store that cannot be asked for them: (workspace, position, stream, revision) in
- * Postgres, filled from the store's total order by one keeper. It can be thrown away and filled anew.
+ * Positions of each workspace's events in a store that cannot search for them: (workspace, position, stream, revision)
+ * in Postgres, filled from the store's total order by one process. It can be dropped and filled anew.
  */
 import type pg from 'pg';
 import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
@@ -20,7 +20,7 @@ export interface PlaceToAdd extends Place {
   readonly bytes: number;
 }
 
-/** The event up to and with which every event has its place. Its id tells one history of the store from another. */
+/** The event up to and including which the index is complete. Its id tells one history of the store from another. */
 export interface Reached {
   readonly position: bigint;
   readonly eventId: string;
@@ -74,8 +74,8 @@ export class WorkspacePlaces {
   }
 
   /**
-   * Adds places and moves on behind them, or neither.
-   * @returns false where another keeper has moved on from `from` meanwhile: nothing is changed then
+   * Adds positions and moves the end of the index behind them, or neither.
+   * @returns false where another process has moved on from `from` meanwhile: nothing changes then
    */
   async add(from: Reached | null, places: readonly PlaceToAdd[], to: Reached): Promise<boolean> {
     const { rowCount } = await this.#pool.query({
@@ -107,7 +107,7 @@ export class WorkspacePlaces {
     return rowCount === 1;
   }
 
-  /** Of what is found the places after a position, up to and with the one that passes so many bytes; in one look at the tables. */
+  /** Positions after a given one, up to and including the one that exceeds the bytes; read in one statement. */
   async find(
     workspaceId: string,
     { after, until, limit, bytes }: { after: bigint; until: bigint | null; limit: number; bytes: number },
@@ -137,7 +137,7 @@ export class WorkspacePlaces {
     return { reached: asReached(rows[0]), places, isCut };
   }
 
-  /** What is left of a history that is not the store's goes, in pieces; until it is filled again, no place is believed. */
+  /** Deletes the rows of another history in pieces; until it is filled again, the index is empty. */
   async forget(signal: AbortSignal): Promise<void> {
     await this.#pool.query(`update ${this.#s}.workspace_index set position = null, event_id = null`);
     await forgetInPieces(this.#pool, this.#s, signal);

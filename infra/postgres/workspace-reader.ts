@@ -1,6 +1,6 @@
 /**
- * Reads one workspace's events: where the index says as far as it reaches, and behind it a stretch of the event table at a
- * time. While the index is being filled over an old table such a stretch often has nothing of the workspace.
+ * Reads one workspace's events: by the index as far as it reaches, and behind it a range of the event table at a time.
+ * While an old table is being indexed such a range often has no event of the workspace.
  */
 import type pg from 'pg';
 import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
@@ -9,10 +9,10 @@ import { bigintTypes } from './pool.ts';
 import { answeredWithin } from './session.ts';
 import { workspaceStatements } from './workspace-index.sql.ts';
 
-/** Events of all workspaces that one call looks at where the index does not reach: some tens of milliseconds. */
+/** Events of all workspaces that one call scans where the index does not reach: some tens of milliseconds. */
 const stretchEvents = 5_000;
 
-/** Beyond it no position is drawn, and sums with it stay int8. */
+/** No position exceeds this, and sums with it stay int8. */
 const maxPosition = 2n ** 62n;
 
 interface Asked {
@@ -61,12 +61,12 @@ export class WorkspaceReader {
     return { events, next: end, isEnd: end === last };
   }
 
-  /** `last`: where it was cut; null where nothing follows up to the same position. */
+  /** `last`: where the page was cut; null where nothing follows up to the same position. */
   async #page(name: string, text: string, { workspaceId, after, limit }: Asked, upTo: bigint) {
     const rows = await this.#ask<FoundRow>(name, text, [workspaceId, after, upTo, limit, pageBytes]);
     const isCut = rows.length === limit || rows.length < (rows[0]?.[foundAt] ?? 0);
     const found = rows.map((one) => toEvent(one as unknown as EventRow));
-    // No row of an index is believed over the event itself: what it says wrongly would show one tenant another's events.
+    // The event itself decides over its index row: a wrong row would show one tenant another's events.
     const events = found.filter(({ metadata }) => workspaceOf(metadata) === workspaceId);
     return { events, last: isCut ? (found.at(-1)?.position ?? null) : null };
   }

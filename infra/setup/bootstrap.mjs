@@ -1,7 +1,7 @@
 /**
- * `node infra/setup/bootstrap.mjs <script> [args…]`: what every npm script goes through. Installs what is missing or
- * out of date, then runs the script on the Node of package.json. Plain JavaScript without dependencies: it runs on
- * whatever Node 18+ a machine has, in a clone without node_modules.
+ * `node infra/setup/bootstrap.mjs <script> [args…]`: every npm script runs through it. Installs what is missing or out
+ * of date, then runs the script on the Node of package.json. Plain JavaScript without dependencies: it runs on any Node
+ * 18+, in a clone without node_modules.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ install();
 if (script === '--install') process.exit(0);
 run(node(), script, args);
 
-/** `npm ci`, unless it ran to its end for this very package-lock.json and platform. */
+/** Runs `npm ci`, unless one has completed for this exact package-lock.json and platform. */
 function install() {
   const lock = readFileSync(path.join(root, 'package-lock.json'));
   const current = createHash('sha256').update(lock).update(`${process.platform}-${process.arch}`).digest('hex');
@@ -28,14 +28,14 @@ function install() {
   process.stderr.write(
     'Installing dependencies (npm ci; the first time about a minute, Node 24 and Postgres included)…\n',
   );
-  // Written after, removed before: an install that dies half-way is done again.
+  // Removed before and written after: an interrupted install is repeated.
   rmSync(stamp, { force: true });
   const started = Date.now();
   const windows = process.platform === 'win32';
   const result = spawnSync(windows ? 'npm.cmd' : 'npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: root,
     shell: windows,
-    // Standard output is the script's own; the variables npm set for the script that called us are not for another npm.
+    // Standard output belongs to the script; the variables that npm set for our script are not for another npm.
     stdio: ['ignore', 2, 2],
     env: { ...withoutNpm(process.env), npm_config_progress: 'true' },
   });
@@ -52,7 +52,10 @@ function install() {
   process.stderr.write(`Dependencies installed in ${((Date.now() - started) / 1000).toFixed(0)} s.\n`);
 }
 
-/** The package's own Node: its binary, else its installer (npm may be set not to run it), else ours if new enough. */
+/**
+ * The package's own Node: its binary, else its installer (npm may be set not to run it), else the present one if new
+ * enough.
+ */
 function node() {
   const file = path.join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
   if (works(file)) return file;
@@ -84,17 +87,19 @@ function major(version) {
 }
 
 /**
- * Runs the script, hands signals on and ends as it ended. From a terminal one Ctrl-C reaches the script more than once
- * (the whole foreground group gets it, and npm and we hand it on): it counts what comes within a second as one.
+ * Runs the script, forwards signals and ends as the script ends. From a terminal one Ctrl-C reaches the script more
+ * than once (the whole foreground group gets it, and npm and this process forward it): the script counts those within a
+ * second as one.
  */
 function run(program, file, rest) {
   const bin = path.join(modules, '.bin');
   const search = [path.dirname(program), bin, process.env.PATH].join(path.delimiter);
   const child = spawn(program, [path.resolve(root, file), ...rest], {
     cwd: root,
-    // The channel closes when we end, also by kill -9: the script drains then, or it would run on with no parent to stop it.
+    // The channel closes when this process ends, also by kill -9: the script then drains, or it would run on without a
+    // parent to stop it.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    // The second start strips and compiles nothing anew.
+    // The second start strips and compiles nothing again.
     env: { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'node'), ...process.env, PATH: search },
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
@@ -104,14 +109,14 @@ function run(program, file, rest) {
     if (signal === null) process.exit(code ?? 1);
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(name);
     process.kill(process.pid, signal);
-    // A signal that is ignored here leaves us alive.
+    // A signal that is ignored here leaves this process alive.
     process.exit(1);
   });
 }
 
 /**
- * npm passes signals on, but cannot say that it was killed, and a shell between npm and us may pass on neither. Without npm
- * nothing is watched: an operator may start us from a shell that ends before us.
+ * npm forwards signals, but cannot report that it was killed, and a shell between npm and this process may forward
+ * neither. Without npm nothing is watched: an operator may start it from a shell that ends first.
  */
 function whenNpmEnds(tell) {
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -124,14 +129,14 @@ function whenNpmEnds(tell) {
   }, 500).unref();
 }
 
-/** Null where the process is no shell, or its parent cannot be found. */
+/** Null where the process is not a shell, or its parent cannot be found. */
 function parentOfShell(pid) {
   const { stdout } = spawnSync('ps', ['-o', 'ppid=,comm=', '-p', String(pid)], { encoding: 'utf8' });
   const [, parent, name] = /^\s*(\d+)\s+(.*?)\s*$/.exec(stdout ?? '') ?? processStat(pid);
   return /^(?:.*\/)?-?(?:sh|dash|ash|bash|ksh|zsh|busybox)$/.test(name ?? '') ? Number(parent) : null;
 }
 
-/** In place of `ps`, which a slim Linux lacks. @returns its second member is the parent, its third the name */
+/** Replaces `ps`, which a slim Linux lacks. @returns its second member is the parent, its third the name */
 function processStat(pid) {
   const file = `/proc/${pid}/stat`;
   const [, name, parent] = (existsSync(file) && /^\d+ \((.*)\) \S (\d+)/s.exec(readFileSync(file, 'utf8'))) || [];

@@ -57,7 +57,7 @@ suite('adapters that are not there', { timeoutMs: 120_000, waits: true }, (t) =>
 
   t('an address is told without user, password and options', () => {
     assert.equal(addressOf(`postgresql://me:${password}@db:5432/x?sslkey=y`), 'postgresql://db:5432/x');
-    assert.equal(addressOf('nonsense'), 'the place it names');
+    assert.equal(addressOf('nonsense'), 'its address');
     assert.equal(addressOf(`esdb://me:${password}@a:2113,b:2113?tls=false`), 'esdb://a:2113,b:2113');
   });
 

@@ -1,6 +1,6 @@
 /**
- * The process of the embedded engine. Its parent gives it connections; it never outlives the parent, and the parent
- * does not mind its death.
+ * The process of the embedded engine. Its parent hands it connections; it never outlives the parent, and the parent
+ * survives its death.
  */
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,11 +13,11 @@ import type { FromChild, ToChild } from './messages.ts';
 
 const tell = (message: FromChild): void => void process.send?.(message);
 
-// SIGKILL: a query that is under way would hold up an orderly end, and parts that are written are whole.
+// SIGKILL: a running query would hold up an orderly end, and parts on the disk are whole.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 
-/** Of a parent that was killed: its child is about to go, too, and then the folder is free. */
+/** For the child of a killed parent: it ends within this time and frees the folder. */
 const folderMs = 10_000;
 
 const open = async (dir: string, memoryBytes: number): Promise<Engine> => {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
-/** The connections of the child: a silent one is closed, and it is told when there has been none for long. */
+/** The connections of the child: it closes unauthenticated ones and reports when there was none for long. */
 
 export interface ConnectionsOptions {
   readonly silentMs: number;
   readonly idleMs: number;
-  /** @param taken connections so far */
+  /** @param taken connections received so far */
   onIdle(taken: number): void;
 }
 
@@ -21,7 +21,7 @@ export class Connections {
     this.#rest();
   }
 
-  /** @param socket none: it was closed on its way here */
+  /** @param socket undefined: it was closed on its way here */
   take(socket: Socket | undefined): void {
     this.#taken += 1;
     clearTimeout(this.#idle);
@@ -39,7 +39,7 @@ export class Connections {
     });
   }
 
-  /** A request of it had the credentials. */
+  /** Call it when a request of the connection had the credentials. */
   allow(socket: Socket): void {
     clearTimeout(this.#silent.get(socket));
     this.#silent.delete(socket);

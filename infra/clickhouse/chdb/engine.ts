@@ -2,8 +2,8 @@ import type { Session } from 'chdb';
 import { Inserting } from './inserting.ts';
 
 /**
- * The engine in this process, with as many sessions as it has queries at once: what a session was told by `use` and
- * `set` stays with it.
+ * The engine in this process, with as many sessions as it runs queries at once: `use` and `set` change a session for
+ * good.
  */
 
 export interface Statement {
@@ -12,7 +12,7 @@ export interface Statement {
   readonly params: ReadonlyMap<string, string>;
   readonly format: string;
   readonly sql: string;
-  /** Asked when its turn comes: a statement nobody waits for any more is not run. */
+  /** Checked when the statement's turn comes: a statement whose caller has left is not run. */
   readonly isWanted: () => boolean;
 }
 
@@ -25,29 +25,33 @@ export interface Insert extends Pick<Statement, 'database' | 'settings' | 'isWan
 
 export interface EngineOptions {
   readonly dir: string;
-  /** Of all queries and merges together. */
+  /** For all queries and merges together. */
   readonly memoryBytes: number;
 }
 
 const sessionsAtMost = 4;
-/** From here on a file costs less than the text of a statement, which the engine reads as SQL first, token by token. */
+/**
+ * From this size on a file is cheaper than the text of a statement, which the engine parses as SQL first, token by
+ * token.
+ */
 const manyBytes = 64 * 1024;
 
 const name = /^[A-Za-z_]\w*$/;
 const named = (text: string): string => {
-  if (!name.test(text)) throw new Error(`Code: 36. DB::Exception: ${JSON.stringify(text)} is no name. (BAD_ARGUMENTS)`);
+  if (!name.test(text))
+    throw new Error(`Code: 36. DB::Exception: ${JSON.stringify(text)} is not a name. (BAD_ARGUMENTS)`);
   return text;
 };
 const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 const setting = (all: readonly (readonly [string, string])[]): string =>
   `set ${all.map(([key, value]) => `${named(key)} = ${literal(value)}`).join(', ')}`;
 
-/** Our statements have none of these; one that had would change the session under the next. */
+/** Our statements contain neither; one that did would change the session for the next statement. */
 const changesSession = /(^|;)\s*(use|set)\s/i;
 
 class Lane {
   readonly #session: Session;
-  /** As the session has them. */
+  /** The database and settings of the session. */
   #database: string | null = null;
   #settings: ReadonlyMap<string, string> = new Map();
 
@@ -55,12 +59,12 @@ class Lane {
     this.#session = session;
   }
 
-  /** Runs the work in a session that has this database, these settings and no other. */
+  /** Runs the work in a session with exactly this database and these settings. */
   async with<T>(
     { database, settings }: Pick<Statement, 'database' | 'settings'>,
     work: (session: Session) => Promise<T>,
   ) {
-    // Most statements ask for what the last one did: each `set` costs the engine as much as a small statement.
+    // Most statements need the settings of the last one: each `set` costs the engine as much as a small statement.
     const wanted = [...settings].filter(([key, value]) => this.#settings.get(key) !== value);
     const back = [...this.#settings.keys()].filter((key) => !settings.has(key));
     const steps = [
@@ -80,7 +84,7 @@ class Lane {
 
   async query({ params, format, sql, ...about }: Statement): Promise<Uint8Array> {
     if (changesSession.test(sql))
-      throw new Error('Code: 344. DB::Exception: use and set are of no use here. (SUPPORT_IS_DISABLED)');
+      throw new Error('Code: 344. DB::Exception: use and set are not supported here. (SUPPORT_IS_DISABLED)');
     return this.with(about, async (session) => {
       const bound = [...params].map(([key, value]) => [`param_${key}`, value] as const);
       if (bound.length > 0) await session.queryAsync(setting(bound));
@@ -88,7 +92,7 @@ class Lane {
     });
   }
 
-  /** Some of these were told to the session, and one of them it refused. */
+  /** The session refused one of these settings and has some of the others. */
   async #forget(keys: readonly string[]): Promise<void> {
     const all = new Set([...this.#settings.keys(), ...keys].filter((key) => name.test(key)));
     [this.#database, this.#settings] = [null, new Map()];
@@ -153,7 +157,7 @@ export class Engine {
 
   #inFile(session: Session, { database, table, columns, format, rows }: Omit<Insert, 'isWanted'>): Promise<number> {
     const names = columns === null ? '' : `(${columns.map(named).join(', ')})`;
-    // The structure is the insertion's own: nothing is guessed from the rows.
+    // The structure is that of the target table: nothing is guessed from the rows.
     const from = (file: string): string => `insert into ${named(database)}.${named(table)} ${names}
       select * from file(${literal(file)}, ${named(format)}) settings use_structure_from_insertion_table_in_table_functions = 1`;
     return this.#inserting.with(rows, async (file) => (await session.queryAsync(from(file))).rowsRead);
@@ -166,7 +170,7 @@ export class Engine {
   async #with<T>(isWanted: () => boolean, work: (lane: Lane) => Promise<T>): Promise<T> {
     const lane = this.#free.pop() ?? (await new Promise<Lane>((given) => this.#waiting.push(given)));
     try {
-      if (!isWanted()) throw new Error('Code: 394. DB::Exception: Nobody waits for it any more. (QUERY_WAS_CANCELLED)');
+      if (!isWanted()) throw new Error('Code: 394. DB::Exception: The caller no longer waits. (QUERY_WAS_CANCELLED)');
       return await work(lane);
     } finally {
       const next = this.#waiting.shift();

@@ -6,14 +6,14 @@ import { gunzipSync } from 'node:zlib';
 import { proofOf, proofPath } from '../proof.ts';
 import type { Engine } from './engine.ts';
 
-/** As much of ClickHouse's HTTP interface as its client uses, over the engine in this process. */
+/** The part of ClickHouse's HTTP interface that its client uses, over the engine in this process. */
 
 export interface Credentials {
   readonly user: string;
   readonly password: string;
 }
 
-/** Parameters of a request that are no settings of the engine. */
+/** Parameters of a request that are not settings of the engine. */
 const transport = new Set([
   'query',
   'database',
@@ -29,7 +29,7 @@ const transport = new Set([
 ]);
 
 const insertion = /^\s*insert\s+into\s+(\w+)\s*(?:\(([^()]*)\))?\s*format\s+(\w+)\s*;?\s*$/i;
-/** Larger ones are cut by the caller: the engine takes an insert as a whole. */
+/** Callers split larger inserts: the engine takes an insert as a whole. */
 const maxBytes = 256 * 1024 ** 2;
 
 const isAllowed = ({ headers }: IncomingMessage, { user, password }: Credentials): boolean => {
@@ -46,7 +46,8 @@ const fail = (response: ServerResponse, message: string): void => {
 };
 
 const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes)
+    throw new Error(`the insert exceeds ${maxBytes} bytes: split it`);
   const raw = await buffer(request);
   return request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw, { maxOutputLength: maxBytes }) : raw;
 };
@@ -84,7 +85,7 @@ const answer = async (engine: Engine, request: IncomingMessage, response: Server
   response.end(result);
 };
 
-/** @param onAllowed told of each connection whose request had the credentials */
+/** @param onAllowed called for each connection whose request had the credentials */
 export const front =
   (engine: Engine, credentials: Credentials, onAllowed: (socket: Socket) => void): RequestListener =>
   (request, response) => {

@@ -2,19 +2,19 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Files of rows on their way into the engine. They are never flushed: an insert that was not answered is repeated. */
+/** Files of rows on their way into the engine. They are never synced: an insert without an answer is repeated. */
 export class Inserting {
   readonly #folder: string;
   #last = 0;
 
-  /** What a process that died left there is of no use to anybody. @param dir the engine's, of which this process has the lock */
+  /** Files of a process that crashed are useless. @param dir the engine's, which this process has locked */
   constructor(dir: string) {
     this.#folder = path.join(path.resolve(dir), 'inserting');
     rmSync(this.#folder, { recursive: true, force: true });
     mkdirSync(this.#folder, { mode: 0o700 });
   }
 
-  /** @param work takes the file's path; the file is gone when it ends */
+  /** @param work takes the file's path; the file is deleted when it ends */
   async with<T>(rows: Uint8Array, work: (file: string) => Promise<T>): Promise<T> {
     this.#last += 1;
     const file = path.join(this.#folder, String(this.#last));

@@ -1,12 +1,12 @@
-/** What parent and child of the embedded engine tell each other, beside the connections that the parent hands over. */
+/** Messages between parent and child of the embedded engine; the parent also hands over connections. */
 
 export interface ToChild {
   readonly dir: string;
   readonly memoryBytes: number;
   readonly database: string;
-  /** A connection is closed when none of its requests has had the credentials within so long. Milliseconds. */
+  /** A connection without a request that has the credentials is closed after this time. Milliseconds. */
   readonly silentMs: number;
-  /** After so long without a connection it says that it is idle. Milliseconds. */
+  /** After this time without a connection the child reports that it is idle. Milliseconds. */
   readonly idleMs: number;
 }
 
@@ -14,5 +14,5 @@ export type FromChild =
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'took'; readonly number: number }
-  /** @property taken of all connections that were handed over: when there are more by now, it is not idle after all. */
+  /** @property taken all connections handed over so far: when the parent has sent more, the child is not idle */
   | { readonly type: 'idle'; readonly taken: number };
