@@ -6,18 +6,18 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { addressOf, asked, type NamedPart, wordsFor } from './asked.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
-import { inTime } from './in-time.ts';
 import type { KafkaOptions } from './kafka/client.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
-import { type KeeperOptions, keptByOne } from './postgres/kept-by-one.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
+import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
 import { openPool } from './postgres/pool.ts';
 import { checkServer } from './postgres/server-check.ts';
+import { addressOf, type Dependency, messageFor, requireAnswer } from './setup-errors.ts';
+import { withDeadline } from './with-deadline.ts';
 
 export interface AdaptersOptions {
   /** Name of the process, as Postgres and Kafka show it. */
@@ -103,7 +103,9 @@ export const openAdapters = async ({
     for (const end of closers.splice(0).reverse()) await end();
   };
   try {
-    await asked({ part: 'Postgres', setting: 'DATABASE_URL', address: addressOf(url) }, () => checkServer(url));
+    await requireAnswer({ dependency: 'Postgres', setting: 'DATABASE_URL', address: addressOf(url) }, () =>
+      checkServer(url),
+    );
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
     const dataKeys = new PostgresDataKeys({ pool, secrets });
@@ -133,7 +135,7 @@ export const openAdapters = async ({
     closers.push(async () => analytics?.close());
     const openLogWriter = async () => (hasKafka ? (await import('./kafka/writer.ts')).openKafkaLogWriter(kafka) : null);
     const silent: Adapters['silent'] = (ask = { analytics: true }) =>
-      silentParts(config, blobs, ask.analytics ? analytics : null);
+      silentDependencies(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
@@ -148,8 +150,8 @@ export const openAdapters = async ({
 
 /** @throws SetupError; a log that exists and does not fit keeps its own message */
 const openKafka = (options: KafkaOptions): Promise<Log> => {
-  const named = { part: 'Kafka', setting: 'KAFKA_BROKERS', address: options.brokers.join(',') };
-  return asked(named, async () => {
+  const named = { dependency: 'Kafka', setting: 'KAFKA_BROKERS', address: options.brokers.join(',') };
+  return requireAnswer(named, async () => {
     try {
       return await (await import('./kafka/log.ts')).openKafkaLog(options);
     } catch (error) {
@@ -171,28 +173,28 @@ export const warnOfSilent = (adapters: Adapters, logger: { warn(line: string): v
 };
 
 /** A dependency that hangs for this long counts as unavailable. Milliseconds. */
-const silentMs = 5_000;
+const deadlineMs = 5_000;
 
-const silentParts = async (
+const silentDependencies = async (
   { s3Endpoint, clickhouseUrl }: AdaptersOptions['config'],
   blobs: BlobStore,
   analytics: ClickHouseClient | null,
 ): Promise<readonly string[]> => {
-  const asks: (readonly [NamedPart, () => Promise<unknown>])[] = [];
+  const checks: (readonly [Dependency, () => Promise<unknown>])[] = [];
   if (s3Endpoint !== null) {
-    const named = { part: 'S3', setting: 'S3_ENDPOINT', address: addressOf(s3Endpoint) };
-    asks.push([named, () => blobs.ping()]);
+    const named = { dependency: 'S3', setting: 'S3_ENDPOINT', address: addressOf(s3Endpoint) };
+    checks.push([named, () => blobs.ping()]);
   }
   if (clickhouseUrl !== null && analytics !== null) {
-    const named = { part: 'ClickHouse', setting: 'CLICKHOUSE_URL', address: addressOf(clickhouseUrl) };
-    const abort_signal = AbortSignal.timeout(silentMs);
-    asks.push([named, () => analytics.command({ query: 'select 1', abort_signal })]);
+    const named = { dependency: 'ClickHouse', setting: 'CLICKHOUSE_URL', address: addressOf(clickhouseUrl) };
+    const abort_signal = AbortSignal.timeout(deadlineMs);
+    checks.push([named, () => analytics.command({ query: 'select 1', abort_signal })]);
   }
   const lines = await Promise.all(
-    asks.map(([named, ask]) =>
-      inTime(silentMs, ask()).then(
+    checks.map(([named, ask]) =>
+      withDeadline(deadlineMs, ask()).then(
         () => null,
-        (error: unknown) => wordsFor(named, error),
+        (error: unknown) => messageFor(named, error),
       ),
     ),
   );
@@ -212,20 +214,20 @@ const configuredUrl = ({ baseUrl, host, port }: AdaptersOptions['config']): stri
 // The clients of Kafka and EventStoreDB are imported on use: otherwise every thread of standalone would hold them in
 // memory.
 const openEventStoreDb = async (esdbUrl: string, url: string, pool: pg.Pool): Promise<OpenStore> => {
-  const [{ EventStoreDbStore }, { fillPlaces }, { WorkspacePlaces }] = await Promise.all([
+  const [{ EventStoreDbStore }, { fillIndex }, { WorkspacePositions }] = await Promise.all([
     import('./eventstoredb/event-store.ts'),
     import('./eventstoredb/workspace-index.ts'),
-    import('./postgres/workspace-places.ts'),
+    import('./postgres/workspace-positions.ts'),
   ]);
-  const places = new WorkspacePlaces(pool);
-  await places.prepare();
-  const store = new EventStoreDbStore({ url: esdbUrl, places });
+  const index = new WorkspacePositions(pool);
+  await index.prepare();
+  const store = new EventStoreDbStore({ url: esdbUrl, index });
   return {
     store,
     release: () => store.close(),
     keepWorkspaceIndex: (options) =>
-      keptByOne({ ...options, url, name: 'workspace index' }, (signal) =>
-        fillPlaces(store, places, { ...options, signal }),
+      runInOneProcess({ ...options, url, name: 'workspace index' }, (signal) =>
+        fillIndex(store, index, { ...options, signal }),
       ),
   };
 };
@@ -235,8 +237,8 @@ const eventStoreMs = 15_000;
 
 /** @throws SetupError when it does not answer */
 const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
-  const named = { part: 'EventStoreDB', setting: 'ESDB_URL', address: addressOf(url) };
-  return asked(named, () => inTime(eventStoreMs, store.head()));
+  const named = { dependency: 'EventStoreDB', setting: 'ESDB_URL', address: addressOf(url) };
+  return requireAnswer(named, () => withDeadline(eventStoreMs, store.head()));
 };
 
 /** An event store, its release, and the process that fills its index of workspaces. */

@@ -19,7 +19,7 @@ import {
 import { openAdapters } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
-import { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { tableNames } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
@@ -53,7 +53,7 @@ const migrateAll = async (url: string): Promise<{ readonly pool: Pool; close(): 
   const config = readConfig({ DATABASE_URL: url, SECRET_KEY: key });
   const adapters = await openAdapters({ name: 'test', config, secrets: new Secrets(key) });
   const { pool } = adapters;
-  await new WorkspacePlaces(pool).prepare();
+  await new WorkspacePositions(pool).prepare();
   await new PostgresRelayCheckpoint({ pool, schema: 'ops' }).prepare();
   await new SandboxNetwork({ database: { pool } }).migrate();
   await migrateReadModels(pool);
@@ -163,7 +163,7 @@ suite('names on disk', (t) => {
     assert.deepEqual(calls, names.advisoryCalls);
     const numbers = found(/\w*[lL]ock(?:Key|Class)?\b(?:: \w+)? = ([\d_]{5,});/g);
     const texts = found(
-      /(?:withTableLock|keptByOne|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
+      /(?:withTableLock|runInOneProcess|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
       /pg_try_advisory_lock\(hashtextextended\(\$1, 0\)\) as ok', \[\s*`([^`]+)`/g,
       /\bwithRebuildLock\([\w.]+, '([^']+)'/g,
     );

@@ -102,7 +102,7 @@ export class DiskFiles {
    * run as another user. Where no link is possible (another disk, another owner) it is the file in its own place, and
    * the tool runs as our user.
    */
-  async lend(file: string, to: string): Promise<string> {
+  async linkFor(file: string, to: string): Promise<string> {
     try {
       await chmod(file, 0o644);
       await link(file, to);

@@ -53,7 +53,7 @@ export class DiskBlobs implements BlobStore {
     body: Readable | Uint8Array,
     { contentType, bytes, ...more }: WriteOptions & { readonly contentType: string },
   ): Promise<BlobInfo> {
-    return told(async () => {
+    return asBlobError(async () => {
       checkKey(key);
       // A body may break before the first read: the read reports it.
       if (body instanceof Readable) body.on('error', () => undefined);
@@ -75,14 +75,14 @@ export class DiskBlobs implements BlobStore {
   }
 
   head(key: string): Promise<BlobInfo | null> {
-    return told(() => this.#ifThere(key, (info) => Promise.resolve(info)));
+    return asBlobError(() => this.#ifThere(key, (info) => Promise.resolve(info)));
   }
 
   get(
     key: string,
     { range, signal }: { readonly range?: BlobRange; readonly signal?: AbortSignal } = {},
   ): Promise<{ readonly info: BlobInfo; readonly body: Readable }> {
-    return told(async () => {
+    return asBlobError(async () => {
       const found = await this.#ifThere(key, async (info, file) => {
         const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
         const { start = 0, end = info.bytes - 1 } = range ?? {};
@@ -99,14 +99,14 @@ export class DiskBlobs implements BlobStore {
   }
 
   localFile(key: string, to: string, signal?: AbortSignal): Promise<string> {
-    return told(async () => {
+    return asBlobError(async () => {
       signal?.throwIfAborted();
-      return (await this.#ifThere(key, (_info, file) => this.#files.lend(file, to))) ?? missing();
+      return (await this.#ifThere(key, (_info, file) => this.#files.linkFor(file, to))) ?? missing();
     });
   }
 
   copy(from: string, to: string, etag: string): Promise<BlobInfo> {
-    return told(async () => {
+    return asBlobError(async () => {
       const record = await this.#files.record(from);
       if (record === null) return missing();
       if (record.version !== etag) throw new BlobError('precondition', 'the source has changed');
@@ -122,7 +122,7 @@ export class DiskBlobs implements BlobStore {
   }
 
   delete(key: string): Promise<void> {
-    return told(() => this.#files.remove(key));
+    return asBlobError(() => this.#files.remove(key));
   }
 
   async presignPut(
@@ -151,7 +151,7 @@ export class DiskBlobs implements BlobStore {
   }
 
   ping(): Promise<void> {
-    return told(async () => {
+    return asBlobError(async () => {
       await this.#files.ready();
       await access(this.#root, constants.R_OK | constants.W_OK);
     });
@@ -188,7 +188,7 @@ const missing = (): never => {
 };
 
 /** The cause is for the log; the caller learns only that the folder failed. */
-const told = async <T>(work: () => Promise<T>): Promise<T> => {
+const asBlobError = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {

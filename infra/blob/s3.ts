@@ -87,14 +87,18 @@ export class S3Blobs implements BlobStore {
     if (source instanceof Readable) source.on('error', (error) => broken.abort(error));
     const given = signal === undefined ? broken.signal : AbortSignal.any([signal, broken.signal]);
     const command = new PutObjectCommand({ ...at, Body: source, ContentType: contentType, ContentLength: bytes });
-    const { ETag = '' } = await told(() => this.#client.send(command, { abortSignal: given }), signal, broken.signal);
+    const { ETag = '' } = await asBlobError(
+      () => this.#client.send(command, { abortSignal: given }),
+      signal,
+      broken.signal,
+    );
     return { key, bytes, contentType, etag: ETag };
   }
 
   async head(key: string): Promise<BlobInfo | null> {
     try {
       const command = new HeadObjectCommand(this.#at(key));
-      return infoOf(key, await told(() => this.#client.send(command)));
+      return infoOf(key, await asBlobError(() => this.#client.send(command)));
     } catch (error) {
       if (error instanceof BlobError && error.code === 'not_found') return null;
       throw error;
@@ -107,7 +111,7 @@ export class S3Blobs implements BlobStore {
   ): Promise<{ readonly info: BlobInfo; readonly body: Readable }> {
     const part = range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` };
     const command = new GetObjectCommand({ ...this.#at(key), ...part });
-    const found = await told(() => this.#client.send(command, signal ? { abortSignal: signal } : {}), signal);
+    const found = await asBlobError(() => this.#client.send(command, signal ? { abortSignal: signal } : {}), signal);
     if (!(found.Body instanceof Readable)) throw new BlobError('unavailable', 'the S3 server sent no body');
     const whole = Number(/\/(\d+)$/.exec(found.ContentRange ?? '')?.[1] ?? found.ContentLength ?? 0);
     return { info: infoOf(key, { ...found, ContentLength: whole }), body: found.Body };
@@ -127,14 +131,14 @@ export class S3Blobs implements BlobStore {
 
   async copy(from: string, to: string, etag: string): Promise<BlobInfo> {
     const source = { CopySource: `${this.#bucket}/${checkKey(from)}`, CopySourceIfMatch: etag };
-    await told(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), ...source })));
+    await asBlobError(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), ...source })));
     const made = await this.head(to);
     if (made === null) throw new BlobError('unavailable', 'the copied file was not found');
     return made;
   }
 
   async delete(key: string): Promise<void> {
-    await told(() => this.#client.send(new DeleteObjectCommand(this.#at(key)))).catch((error: unknown) => {
+    await asBlobError(() => this.#client.send(new DeleteObjectCommand(this.#at(key)))).catch((error: unknown) => {
       if (!(error instanceof BlobError && error.code === 'not_found')) throw error;
     });
   }
@@ -174,7 +178,7 @@ export class S3Blobs implements BlobStore {
 
   async ping(): Promise<void> {
     await this.#bucketIsThere();
-    await told(() => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })));
+    await asBlobError(() => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })));
   }
 
   async close(): Promise<void> {
@@ -198,12 +202,12 @@ export class S3Blobs implements BlobStore {
   async #makeBucket(): Promise<void> {
     const Bucket = this.#bucket;
     try {
-      await told(() => this.#client.send(new HeadBucketCommand({ Bucket })));
+      await asBlobError(() => this.#client.send(new HeadBucketCommand({ Bucket })));
       return;
     } catch (error) {
       if (!(error instanceof BlobError && error.code === 'not_found')) throw error;
     }
-    await told(() => this.#client.send(new CreateBucketCommand({ Bucket }))).catch((error: unknown) => {
+    await asBlobError(() => this.#client.send(new CreateBucketCommand({ Bucket }))).catch((error: unknown) => {
       if (!/^BucketAlready/.test(nameOf(error instanceof BlobError ? error.cause : error))) throw error;
     });
     const rule = {
@@ -214,7 +218,7 @@ export class S3Blobs implements BlobStore {
     };
     const cors = new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules: [rule] } });
     // Pages may upload straight into it, as into our own folder. A server without CORS still serves all other clients.
-    await told(() => this.#client.send(cors)).catch((error: unknown) => {
+    await asBlobError(() => this.#client.send(cors)).catch((error: unknown) => {
       if (!(error instanceof BlobError && error.code === 'refused')) throw error;
     });
   }
@@ -250,15 +254,15 @@ const wrongLength = (): BlobError => new BlobError('refused', 'the body differs 
 const exactly = (body: Readable, bytes: number): Readable => {
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     let taken = 0;
-    let held: Uint8Array | null = null;
+    let checked: Uint8Array | null = null;
     for await (const chunk of body) {
       taken += chunk.length;
       if (taken > bytes) throw wrongLength();
-      if (held !== null) yield held;
-      held = chunk;
+      if (checked !== null) yield checked;
+      checked = chunk;
     }
     if (taken < bytes) throw wrongLength();
-    if (held !== null) yield held;
+    if (checked !== null) yield checked;
   };
   return Readable.from(counted(), { objectMode: false, highWaterMark: 1 << 20 });
 };
@@ -274,7 +278,7 @@ interface FromServer {
 /**
  * Turns an error of the client into one of ours. The client's message stays in the cause: it may name hosts and keys.
  */
-const told = async <T>(work: () => Promise<T>, signal?: AbortSignal, broken?: AbortSignal): Promise<T> => {
+const asBlobError = async <T>(work: () => Promise<T>, signal?: AbortSignal, broken?: AbortSignal): Promise<T> => {
   try {
     return await work();
   } catch (error) {

@@ -45,7 +45,7 @@ export const serve = (store: Store, urls: SignedUrls, uploads: Uploads = new Map
     if (permission === null) {
       throw new ServedRefusal('url_invalid', 'The URL was not made for this request, was altered, or has expired.');
     }
-    if (permission.method === 'PUT') return take(store, permission, request, uploads);
+    if (permission.method === 'PUT') return receive(store, permission, request, uploads);
     return give(store, permission, request);
   },
 });
@@ -66,7 +66,7 @@ const plainType = (text: string): string =>
     .map((part) => part.trim())
     .join(';');
 
-const take = async (
+const receive = async (
   store: Pick<Store, 'put'>,
   { key, contentType, bytes }: PutPermission,
   request: Request,

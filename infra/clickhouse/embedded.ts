@@ -80,9 +80,9 @@ export const startEmbeddedAnalytics = async ({
     }
   };
 
-  const take = (socket: Socket): void => {
+  const accept = (socket: Socket): void => {
     if (child?.isLeaving) {
-      void child.ended.then(() => take(socket));
+      void child.ended.then(() => accept(socket));
       return;
     }
     const refused = stopping || performance.now() < restUntil;
@@ -92,7 +92,7 @@ export const startEmbeddedAnalytics = async ({
   };
   const server = createServer({ pauseOnConnect: true }, (socket) => {
     socket.on('error', () => undefined);
-    take(socket);
+    accept(socket);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -5,7 +5,7 @@ import type { FromChild, ToChild } from './chdb/messages.ts';
 
 /** One life of the child that holds the engine: connections wait until it is ready, and are dropped when it dies. */
 
-export interface Told {
+export interface EngineListener {
   /** The child never became ready. */
   failed(reason: string): void;
   /** The process ended or never started. @param how null: the end was intended */
@@ -28,7 +28,7 @@ export class EngineProcess {
   readonly #handed = new Map<number, Socket>();
 
   /** @throws where the machine has no memory for a process */
-  constructor(start: ToChild & { readonly readyMs: number }, told: Told) {
+  constructor(start: ToChild & { readonly readyMs: number }, listener: EngineListener) {
     const { readyMs, ...message } = start;
     const child = fork(path.join(import.meta.dirname, 'chdb/child.ts'), {
       // No variable of our environment, which holds secrets.
@@ -38,7 +38,7 @@ export class EngineProcess {
     });
     this.#process = child;
     const late = setTimeout(() => {
-      told.failed(`not ready within ${readyMs} ms`);
+      listener.failed(`not ready within ${readyMs} ms`);
       child.kill('SIGKILL');
     }, readyMs);
     child.on('message', (from: FromChild) => {
@@ -46,7 +46,7 @@ export class EngineProcess {
         clearTimeout(late);
         this.#begin();
       } else if (from.type === 'failed') {
-        told.failed(from.reason);
+        listener.failed(from.reason);
       } else if (from.type === 'took') {
         // This is a second handle on the connection: the child's stays open.
         this.#handed.get(from.number)?.destroy();
@@ -63,14 +63,14 @@ export class EngineProcess {
         clearTimeout(late);
         for (const socket of [...this.#waiting.splice(0), ...this.#handed.values()]) socket.destroy();
         this.#handed.clear();
-        told.ended(meant ? null : how);
+        listener.ended(meant ? null : how);
         resolve();
       };
       child.once('exit', (code, signal) => end(String(signal ?? code)));
       child.on('error', (error) => {
         // Without a process there is no exit event.
         if (child.pid !== undefined) return;
-        told.failed(error.message);
+        listener.failed(error.message);
         end(error.message);
       });
     });

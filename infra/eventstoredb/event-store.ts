@@ -30,7 +30,7 @@ import {
 } from '#infra/eventstoredb/wire.ts';
 import { readPlacedWorkspace } from '#infra/eventstoredb/workspace-index.ts';
 import { scanWorkspace } from '#infra/eventstoredb/workspace-scan.ts';
-import type { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import type { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 
 export interface EventStoreDbOptions {
   /** `esdb://[user:password@]host:port?tls=false`, several hosts, or `esdb+discover://`. */
@@ -42,7 +42,7 @@ export interface EventStoreDbOptions {
   /** Milliseconds for one read. Default 10,000. */
   readonly readMs?: number;
   /** The index of workspaces. Without it a read of one workspace scans all events. */
-  readonly places?: WorkspacePlaces;
+  readonly index?: WorkspacePositions;
 }
 
 type Client = db.EventStoreDBClient;
@@ -77,14 +77,14 @@ const proposed = ({ id, type, data, metadata }: EventToAppend): db.BinaryEventDa
   metadata: plain(metadata),
 });
 
-const backOff = (attempt: number, first: number, most: number): number => Math.min(most, first * 2 ** attempt);
+const backOff = (attempt: number, first: number, max: number): number => Math.min(max, first * 2 ** attempt);
 
 export class EventStoreDbStore implements EventStore {
   readonly #url: string;
   readonly #attemptMs: number;
   readonly #appendMs: number;
   readonly #readMs: number;
-  readonly #places: WorkspacePlaces | undefined;
+  readonly #places: WorkspacePositions | undefined;
   #appends: Client;
   readonly #reads: Client;
   readonly #closed = new AbortController();
@@ -95,7 +95,7 @@ export class EventStoreDbStore implements EventStore {
     this.#attemptMs = options.attemptMs ?? 3_000;
     this.#appendMs = options.appendMs ?? 8_000;
     this.#readMs = options.readMs ?? 10_000;
-    this.#places = options.places;
+    this.#places = options.index;
     this.#appends = guardedClient(this.#url);
     this.#reads = guardedClient(this.#url);
   }

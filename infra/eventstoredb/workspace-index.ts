@@ -13,10 +13,10 @@ import {
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
 import { pause } from '#infra/postgres/event-tail.ts';
-import type { KeeperOptions } from '#infra/postgres/kept-by-one.ts';
-import type { Place, PlaceToAdd, Reached, WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import type { KeeperOptions } from '#infra/postgres/one-process.ts';
+import type { EventPosition, PositionToAdd, Reached, WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { isDeletedStream } from './errors.ts';
-import { insisting, scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
+import { repeatedRead, scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
 
 type Store = Pick<EventStore, 'read' | 'readAll'>;
 
@@ -26,7 +26,7 @@ const maxReads = 8;
 /** The event at a position of the index, and those behind it; null where another event, or none, begins there. */
 const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: number) => {
   try {
-    const [first, ...rest] = await insisting(() => store.readAll({ from: position, limit: limit + 1 }));
+    const [first, ...rest] = await repeatedRead(() => store.readAll({ from: position, limit: limit + 1 }));
     return first?.position === position && first.id === eventId ? rest : null;
   } catch (error) {
     if (error instanceof EventStoreError && error.code === 'invalid_position') return null;
@@ -36,7 +36,7 @@ const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: n
 
 export const readPlacedWorkspace = async (
   store: Store,
-  index: WorkspacePlaces,
+  index: WorkspacePositions,
   workspaceId: string,
   options: ReadStart & { readonly limit: number; readonly until?: bigint },
 ): Promise<WorkspacePage> => {
@@ -44,13 +44,13 @@ export const readPlacedWorkspace = async (
   // The first event of a store may lie at 0.
   const after = options.from === undefined ? (options.after ?? -1n) : options.from - 1n;
   const asked = { after, until, limit, bytes: workspacePageBytes };
-  const { reached, places, isCut } = await index.find(workspaceId, asked).catch((cause: unknown) => {
+  const { reached, positions, isCut } = await index.find(workspaceId, asked).catch((cause: unknown) => {
     throw new EventStoreError('unavailable', 'the index of workspaces does not answer', { cause });
   });
   const isBelieved = reached !== null && reached.position > after && (await onwardFrom(store, reached, 0)) !== null;
   if (!isBelieved) return scanWorkspace(store, workspaceId, options);
-  const events = (await eventsAt(store, places)).filter(({ metadata }) => workspaceOf(metadata) === workspaceId);
-  const last = places.at(-1)?.position ?? options.after ?? null;
+  const events = (await eventsAt(store, positions)).filter(({ metadata }) => workspaceOf(metadata) === workspaceId);
+  const last = positions.at(-1)?.position ?? options.after ?? null;
   if (isCut) return { events, next: last, isEnd: false };
   if (until !== null && until <= reached.position) return { events, next: last, isEnd: true };
   if (events.length > 0) return { events, next: reached.position, isEnd: false };
@@ -62,9 +62,9 @@ export const readPlacedWorkspace = async (
 };
 
 /** The events that the store still has at these positions, in order. Scavenged ones are left out. */
-const eventsAt = async (store: Store, places: readonly Place[]): Promise<RecordedEvent[]> => {
-  const placed = new Set(places.map(({ position }) => position));
-  const runs = [...Map.groupBy(places, ({ stream }) => stream)];
+const eventsAt = async (store: Store, positions: readonly EventPosition[]): Promise<RecordedEvent[]> => {
+  const placed = new Set(positions.map(({ position }) => position));
+  const runs = [...Map.groupBy(positions, ({ stream }) => stream)];
   const found: RecordedEvent[] = [];
   const read = async (): Promise<void> => {
     for (let run = runs.pop(); run !== undefined; run = runs.pop()) {
@@ -72,9 +72,9 @@ const eventsAt = async (store: Store, places: readonly Place[]): Promise<Recorde
       if (first === undefined) continue;
       const last = rest.at(-1) ?? first;
       const limit = Number(last.revision - first.revision) + 1;
-      const inPlace = async () =>
+      const storedEvents = async () =>
         (await store.read(stream, { from: first.revision, limit })).filter(({ position }) => placed.has(position));
-      const events = await insisting(inPlace, ({ length }) => length > rest.length).catch((error: unknown) => {
+      const events = await repeatedRead(storedEvents, ({ length }) => length > rest.length).catch((error: unknown) => {
         if (isDeletedStream(error)) return [];
         throw error;
       });
@@ -92,18 +92,18 @@ const restShare = 1;
 /** Between two looks for new events, milliseconds. Readers scan the events behind the index themselves. */
 const lookMs = 1_000;
 /** Between two log lines while a store is still being indexed, milliseconds. */
-const tellMs = 10_000;
+const reportMs = 10_000;
 
 /**
  * Fills the index until the signal, or until another process does; failures reach the caller. One process at a time
  * runs it.
  */
-export const fillPlaces = async (store: Store, index: WorkspacePlaces, options: KeeperOptions): Promise<void> => {
+export const fillIndex = async (store: Store, index: WorkspacePositions, options: KeeperOptions): Promise<void> => {
   const { signal, logger } = options;
   let reached = await index.reached();
   if (reached === null) await index.forget(signal);
   let filled = 0;
-  for (let told = performance.now(); !signal.aborted; ) {
+  for (let reportedAt = performance.now(); !signal.aborted; ) {
     const began = performance.now();
     const page: readonly RecordedEvent[] | null =
       reached === null
@@ -123,8 +123,8 @@ export const fillPlaces = async (store: Store, index: WorkspacePlaces, options: 
       filled += page.length;
     }
     const isFull = page.length === pieceEvents;
-    if (isFull && performance.now() - told >= tellMs) {
-      told = performance.now();
+    if (isFull && performance.now() - reportedAt >= reportMs) {
+      reportedAt = performance.now();
       logger.info({ position: String(reached?.position), events: filled }, 'the index of workspaces is being filled');
     }
     if (!isFull) {
@@ -135,7 +135,7 @@ export const fillPlaces = async (store: Store, index: WorkspacePlaces, options: 
   }
 };
 
-const placeOf = ({ stream, revision, position, data, metadata }: RecordedEvent): readonly PlaceToAdd[] => {
+const placeOf = ({ stream, revision, position, data, metadata }: RecordedEvent): readonly PositionToAdd[] => {
   const workspaceId = workspaceOf(metadata);
   const bytes = data.byteLength + metadata.byteLength;
   return workspaceId === null ? [] : [{ workspaceId, position, stream, revision, bytes }];

@@ -1,7 +1,7 @@
 import { type EventStore, type ReadStart, type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 
 /** How often a read that finds too little is repeated. */
-const maxAsked = 3;
+const maxReads = 3;
 /** Events of all workspaces that one call scans. */
 const stretchEvents = 2_000;
 const pageEvents = 500;
@@ -12,12 +12,12 @@ export const workspacePageBytes = 8 * 1_024 * 1_024;
  * A read that the server ended early looks like one that found less, so it is repeated before its result counts. Events
  * left out silently would be skipped for ever.
  */
-export const insisting = async <T>(
+export const repeatedRead = async <T>(
   read: () => Promise<readonly T[]>,
   isWhole: (found: readonly T[]) => boolean = (found) => found.length > 0,
 ): Promise<readonly T[]> => {
   let found = await read();
-  for (let asked = 1; asked < maxAsked && !isWhole(found); asked += 1) found = await read();
+  for (let asked = 1; asked < maxReads && !isWhole(found); asked += 1) found = await read();
   return found;
 };
 
@@ -35,7 +35,7 @@ export const scanWorkspace = async (
   let next = options.after ?? null;
   let bytes = 0;
   for (let looked = 0; looked < stretchEvents; looked += pageEvents) {
-    const page = await insisting(() => store.readAll({ ...begin, limit: pageEvents }));
+    const page = await repeatedRead(() => store.readAll({ ...begin, limit: pageEvents }));
     for (const event of page) {
       if (until !== undefined && event.position > until) return { events, next, isEnd: true };
       next = event.position;

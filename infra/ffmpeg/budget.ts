@@ -10,9 +10,9 @@ export interface Budget {
 }
 
 /** Parts read of one file. No honest film has more: a fragmented one of 12 hours has some 20,000 fragments. */
-const most = 200_000;
+const maxReads = 200_000;
 
-export const budgetOf = (signal: AbortSignal): Budget => ({ left: most, signal });
+export const budgetOf = (signal: AbortSignal): Budget => ({ left: maxReads, signal });
 
 /** Call it before each read. @throws TranscodeError when the budget is used up, or `interrupted` */
 export const spend = (budget: Budget, cost = 1): void => {

@@ -60,7 +60,7 @@ const hdrPreset = 'superfast';
 
 /** NOTE: an old ffmpeg does not pass the colours to x265, and none before 7 passes the screen and the light. */
 const hdr = ({ transfer, primaries, screen, light }: KeptColours, threads: number): readonly string[] => {
-  const told = [
+  const hdrOptions = [
     ...['log-level=error', `pools=${threads}`, 'open-gop=0', 'range=limited', 'colormatrix=bt2020nc'],
     ...[`colorprim=${primaries}`, `transfer=${transfer}`],
     ...(transfer === 'smpte2084' ? ['hdr10=1', 'hdr10-opt=1'] : []),
@@ -69,7 +69,7 @@ const hdr = ({ transfer, primaries, screen, light }: KeptColours, threads: numbe
   ];
   return [
     ...['-c:v', 'libx265', '-preset', hdrPreset, '-profile:v', 'main10', '-pix_fmt', 'yuv420p10le', '-tag:v', 'hvc1'],
-    ...['-x265-params', told.join(':')],
+    ...['-x265-params', hdrOptions.join(':')],
     ...['-color_primaries', primaries, '-color_trc', transfer, '-colorspace', 'bt2020nc', '-color_range', 'tv'],
   ];
 };

@@ -57,7 +57,7 @@ const paletteBytes = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags
  * @param max stops after so many pictures
  * @throws TranscodeError
  */
-export const gifFrames = async (bytes: Bytes, most: number): Promise<GifFrames> => {
+export const gifFrames = async (bytes: Bytes, max: number): Promise<GifFrames> => {
   const reader = new Reader(bytes);
   reader.skip(6);
   const width = await reader.word();
@@ -69,7 +69,7 @@ export const gifFrames = async (bytes: Bytes, most: number): Promise<GifFrames> 
   let delay = 0;
   let transparent = false;
   const delays = new Set<number>();
-  while (!reader.ended && frames < most) {
+  while (!reader.ended && frames < max) {
     const block = await reader.byte();
     if (block === 0x3b) break;
     if (block === 0x21) {

@@ -15,12 +15,12 @@ const encoders = new Map<string, Promise<boolean>>();
 export const writesHevc = ({ ffmpeg }: Binaries): Promise<boolean> => {
   const known = encoders.get(ffmpeg);
   if (known !== undefined) return known;
-  const asking = promisify(execFile)(ffmpeg, ['-hide_banner', '-encoders'], { timeout: 10_000 }).then(
+  const supported = promisify(execFile)(ffmpeg, ['-hide_banner', '-encoders'], { timeout: 10_000 }).then(
     ({ stdout }) => /\blibx265\b/.test(stdout),
     () => false,
   );
-  encoders.set(ffmpeg, asking);
-  return asking;
+  encoders.set(ffmpeg, supported);
+  return supported;
 };
 
 interface SideData {
@@ -29,7 +29,7 @@ interface SideData {
 }
 
 /** `34000/50000`, in units of 1 ÷ `of`. Null: absent. */
-const parts = (data: SideData, member: string, of: number): number | null => {
+const unitsOf = (data: SideData, member: string, of: number): number | null => {
   const [over = Number.NaN, under = 1] = String(data[member]).split('/').map(Number);
   const value = Math.round((over / under) * of);
   return Number.isFinite(value) && value >= 0 ? value : null;
@@ -38,17 +38,17 @@ const parts = (data: SideData, member: string, of: number): number | null => {
 /** In x265's format: the mastering screen, in 0.00002 and in 0.0001 of a candela. */
 const screenOf = (data: SideData): string | null => {
   const points = ['green', 'blue', 'red', 'white_point'].map((name) => [
-    parts(data, `${name}_x`, 50_000),
-    parts(data, `${name}_y`, 50_000),
+    unitsOf(data, `${name}_x`, 50_000),
+    unitsOf(data, `${name}_y`, 50_000),
   ]);
-  const light = [parts(data, 'max_luminance', 10_000), parts(data, 'min_luminance', 10_000)];
+  const light = [unitsOf(data, 'max_luminance', 10_000), unitsOf(data, 'min_luminance', 10_000)];
   if ([...points.flat(), ...light].includes(null)) return null;
   const [green, blue, red, white] = points.map(([x, y]) => `(${x},${y})`);
   return `G${green}B${blue}R${red}WP${white}L(${light.join(',')})`;
 };
 
 const lightOf = (data: SideData): string | null => {
-  const [most, average] = [parts(data, 'max_content', 1), parts(data, 'max_average', 1)];
+  const [most, average] = [unitsOf(data, 'max_content', 1), unitsOf(data, 'max_average', 1)];
   return most === null || average === null ? null : `${most},${average}`;
 };
 

@@ -59,10 +59,10 @@ export const lookAt = async ({ ffprobe }: Binaries, path: string, signal: AbortS
 const xmpBox = Buffer.from('be7acfcb97a942e89c71999491e3afac', 'hex');
 
 /** Players and networks skip a box of this type: ISO/IEC 14496-12, 8.1.2. */
-export const fillVideo = async (path: string, least: number): Promise<void> => {
+export const fillVideo = async (path: string, minBytes: number): Promise<void> => {
   const { size } = await stat(path);
-  if (size >= least) return;
-  const free = Buffer.alloc(Math.max(8, least - size));
+  if (size >= minBytes) return;
+  const free = Buffer.alloc(Math.max(8, minBytes - size));
   free.writeUInt32BE(free.length, 0);
   free.write('free', 4, 'latin1');
   await appendFile(path, free);

@@ -79,7 +79,7 @@ export const crashed = 128 + constants.signals.SIGSEGV;
  * NOTE: the npm package's ffprobe crashes on every MPEG transport stream (its static C library cannot convert the names
  * of stations). Such streams are copied unchanged into another container and probed there.
  */
-const asking = async (
+const withProbe = async (
   tools: Tools,
   path: string,
   contentType: string,
@@ -137,14 +137,14 @@ const transfers = ['smpte2084', 'arib-std-b67'];
 export const isHdr = ({ color_transfer: transfer = '', color_primaries: primaries }: Stream): boolean =>
   transfers.includes(transfer) || primaries === 'bt2020';
 
-const tellsPlace =
+const namesPlace =
   /location|xyz$|gps|^make$|^model$|manufacturer|com\.apple\.quicktime\.(?:make|model|software|location)|^com\.android\./i;
 /** Tracks in which cameras and phones store places. */
 const placeTracks = new Set(['gpmd', 'camm', 'mebx', 'rtmd', 'fdsc']);
 
 const isLocated = (shown: Shown): boolean =>
   [shown.format?.tags ?? {}, ...(shown.streams ?? []).map(({ tags }) => tags ?? {})].some((tags) =>
-    Object.keys(tags).some((key) => tellsPlace.test(key)),
+    Object.keys(tags).some((key) => namesPlace.test(key)),
   ) || (shown.streams ?? []).some(({ codec_tag_string: tag = '' }) => placeTracks.has(tag));
 
 const samples = 120;
@@ -204,7 +204,9 @@ export const probeVideo = async (
   signal: AbortSignal,
 ): Promise<MediaProbe> => {
   const layout = await layoutOf(bytes, contentType, signal);
-  return asking(tools, path, contentType, signal, (ask) => look(tools, path, bytes, contentType, layout, ask, signal));
+  return withProbe(tools, path, contentType, signal, (ask) =>
+    look(tools, path, bytes, contentType, layout, ask, signal),
+  );
 };
 
 const look = async (

@@ -2,12 +2,12 @@ import type { MadeRendition, RenderOptions, SourceFile, WantedRendition } from '
 import type { RenditionSpec } from '#schemas/media.ts';
 import type { Tools } from './tools.ts';
 
-/** One render, as the makers of pictures, frames and videos need it. */
+/** One render: everything that the makers of pictures, frames and videos need. */
 export interface Render {
   readonly tools: Tools;
   readonly source: SourceFile;
   readonly options: RenderOptions;
-  /** Its own folder, gone when it ends. */
+  /** Its own folder, deleted when it ends. */
   readonly folder: string;
 }
 

@@ -6,7 +6,7 @@ import { gifFrames } from './gif.ts';
 import { isTwoThings } from './polyglot.ts';
 
 /** Accepted types, by the names of `file-type`. */
-const taken: Readonly<Record<string, SniffedType>> = {
+const accepted: Readonly<Record<string, SniffedType>> = {
   'image/jpeg': { kind: 'image', contentType: 'image/jpeg' },
   'image/png': { kind: 'image', contentType: 'image/png' },
   'image/webp': { kind: 'image', contentType: 'image/webp' },
@@ -61,7 +61,7 @@ const sniffBytes = async (bytes: Bytes): Promise<SniffedType | null> => {
     throw reachesOut('The file is markup, a playlist or a script, which can reach for other files.');
   }
   const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime ?? '';
-  const type = taken[mime];
+  const type = accepted[mime];
   if (type === undefined) {
     const words = declined[mime];
     if (words !== undefined) throw unsupported(words);

@@ -59,7 +59,7 @@ export class KafkaSubscription implements LogSubscription {
   readonly done: Promise<void>;
   readonly #connection: Connection;
   readonly #options: SubscribeOptions;
-  readonly #held = new Map<Lane, LaneProgress>();
+  readonly #lanes = new Map<Lane, LaneProgress>();
   readonly #running = new Set<Promise<void>>();
   /** Counts joins and ended sessions: late callbacks of an older one must not touch the lanes. */
   #generation = 0;
@@ -80,11 +80,11 @@ export class KafkaSubscription implements LogSubscription {
   }
 
   lanes(): readonly Lane[] {
-    return [...this.#held.keys()];
+    return [...this.#lanes.keys()];
   }
 
   again(lane: Lane): void {
-    if (this.#consumer === null || !this.#held.delete(lane)) return;
+    if (this.#consumer === null || !this.#lanes.delete(lane)) return;
     const dash = lane.lastIndexOf('-');
     const at = { topic: lane.slice(0, dash), partition: Number(lane.slice(dash + 1)) };
     this.#pause(this.#consumer, at);
@@ -160,7 +160,7 @@ export class KafkaSubscription implements LogSubscription {
       over = true;
       this.#consumer = null;
       this.#endGeneration();
-      this.#held.clear();
+      this.#lanes.clear();
       signal.removeEventListener('abort', abort);
       clearInterval(stuck);
       clearInterval(overrun);
@@ -179,7 +179,7 @@ export class KafkaSubscription implements LogSubscription {
     );
     for (const lane of mine) this.#pause(consumer, lane);
     this.#endGeneration();
-    this.#held.clear();
+    this.#lanes.clear();
     if (mine.length === 0) return;
     this.#takeOrEnd(consumer, mine);
   }
@@ -248,14 +248,14 @@ export class KafkaSubscription implements LogSubscription {
     }
   }
 
-  #flow(consumer: Consumer, at: TopicPartition, held: LaneProgress): void {
-    this.#seek(consumer, at, held);
+  #flow(consumer: Consumer, at: TopicPartition, progress: LaneProgress): void {
+    this.#seek(consumer, at, progress);
     this.#resume(consumer, at);
   }
 
-  #seek(consumer: Consumer, { topic, partition }: TopicPartition, held: LaneProgress): void {
-    this.#held.set(laneOf(topic, partition), held);
-    consumer.seek({ topic: this.#connection.topicName(topic), partition, offset: held.next.toString() });
+  #seek(consumer: Consumer, { topic, partition }: TopicPartition, progress: LaneProgress): void {
+    this.#lanes.set(laneOf(topic, partition), progress);
+    consumer.seek({ topic: this.#connection.topicName(topic), partition, offset: progress.next.toString() });
   }
 
   #pause(consumer: Consumer, { topic, partition }: TopicPartition): void {
@@ -277,35 +277,35 @@ export class KafkaSubscription implements LogSubscription {
     const generation = this.#generation;
     const at = { topic: this.#connection.topicOf(batch.topic), partition: batch.partition };
     const lane = laneOf(at.topic, at.partition);
-    const held = this.#held.get(lane);
-    if (held === undefined) return;
+    const progress = this.#lanes.get(lane);
+    if (progress === undefined) return;
     // kafkajs answers "out of range" with a silent jump to the first offset, so the jump is detected here. The next
     // session finds the lane out of range and reads the store. A jump ahead is never applied. A jump back repeats
     // records, unless the log was recreated, which only its bounds show: while they are unknown the session ends.
     const fetchedAt = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset);
-    if (fetchedAt > held.next || (fetchedAt < held.next && (await this.#overrun([lane])) !== false)) {
+    if (fetchedAt > progress.next || (fetchedAt < progress.next && (await this.#overrun([lane])) !== false)) {
       return this.#endSession(null);
     }
-    const most = this.#options.maxBatch ?? 500;
-    for (let i = 0; i < batch.messages.length; i += most) {
+    const max = this.#options.maxBatch ?? 500;
+    for (let i = 0; i < batch.messages.length; i += max) {
       if (!isRunning() || isStale() || generation !== this.#generation || this.#options.signal.aborted) return;
-      const slice = batch.messages.slice(i, i + most);
+      const slice = batch.messages.slice(i, i + max);
       const lastOne = i + slice.length === batch.messages.length;
       const last = lastOne ? batch.lastOffset() : (slice.at(-1)?.offset ?? batch.lastOffset());
       try {
         const records = slice.map((message) => toRecord(at.topic, at.partition, message));
         // A log that repeats older records does not move a position back.
-        const position = records.reduce((so, record) => newest(so, record.position), held.position);
+        const position = records.reduce((so, record) => newest(so, record.position), progress.position);
         const nextOffset = BigInt(last) + 1n;
         await this.#beating(heartbeat, beatMs, this.#options.handlers.batch({ lane, records, nextOffset, position }));
         // `again` was called: an offset resolved now would overwrite the stored one.
-        if (this.#held.get(lane) !== held) return;
-        held.next = nextOffset;
-        held.position = position;
+        if (this.#lanes.get(lane) !== progress) return;
+        progress.next = nextOffset;
+        progress.position = position;
       } catch (error) {
         if (generation !== this.#generation) return;
         if (!isFenced(error)) return this.#endSession({ error });
-        this.#held.delete(lane);
+        this.#lanes.delete(lane);
         // Two members that both believe they own the lane must not fence each other in step.
         await sleep(50 + Math.random() * 200, this.#options.signal);
         throw rejoin(lane);
@@ -331,9 +331,11 @@ export class KafkaSubscription implements LogSubscription {
     const bounds = await this.#connection.bounds(this.#options.topics).catch(() => null);
     if (bounds === null) return null;
     return lanes.some((lane) => {
-      const held = this.#held.get(lane);
+      const progress = this.#lanes.get(lane);
       const bound = bounds.get(lane);
-      return held !== undefined && bound !== undefined && (held.next < bound.first || held.next > bound.end);
+      return (
+        progress !== undefined && bound !== undefined && (progress.next < bound.first || progress.next > bound.end)
+      );
     });
   }
 }

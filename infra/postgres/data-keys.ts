@@ -18,7 +18,7 @@ export interface PostgresDataKeysOptions {
   readonly pool: pg.Pool;
   readonly secrets: WrappingKeys;
   /** Keys in the cache; the least recently used is dropped first. Default 10,000. */
-  readonly most?: number;
+  readonly maxKeys?: number;
   /** Milliseconds after which a cached key is read again, to notice its destruction. Default 1,000. */
   readonly freshMs?: number;
 }
@@ -49,10 +49,10 @@ export class PostgresDataKeys {
   readonly #kept = new Map<string, Entry>();
   readonly #asking = new Map<string, Promise<Entry | null>>();
 
-  constructor({ pool, secrets, most = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
+  constructor({ pool, secrets, maxKeys = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
     this.#pool = pool;
     this.#secrets = secrets;
-    this.#most = most;
+    this.#most = maxKeys;
     this.#freshMs = freshMs;
   }
 

@@ -119,14 +119,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       progress('creating the database cluster (once, a few seconds)');
       initialise(files, password);
     }
-    const { pid, port, adopted } = await bringUp(log, files, password, options.port, progress);
+    const { pid, port, adopted } = await startUntilReady(log, files, password, options.port, progress);
     await prepare(databaseUrl(dataDir, port, 'postgres'), adopted);
 
     const start = async (signal: AbortSignal) =>
-      (await bringUp(log, files, password, port, () => undefined, signal)).pid;
-    const kept = options.onTrouble === undefined ? null : keepUp({ pid, start, tell: options.onTrouble });
+      (await startUntilReady(log, files, password, port, () => undefined, signal)).pid;
+    const keeper = options.onTrouble === undefined ? null : keepUp({ pid, start, onTrouble: options.onTrouble });
     const end = async (): Promise<void> => {
-      await kept?.stop();
+      await keeper?.stop();
       await stopServer(files.cluster);
       release();
     };
@@ -135,7 +135,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       stopping ??= end();
       return stopping;
     };
-    const trouble = () => kept?.trouble() ?? null;
+    const trouble = () => keeper?.trouble() ?? null;
     return { url: databaseUrl(dataDir, port), port, pid, dataDir, adopted, trouble, stop };
   } catch (error) {
     release();
@@ -192,7 +192,7 @@ function initialise(files: ServerFiles, password: string): void {
  * Adopts the running server or spawns one, and waits until it answers. Every state of the folder leads through this
  * loop.
  */
-async function bringUp(
+async function startUntilReady(
   log: string,
   files: ServerFiles,
   password: string,

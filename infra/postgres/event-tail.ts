@@ -109,7 +109,7 @@ export class EventTail {
   }
 
   /** Events in memory for all readers. */
-  get held(): number {
+  get cachedEvents(): number {
     return this.#window?.events.length ?? 0;
   }
 

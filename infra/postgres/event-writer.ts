@@ -172,7 +172,7 @@ export class EventWriter {
 
   /** Answers every append of the group or queues it again, whatever happens. */
   async #write(group: readonly Waiting[]): Promise<void> {
-    const earliest = group.reduce((least, { deadline }) => Math.min(least, deadline), Number.POSITIVE_INFINITY);
+    const earliest = group.reduce((min, { deadline }) => Math.min(min, deadline), Number.POSITIVE_INFINITY);
     const deadline = Math.min(earliest, performance.now() + this.#options.deadlineMs * answerShare);
     const underWay = { deadline, socket: this.#session?.socket };
     this.#underWay = underWay;

@@ -15,7 +15,7 @@ export interface KeepUpOptions {
   /** Starts the server, or finds that it runs. @returns its process id @throws when it does not start */
   readonly start: (signal: AbortSignal) => Promise<number>;
   /** Called with a line when the server has ended, when the first restart failed and why, and when it runs again. */
-  readonly tell: (line: string) => void;
+  readonly onTrouble: (line: string) => void;
 }
 
 export interface KeptUp {
@@ -42,32 +42,32 @@ const runs = (pid: number): boolean => {
   }
 };
 
-export const keepUp = ({ pid, start, tell }: KeepUpOptions): KeptUp => {
+export const keepUp = ({ pid, start, onTrouble }: KeepUpOptions): KeptUp => {
   const stopping = new AbortController();
   const { signal } = stopping;
   let trouble: string | null = null;
   const pause = (ms: number) => delay(ms, undefined, { signal, ref: false });
 
   /** @returns its process id */
-  const comeUp = async (): Promise<number> => {
+  const startUntilUp = async (): Promise<number> => {
     for (let rest = restsMs.first; ; rest = Math.min(2 * rest, restsMs.longest)) {
       try {
         return await start(signal);
       } catch (error) {
         signal.throwIfAborted();
         trouble = reasonOf(error);
-        if (rest === restsMs.first) tell(trouble);
+        if (rest === restsMs.first) onTrouble(trouble);
       }
       await pause(rest);
     }
   };
   const watch = async (): Promise<never> => {
-    for (let server = pid; ; server = await comeUp()) {
-      if (trouble !== null) tell('The embedded Postgres runs again.');
+    for (let server = pid; ; server = await startUntilUp()) {
+      if (trouble !== null) onTrouble('The embedded Postgres runs again.');
       trouble = null;
       while (runs(server)) await pause(lookMs);
       trouble = 'The embedded Postgres has ended by itself. It is started again until it comes up.';
-      tell(trouble);
+      onTrouble(trouble);
     }
   };
   const ended = watch().catch((error: unknown) => {

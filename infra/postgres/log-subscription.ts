@@ -9,7 +9,7 @@ import {
 } from '#contracts/ports/log.ts';
 import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
 import { acquireLease, type Lease } from './log-lease.ts';
-import { backoffMs, isAccessDenied, remembering } from './pool.ts';
+import { backoffMs, cachingLast, isAccessDenied } from './pool.ts';
 
 /** The only lane. It carries every topic, so that idle partitions cost nothing. */
 export const lane: Lane = '*';
@@ -50,7 +50,7 @@ interface Page {
 
 type Failure = { readonly error: unknown } | null;
 
-const timeOf = remembering((created: Date) => created.toISOString());
+const timeOf = cachingLast((created: Date) => created.toISOString());
 
 const toRecord = (event: TailEvent, topic: string): LogRecord => ({
   topic,

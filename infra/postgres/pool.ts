@@ -15,10 +15,10 @@ const int8 = 20;
 const timestamptz = 1184;
 
 /** Caches the last answer: events of one transaction share one instant, which is then parsed and written once. */
-export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) => {
-  let last: { readonly asked: A; readonly answer: B } | null = null;
-  return (asked) => {
-    if (last === null || last.asked !== asked) last = { asked, answer: answer(asked) };
+export const cachingLast = <A, B>(answer: (input: A) => B): ((input: A) => B) => {
+  let last: { readonly input: A; readonly answer: B } | null = null;
+  return (input) => {
+    if (last === null || last.input !== input) last = { input, answer: answer(input) };
     return last.answer;
   };
 };
@@ -26,7 +26,7 @@ export const remembering = <A, B>(answer: (asked: A) => B): ((asked: A) => B) =>
 const anyInstant = pg.types.getTypeParser(timestamptz) as (text: string) => Date;
 const plainInstant = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00$/;
 /** For the format of sessions in UTC, at a tenth of the cost of the general parser: every event has an instant. */
-const instantOf = remembering(
+const instantOf = cachingLast(
   (text: string): Date =>
     plainInstant.test(text) ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : anyInstant(text),
 );

@@ -36,14 +36,14 @@ const socketOf = (client: pg.ClientBase): Socket => connectionOf(client).stream;
 /** Member of a query that has its own deadline. pg's types know `query_timeout` for connections only. */
 export const answeredWithin = (milliseconds: number): object => ({ query_timeout: milliseconds });
 
-type Ask = (...asked: unknown[]) => unknown;
+type Ask = (...args: unknown[]) => unknown;
 
 /** Takes `query_timeout` out of the query: pg's own timer would only answer the caller. */
-const timeOf = (asked: unknown[], otherwise: number): number => {
-  const [query] = asked;
+const timeOf = (args: unknown[], otherwise: number): number => {
+  const [query] = args;
   if (typeof query !== 'object' || query === null || !('query_timeout' in query)) return otherwise;
   const { query_timeout: own, ...rest } = query;
-  asked[0] = rest;
+  args[0] = rest;
   return typeof own === 'number' ? own : otherwise;
 };
 
@@ -74,10 +74,10 @@ export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
     watch();
   });
   const query = client.query.bind(client) as Ask;
-  client.query = ((...asked: unknown[]) => {
-    times.push(timeOf(asked, answerMs));
+  client.query = ((...args: unknown[]) => {
+    times.push(timeOf(args, answerMs));
     if (times.length === 1) watch();
-    return query(...asked);
+    return query(...args);
   }) as typeof client.query;
   limitGoodbye(client);
 };
@@ -86,9 +86,9 @@ export const limitAnswers = (client: pg.ClientBase, answerMs: number): void => {
 export const limitGoodbye = (client: pg.ClientBase): void => {
   const closing = client as pg.Client;
   const end = closing.end.bind(closing) as Ask;
-  closing.end = ((...asked: unknown[]) => {
+  closing.end = ((...args: unknown[]) => {
     const late = setTimeout(() => socketOf(client).destroy(), goodbyeMs);
     closing.once('end', () => clearTimeout(late));
-    return end(...asked);
+    return end(...args);
   }) as typeof closing.end;
 };

@@ -43,8 +43,8 @@ const eventsAt = (s: string, positions: string): string => `
   ) as sized where bytes <= $5::int8 or n = 1 order by position`;
 
 /** After a position: where at most so many events end. Positions have gaps, but seldom as wide as a piece. */
-const pieceEnd = (s: string, after: string, most: string): string =>
-  `greatest(${after} + ${most}, (select min(position) from ${s}.events where position > ${after}))`;
+const pieceEnd = (s: string, after: string, max: string): string =>
+  `greatest(${after} + ${max}, (select min(position) from ${s}.events where position > ${after}))`;
 
 export const workspaceStatements = (s: string) => ({
   /** The end of the complete part of the index; no row where it is empty, or was filled from another history. */

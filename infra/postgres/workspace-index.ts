@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import { type EventTail, pause } from './event-tail.ts';
-import { type KeeperOptions, keptByOne } from './kept-by-one.ts';
+import { type KeeperOptions, runInOneProcess } from './one-process.ts';
 import { bigintTypes } from './pool.ts';
 import { forgetInPieces, workspaceStatements } from './workspace-index.sql.ts';
 
@@ -15,7 +15,7 @@ const restShare = 3;
 /** Rest after a piece that had little to do, milliseconds. Readers scan the events behind the index themselves. */
 const gatherMs = 1_000;
 /** Between two log lines while a table is still being indexed, milliseconds. */
-const tellMs = 10_000;
+const reportMs = 10_000;
 
 export interface KeepIndexOptions extends KeeperOptions {
   /** Most events of one piece. Default 5,000. */
@@ -32,14 +32,14 @@ export interface WorkspaceIndexSource {
 /** Runs until the signal; stands by while another process does it. */
 export const keepWorkspaceIndex = (source: WorkspaceIndexSource, options: KeepIndexOptions): Promise<void> => {
   const { url, schema } = source;
-  return keptByOne({ ...options, url, name: `workspace index ${schema}` }, (signal) =>
+  return runInOneProcess({ ...options, url, name: `workspace index ${schema}` }, (signal) =>
     fill(source, { ...options, signal }),
   );
 };
 
 const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepIndexOptions): Promise<void> => {
   const { signal, logger } = options;
-  const most = options.pieceEvents ?? pieceEvents;
+  const max = options.pieceEvents ?? pieceEvents;
   const sql = workspaceStatements(schema);
   const forgetOthers = async (): Promise<void> => {
     const { rowCount } = await pool.query(sql.disbelieve);
@@ -48,7 +48,7 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
   };
   await forgetOthers();
   let filled = 0;
-  let told = performance.now();
+  let reportedAt = performance.now();
   while (!signal.aborted) {
     const { version } = tail;
     if ((await pool.query({ name: 'workspace-behind', text: sql.behind })).rowCount === 0) {
@@ -57,20 +57,20 @@ const fill = async ({ pool, schema, tail }: WorkspaceIndexSource, options: KeepI
     }
     const began = performance.now();
     const { rows } = await pool.query<[position: bigint, events: number, more: boolean]>({
-      ...{ name: 'workspace-fill', text: sql.fill, values: [most], rowMode: 'array', types: bigintTypes },
+      ...{ name: 'workspace-fill', text: sql.fill, values: [max], rowMode: 'array', types: bigintTypes },
     });
     const [position = null, count = 0, hasMore = false] = rows[0] ?? [];
     filled += count;
-    if (performance.now() - told >= tellMs && hasMore) {
-      told = performance.now();
+    if (performance.now() - reportedAt >= reportMs && hasMore) {
+      reportedAt = performance.now();
       logger.info({ position: String(position), events: filled }, 'the index of workspaces is being filled');
     }
     // Another process fills it too, or the table was restored meanwhile.
     if (position === null) await forgetOthers();
-    const isFull = hasMore && count > most / 2;
+    const isFull = hasMore && count > max / 2;
     if (isFull) await pause((performance.now() - began) * restShare, signal);
     else {
-      if (filled > most && !hasMore)
+      if (filled > max && !hasMore)
         logger.info({ position: String(position), events: filled }, 'the index of workspaces is filled');
       filled = 0;
       await pause(gatherMs, signal);

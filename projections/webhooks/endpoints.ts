@@ -63,7 +63,7 @@ export const applyEndpointEvents = async (
   await change.load([...new Set(events.map(({ stream }) => idOf(stream)))]);
   for (const event of events) {
     const failure = await change.apply(event);
-    if (failure !== null) return { failure: failure, tests: [] };
+    if (failure !== null) return { failure, tests: [] };
   }
   await change.save();
   return { failure: null, tests: change.tests.filter(({ event }) => change.isLive(idOf(event.stream))) };

@@ -11,7 +11,7 @@ import { Engine } from './engine.ts';
 import { type Credentials, front } from './front.ts';
 import type { FromChild, ToChild } from './messages.ts';
 
-const tell = (message: FromChild): void => void process.send?.(message);
+const send = (message: FromChild): void => void process.send?.(message);
 
 // SIGKILL: a running query would hold up an orderly end, and parts on the disk are whole.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
@@ -43,13 +43,13 @@ const serve = async (start: ToChild & Credentials): Promise<void> => {
     sql: `create database if not exists ${database}`,
     isWanted: () => true,
   });
-  const connections = new Connections({ silentMs, idleMs, onIdle: (taken) => tell({ type: 'idle', taken }) });
+  const connections = new Connections({ silentMs, idleMs, onIdle: (taken) => send({ type: 'idle', taken }) });
   const server = createServer(front(engine, { user, password }, (socket) => connections.allow(socket)));
   server.keepAliveTimeout = 10_000;
   process.on('message', (message: { type: string; number: number }, socket?: Socket) => {
     if (message.type === 'connection') {
-      tell({ type: 'took', number: message.number });
-      connections.take(socket);
+      send({ type: 'took', number: message.number });
+      connections.accept(socket);
       if (socket === undefined) return;
       server.emit('connection', socket);
       socket.resume();
@@ -58,12 +58,12 @@ const serve = async (start: ToChild & Credentials): Promise<void> => {
       process.exit();
     }
   });
-  tell({ type: 'ready' });
+  send({ type: 'ready' });
 };
 
 process.once('message', (start: ToChild & Credentials) => {
   serve(start).catch((error: unknown) => {
-    tell({ type: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    send({ type: 'failed', reason: error instanceof Error ? error.message : String(error) });
     process.disconnect();
   });
 });

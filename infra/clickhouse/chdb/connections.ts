@@ -22,7 +22,7 @@ export class Connections {
   }
 
   /** @param socket undefined: it was closed on its way here */
-  take(socket: Socket | undefined): void {
+  accept(socket: Socket | undefined): void {
     this.#taken += 1;
     clearTimeout(this.#idle);
     if (socket === undefined || socket.destroyed) {

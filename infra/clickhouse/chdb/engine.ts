@@ -29,7 +29,7 @@ export interface EngineOptions {
   readonly memoryBytes: number;
 }
 
-const sessionsAtMost = 4;
+const maxSessions = 4;
 /**
  * From this size on a file is cheaper than the text of a statement, which the engine parses as SQL first, token by
  * token.
@@ -49,7 +49,7 @@ const setting = (all: readonly (readonly [string, string])[]): string =>
 /** Our statements contain neither; one that did would change the session for the next statement. */
 const changesSession = /(^|;)\s*(use|set)\s/i;
 
-class Lane {
+class EngineSession {
   readonly #session: Session;
   /** The database and settings of the session. */
   #database: string | null = null;
@@ -118,9 +118,9 @@ const inText = async (
 };
 
 export class Engine {
-  readonly #free: Lane[];
-  readonly #waiting: ((lane: Lane) => void)[] = [];
-  readonly #all: readonly Lane[];
+  readonly #free: EngineSession[];
+  readonly #waiting: ((session: EngineSession) => void)[] = [];
+  readonly #all: readonly EngineSession[];
   readonly #inserting: Inserting;
 
   static async open({ dir, memoryBytes }: EngineOptions): Promise<Engine> {
@@ -132,24 +132,24 @@ export class Engine {
       `--mark_cache_size=${Math.floor(memoryBytes / 16)}`,
       `--primary_index_cache_size=${Math.floor(memoryBytes / 16)}`,
     ];
-    const lanes = Array.from({ length: sessionsAtMost }, () => new Lane(new Session(dir, { connectionArgs })));
+    const lanes = Array.from({ length: maxSessions }, () => new EngineSession(new Session(dir, { connectionArgs })));
     return new Engine(lanes, new Inserting(dir));
   }
 
-  private constructor(lanes: readonly Lane[], inserting: Inserting) {
+  private constructor(lanes: readonly EngineSession[], inserting: Inserting) {
     this.#all = lanes;
     this.#free = [...lanes];
     this.#inserting = inserting;
   }
 
   query(statement: Statement): Promise<Uint8Array> {
-    return this.#with(statement.isWanted, (lane) => lane.query(statement));
+    return this.#with(statement.isWanted, (session) => session.query(statement));
   }
 
   /** Resolves to the number of rows. */
   insert({ isWanted, ...insert }: Insert): Promise<number> {
-    return this.#with(isWanted, (lane) =>
-      lane.with(insert, (session) =>
+    return this.#with(isWanted, (session) =>
+      session.with(insert, (session) =>
         insert.rows.length < manyBytes ? inText(session, insert) : this.#inFile(session, insert),
       ),
     );
@@ -164,18 +164,18 @@ export class Engine {
   }
 
   close(): void {
-    for (const lane of this.#all) lane.close();
+    for (const session of this.#all) session.close();
   }
 
-  async #with<T>(isWanted: () => boolean, work: (lane: Lane) => Promise<T>): Promise<T> {
-    const lane = this.#free.pop() ?? (await new Promise<Lane>((given) => this.#waiting.push(given)));
+  async #with<T>(isWanted: () => boolean, work: (session: EngineSession) => Promise<T>): Promise<T> {
+    const session = this.#free.pop() ?? (await new Promise<EngineSession>((given) => this.#waiting.push(given)));
     try {
       if (!isWanted()) throw new Error('Code: 394. DB::Exception: The caller no longer waits. (QUERY_WAS_CANCELLED)');
-      return await work(lane);
+      return await work(session);
     } finally {
       const next = this.#waiting.shift();
-      if (next === undefined) this.#free.push(lane);
-      else next(lane);
+      if (next === undefined) this.#free.push(session);
+      else next(session);
     }
   }
 }

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import db from '@eventstore/db-client';
 import { eventStoreSuite, type Harness, type Offer } from '#contracts/ports/event-store.suite.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
-import { fillPlaces } from '#infra/eventstoredb/workspace-index.ts';
+import { fillIndex } from '#infra/eventstoredb/workspace-index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
@@ -13,11 +13,15 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Handles on one server, closed together. */
-const handlesOn = (url: string, places?: WorkspacePlaces) => {
+const handlesOn = (url: string, places?: WorkspacePositions) => {
   const stores: EventStoreDbStore[] = [];
   return {
     async open() {
-      const store = new EventStoreDbStore({ url, attemptMs: 1_000, ...(places === undefined ? {} : { places }) });
+      const store = new EventStoreDbStore({
+        url,
+        attemptMs: 1_000,
+        ...(places === undefined ? {} : { index: places }),
+      });
       stores.push(store);
       return store;
     },
@@ -30,7 +34,7 @@ const handlesOn = (url: string, places?: WorkspacePlaces) => {
 const openPlaces = async () => {
   const database = await testDatabase();
   const pool = openPool({ url: database.url });
-  const places = new WorkspacePlaces(pool);
+  const places = new WorkspacePositions(pool);
   await places.prepare();
   const close = async (): Promise<void> => {
     await pool.end();
@@ -40,10 +44,10 @@ const openPlaces = async () => {
 };
 
 /** Fills the places up to the newest event. */
-const fillUp = async (store: EventStoreDbStore, places: WorkspacePlaces): Promise<void> => {
+const fillUp = async (store: EventStoreDbStore, places: WorkspacePositions): Promise<void> => {
   const stop = new AbortController();
   const logger = { info: () => {}, warn: () => {} };
-  const filling = fillPlaces(store, places, { signal: stop.signal, logger });
+  const filling = fillIndex(store, places, { signal: stop.signal, logger });
   try {
     for (let after = (await places.reached())?.position ?? null; ; await sleep(10)) {
       if ((await store.readAll({ after, limit: 1 })).length === 0) return;

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
-import { fillPlaces, readPlacedWorkspace } from '#infra/eventstoredb/workspace-index.ts';
+import { fillIndex, readPlacedWorkspace } from '#infra/eventstoredb/workspace-index.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { WorkspacePlaces } from '#infra/postgres/workspace-places.ts';
+import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -49,21 +49,21 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
   let schemas = 0;
   const openPlaces = async () => {
     schemas += 1;
-    const places = new WorkspacePlaces(pool, `places_${schemas}`);
+    const places = new WorkspacePositions(pool, `places_${schemas}`);
     await places.prepare();
     return places;
   };
   const lines: string[] = [];
   const told = (_: object, message: string): void => void lines.push(message);
-  const filling = (store: Pick<EventStore, 'read' | 'readAll'>, places: WorkspacePlaces) => {
+  const filling = (store: Pick<EventStore, 'read' | 'readAll'>, places: WorkspacePositions) => {
     const stop = new AbortController();
-    const filled = fillPlaces(store, places, { signal: stop.signal, logger: { info: told, warn: told } });
+    const filled = fillIndex(store, places, { signal: stop.signal, logger: { info: told, warn: told } });
     return async (): Promise<void> => {
       stop.abort();
       await filled;
     };
   };
-  const fillTo = async (store: EventStore, places: WorkspacePlaces): Promise<void> => {
+  const fillTo = async (store: EventStore, places: WorkspacePositions): Promise<void> => {
     const stop = filling(store, places);
     const head = await store.head();
     for (const end = performance.now() + 30_000 * patience; ; ) {
@@ -75,7 +75,7 @@ suite('places of workspaces', { timeoutMs: 120_000 }, (t) => {
   };
   const whole = async (
     store: Pick<EventStore, 'read' | 'readAll'>,
-    places: WorkspacePlaces,
+    places: WorkspacePositions,
     workspaceId: string,
     limit = 500,
   ) => {

@@ -237,7 +237,7 @@ suite('postgres event store: groups and tail', (t) => {
     }
     for (const seen of await reading) assert.deepEqual(seen, stored);
     assert.deepEqual((await reader(500)).slice(0, 10), stored.slice(0, 10));
-    assert.ok(tail.held <= 2_000);
+    assert.ok(tail.cachedEvents <= 2_000);
     await tail.close();
   });
 

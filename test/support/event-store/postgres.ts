@@ -92,7 +92,7 @@ export const postgresHarness = async (): Promise<PostgresHarness> => {
         await keeping;
       }
     },
-    buffered: () => handles.reduce((sum, handle) => sum + handle.tail.held, 0),
+    buffered: () => handles.reduce((sum, handle) => sum + handle.tail.cachedEvents, 0),
     cut: () => proxy.cut(),
     heal: () => proxy.heal(),
   };

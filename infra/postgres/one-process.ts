@@ -12,7 +12,7 @@ export interface KeeperOptions {
  * work that ends before its signal begins again. A holder notices the loss of its lease late: the work itself must
  * tolerate that another process has begun.
  */
-export const keptByOne = async (
+export const runInOneProcess = async (
   { url, name, signal, logger }: KeeperOptions & { readonly url: string; readonly name: string },
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> => {

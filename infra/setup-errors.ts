@@ -4,8 +4,8 @@
  */
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
-export interface NamedPart {
-  readonly part: string;
+export interface Dependency {
+  readonly dependency: string;
   readonly setting: string;
   /** Without user and password. */
   readonly address: string;
@@ -50,18 +50,18 @@ const whyOf = (error: unknown): string => {
 };
 
 /** One line for the operator: the setting, the address, the remedy, and the code of the error. */
-export const wordsFor = ({ part, setting, address }: NamedPart, error: unknown): string => {
+export const messageFor = ({ dependency, setting, address }: Dependency, error: unknown): string => {
   const why = whyOf(error);
   const known = advice.find(([pattern]) => pattern.test(why))?.[1];
-  return `${setting}: ${part} at ${address} ${known ?? 'does not answer: check that it runs, and correct the address'} (${why})`;
+  return `${setting}: ${dependency} at ${address} ${known ?? 'does not answer: check that it runs, and correct the address'} (${why})`;
 };
 
 /** @throws SetupError in place of any other error; a SetupError of `work` passes as it is */
-export const asked = async <T>(named: NamedPart, work: () => Promise<T>): Promise<T> => {
+export const requireAnswer = async <T>(named: Dependency, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
     if (error instanceof SetupError) throw error;
-    throw new SetupError(wordsFor(named, error), { cause: error });
+    throw new SetupError(messageFor(named, error), { cause: error });
   }
 };

@@ -8,13 +8,13 @@ import { plainArray, textArray } from './event-store.sql.ts';
 import { bigintTypes, checkSchemaName } from './pool.ts';
 import { forgetInPieces } from './workspace-index.sql.ts';
 
-export interface Place {
+export interface EventPosition {
   readonly position: bigint;
   readonly stream: string;
   readonly revision: bigint;
 }
 
-export interface PlaceToAdd extends Place {
+export interface PositionToAdd extends EventPosition {
   readonly workspaceId: string;
   /** Of data and metadata together. */
   readonly bytes: number;
@@ -26,14 +26,14 @@ export interface Reached {
   readonly eventId: string;
 }
 
-export interface FoundPlaces {
+export interface FoundPositions {
   readonly reached: Reached | null;
-  readonly places: readonly Place[];
+  readonly positions: readonly EventPosition[];
   /** Whether more may follow up to the same position. */
   readonly isCut: boolean;
 }
 
-export class WorkspacePlaces {
+export class WorkspacePositions {
   readonly #pool: pg.Pool;
   readonly #s: string;
 
@@ -77,7 +77,7 @@ export class WorkspacePlaces {
    * Adds positions and moves the end of the index behind them, or neither.
    * @returns false where another process has moved on from `from` meanwhile: nothing changes then
    */
-  async add(from: Reached | null, places: readonly PlaceToAdd[], to: Reached): Promise<boolean> {
+  async add(from: Reached | null, positions: readonly PositionToAdd[], to: Reached): Promise<boolean> {
     const { rowCount } = await this.#pool.query({
       name: `${this.#s}-places-add`,
       text: `
@@ -97,11 +97,11 @@ export class WorkspacePlaces {
         from?.position ?? null,
         to.position,
         to.eventId,
-        plainArray(places.map(({ workspaceId }) => workspaceId)),
-        plainArray(places.map(({ position }) => position)),
-        plainArray(places.map(({ revision }) => revision)),
-        plainArray(places.map(({ bytes }) => bytes)),
-        textArray(places.map(({ stream }) => stream)),
+        plainArray(positions.map(({ workspaceId }) => workspaceId)),
+        plainArray(positions.map(({ position }) => position)),
+        plainArray(positions.map(({ revision }) => revision)),
+        plainArray(positions.map(({ bytes }) => bytes)),
+        textArray(positions.map(({ stream }) => stream)),
       ],
     });
     return rowCount === 1;
@@ -111,7 +111,7 @@ export class WorkspacePlaces {
   async find(
     workspaceId: string,
     { after, until, limit, bytes }: { after: bigint; until: bigint | null; limit: number; bytes: number },
-  ): Promise<FoundPlaces> {
+  ): Promise<FoundPositions> {
     const { rows } = await this.#pool.query<
       [bigint | null, string | null, bigint | null, string | null, bigint | null, bigint | null]
     >({
@@ -130,11 +130,11 @@ export class WorkspacePlaces {
       rowMode: 'array',
       types: bigintTypes,
     });
-    const places = rows.flatMap(([, , position, stream, revision]) =>
+    const positions = rows.flatMap(([, , position, stream, revision]) =>
       position === null || stream === null || revision === null ? [] : [{ position, stream, revision }],
     );
-    const isCut = places.length === limit || places.length < Number(rows[0]?.[5] ?? 0);
-    return { reached: asReached(rows[0]), places, isCut };
+    const isCut = positions.length === limit || positions.length < Number(rows[0]?.[5] ?? 0);
+    return { reached: asReached(rows[0]), positions, isCut };
   }
 
   /** Deletes the rows of another history in pieces; until it is filled again, the index is empty. */
