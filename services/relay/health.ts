@@ -2,7 +2,7 @@ import { Gauge, type Registry } from '#runtime/process/metrics.ts';
 import type { Readiness } from '#runtime/process/telemetry.ts';
 import type { Relay } from './loop.ts';
 
-/** What the relay says of itself, in /metrics and in /readyz. */
+/** The relay's state in /metrics and in /readyz. */
 
 const states = ['standby', 'active', 'waiting', 'stopped'] as const;
 
@@ -35,9 +35,9 @@ export const watchRelay = (
   });
   readiness.add('relay', async () => {
     const { role, reason, position, waiting, trouble } = relay.status();
-    if (role === 'stopped') throw new Error(`stopped, and tried again after a rest: ${reason}`);
+    if (role === 'stopped') throw new Error(`stopped; retries after a rest: ${reason}`);
     const told = `${role} at ${position ?? 'the start'}, ${waiting} waiting`;
-    if (trouble !== null) throw new Error(`${told}, and cannot get on: ${trouble}`);
+    if (trouble !== null) throw new Error(`${told}, but blocked: ${trouble}`);
     return told;
   });
 };

@@ -1,7 +1,7 @@
 /**
- * Moves events from the store to the log: one active instance, in order, nothing left out. The checkpoint follows the
- * log's acknowledgement, so a death in between repeats records and never drops one. An instance that lost its lease
- * without noticing (a zombie) may repeat a batch once more; readers of the log live with both.
+ * Moves events from the store to the log: one active instance, in order, none left out. The checkpoint follows the
+ * log's acknowledgement, so a crash in between repeats records and never drops one. An instance that lost its lease
+ * without noticing (a zombie) may repeat a batch once more; readers of the log tolerate both.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,47 +21,50 @@ export interface RelayOptions {
   readonly store: Pick<EventStore, 'subscribe' | 'readAll' | 'head'>;
   readonly writer: Pick<LogWriter, 'send'>;
   readonly checkpoint: RelayCheckpoint;
-  /** Name of this instance, of no other, now or before. */
+  /** Name of this instance; no other instance has or had it. */
   readonly holder: string;
   readonly partitions: number;
-  /** Ends the relay after the batch under way. */
+  /** Ends the relay after the present batch. */
   readonly signal: AbortSignal;
   readonly logger?: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Milliseconds a lease lasts without renewal. Default 15,000. */
   readonly leaseMs?: number;
   /** Most records of one send. Default 500. */
   readonly maxBatch?: number;
-  /** Most milliseconds a record waits for company. Default 10. */
+  /** Most milliseconds that a record waits for others. Default 10. */
   readonly lingerMs?: number;
-  /** How long it rests after its first stop, its second, and each one later. Default: a minute, 5 and 15. */
+  /** How long the relay rests after its first stop, its second, and each later one. Default: a minute, 5 and 15. */
   readonly restsMs?: readonly number[];
 }
 
 export interface RelayStatus {
   readonly role: 'standby' | 'active' | 'stopped';
-  /** Why it stopped; null while it has not. It tries again after a rest. */
+  /** Why it stopped; null while it runs. It tries again after a rest. */
   readonly reason: string | null;
   /** Commit position up to which the log has acknowledged everything; null before this instance was active. */
   readonly position: bigint | null;
   /** Records read and not sent yet. */
   readonly waiting: number;
-  /** What it waits for and tries again at once: a store, a log or a checkpoint that fails. Null while it gets on. */
+  /** The dependency that fails and is retried at once: the store, the log or the checkpoint. Null while none fails. */
   readonly trouble: string | null;
 }
 
 export interface Relay {
-  /** Resolves after the signal. What a repetition at once cannot mend stops it for a rest, and never ends it. */
+  /**
+   * Resolves after the signal. An error that an immediate retry cannot fix stops the relay for a rest, and never ends
+   * it.
+   */
   readonly done: Promise<void>;
   status(): RelayStatus;
 }
 
-/** Bytes of records held beside the batch under way. */
+/** Bytes of records in memory beside the present batch. */
 const bytesWaiting = 32 * 1_024 * 1_024;
-/** Batches held at most: one under way and a few behind it. */
+/** Most batches in memory: the present one and a few behind it. */
 const batchesWaiting = 4;
-/** A position without records is saved so often, milliseconds. */
+/** How often a position without records is saved, milliseconds. */
 const markerMs = 1_000;
-/** Pause before the same batch is sent again, or the store is asked again: 100 ms doubling to 5 s. */
+/** Pause before the same batch is sent again, or the store is read again: 100 ms doubling to 5 s. */
 const pauseMs = (failures: number): number => backOff(failures, { firstMs: 100, maxMs: 5_000 });
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -77,10 +80,13 @@ export const startRelay = (options: RelayOptions): Relay => {
   let position: bigint | null = null;
   let queue: RelayQueue | null = null;
   let reason: string | null = null;
-  /** By part: why the last try failed. */
+  /** By dependency: why its last try failed. */
   const troubles = new Map<'store' | 'log' | 'checkpoint', string>();
 
-  /** Renews until the lease is lost: told so, or not heard of for as long as it lasts. Own time is monotonic. */
+  /**
+   * Renews the lease until it is lost: by the database's answer, or without an answer for its whole duration. Own time
+   * is monotonic.
+   */
   const keepLease = async (epoch: bigint, taken: number, stop: AbortSignal, lose: () => void): Promise<void> => {
     let validUntil = taken + leaseMs;
     const timer = setInterval(() => {
@@ -112,7 +118,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     if (last !== null) {
       const event = await requireSameHistory(options.store, 'the relay', last);
       troubles.delete('store');
-      // The former release may have kept, of a checkpoint, the position that an event got later: it was not sent then.
+      // A checkpoint of the former release may hold the position that an event got later: that event was not sent.
       if (event !== null && last.eventId === null) take(event);
     }
     for await (const item of options.store.subscribe({ after: last?.position ?? null, signal: stop })) {
@@ -120,11 +126,12 @@ export const startRelay = (options: RelayOptions): Relay => {
       if (item.kind === 'event') take(item.event);
       if (into.full) await into.room();
     }
-    // One that ends by itself, each time at once, would have the lease taken and given back in a busy loop.
+    // A subscription that ends by itself at once, each time, would otherwise have the lease taken and released in a
+    // busy loop.
     if (!stop.aborted) throw new EventStoreError('unavailable', 'the store ended its subscription');
   };
 
-  /** Sends until the log has the records; the same ones, whatever came between. False when told to stop before. */
+  /** Sends the same records until the log has acknowledged them. False when told to stop before. */
   const acknowledged = async (records: readonly LogRecord[], stop: AbortSignal): Promise<boolean> => {
     for (let failures = 0; !stop.aborted; failures++) {
       try {
@@ -141,7 +148,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     return false;
   };
 
-  /** Sends batch after batch, one at a time; the save of one goes beside the send of the next. */
+  /** Sends batch after batch, one at a time; one batch is saved while the next is sent. */
   const send = async (from: RelayQueue, epoch: bigint, stop: AbortSignal, lose: () => void): Promise<void> => {
     let saving: Promise<void> = Promise.resolve();
     const save = async (upTo: LastEvent): Promise<void> => {
@@ -151,7 +158,7 @@ export const startRelay = (options: RelayOptions): Relay => {
         troubles.delete('checkpoint');
       } catch (error) {
         troubles.set('checkpoint', wordsOf(error));
-        // The next save says it again; until then a death repeats more.
+        // The next save repeats it; until then a crash repeats more records.
         logger?.warn({ err: error }, 'the relay could not save its position');
       }
     };
@@ -159,7 +166,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       if (!(await acknowledged(batch.records, stop))) break;
       faultPoint('relay:after-send');
       await saving;
-      // Also when the lease was lost meanwhile: under an old epoch it changes nothing.
+      // Also after the lease was lost: under an old epoch the save changes nothing.
       saving = save(batch.upTo);
     }
     await saving;
@@ -210,7 +217,7 @@ export const startRelay = (options: RelayOptions): Relay => {
         const lease = await checkpoint.acquire(holder, leaseMs);
         troubles.delete('checkpoint');
         if (lease === null) {
-          // What another one cannot do is told there.
+          // Troubles of a former term do not count for a standby.
           troubles.clear();
           await pause(leaseMs / 3, signal);
           continue;

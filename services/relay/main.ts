@@ -14,7 +14,7 @@ await runProcess({
     const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);
     const writer = await adapters.openLogWriter();
-    if (writer === null) throw new Error('without Kafka there is nothing to relay to');
+    if (writer === null) throw new Error('the relay needs KAFKA_BROKERS: without Kafka the event table is the log');
     onClose(() => writer.close());
     const checkpoint = new PostgresRelayCheckpoint({ pool: adapters.pool, schema: 'ops' });
     await checkpoint.prepare();

@@ -3,28 +3,28 @@ import type { LastEvent } from '#runtime/consuming/same-history.ts';
 
 export interface RelayBatch {
   readonly records: readonly LogRecord[];
-  /** Once the records are acknowledged, everything up to here is. */
+  /** Once the records are acknowledged, so is everything up to here. */
   readonly upTo: LastEvent;
 }
 
 export interface QueueOptions {
   /** Most records of a batch. */
   readonly maxBatch: number;
-  /** Most milliseconds a record waits for company. */
+  /** Most milliseconds that a record waits for others. */
   readonly lingerMs: number;
-  /** Most records that wait; above it the reader is held back. */
+  /** Most records that wait; above it the reader pauses. */
   readonly maxWaiting: number;
-  /** And most bytes of them: those of one tenant may be half a megabyte each, and the memory is everybody's. */
+  /** Most bytes of them: records of one tenant may be half a megabyte each, and all tenants share the memory. */
   readonly maxWaitingBytes: number;
-  /** Milliseconds until a position without records is worth a batch of its own. */
+  /** Milliseconds until a position without records gets a batch of its own. */
   readonly markerMs: number;
 }
 
 const bytesOf = ({ value, metadata }: LogRecord): number => value.byteLength + metadata.byteLength;
 
 /**
- * What was read and is not sent yet, in order. An event without a record (of a stream that has no topic) counts only once everything
- * before it is taken: it never runs ahead of a record.
+ * Records that were read and not sent yet, in order. An event without a record (of a stream without a topic) counts
+ * only once everything before it is taken: it never runs ahead of a record.
  */
 export class RelayQueue {
   readonly #options: QueueOptions;
@@ -32,9 +32,9 @@ export class RelayQueue {
   #bytes = 0;
   /** The last event read. */
   #seen: LastEvent | null = null;
-  /** The one given out with the last batch. */
+  /** The event returned with the last batch. */
   #given: LastEvent | null = null;
-  /** When the oldest waiting record came, and the oldest waiting position; monotonic milliseconds. */
+  /** When the oldest waiting record arrived, and the oldest waiting position; monotonic milliseconds. */
   #recordSince = 0;
   #positionSince = 0;
   #wakeReader = () => {};
@@ -79,7 +79,7 @@ export class RelayQueue {
     }
   }
 
-  /** The next batch, once it is full or old enough; null at the end. One taker at a time. */
+  /** The next batch, once it is full or old enough; null at the end. One caller at a time. */
   async take(): Promise<RelayBatch | null> {
     const { maxBatch, lingerMs, markerMs } = this.#options;
     while (!this.#ended) {
@@ -98,7 +98,7 @@ export class RelayQueue {
     return null;
   }
 
-  /** Wakes everybody who waits; what is left is read again by the next holder. */
+  /** Wakes all waiting callers; the next holder of the lease reads the remaining records again. */
   end(): void {
     this.#ended = true;
     this.#wakeReader();

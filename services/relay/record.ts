@@ -3,7 +3,7 @@ import type { LogRecord } from '#contracts/ports/log.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { partitionOf, topicOf } from '#schemas/topics.ts';
 
-/** An event that cannot travel. It is never passed over: the relay stops at it and says so. */
+/** An event that the log cannot carry. The relay never skips it: it stops and reports it. */
 class UnsendableEvent extends BrokenInvariant {
   constructor(event: RecordedEvent, why: string, cause?: unknown) {
     super(`event ${event.id} of ${event.stream} at position ${event.position} ${why}`, { cause });
@@ -25,7 +25,7 @@ const partitionKeyOf = (event: RecordedEvent): string => {
   return key;
 };
 
-/** The event as it travels; null for a stream that has no topic. @throws UnsendableEvent */
+/** The event as a record; null for a stream without a topic. @throws UnsendableEvent */
 export const toRecord = (event: RecordedEvent, partitions: number): LogRecord | null => {
   const topic = topicOf(event.stream);
   if (topic === null) return null;

@@ -10,11 +10,11 @@ import type { SelfReport } from '#runtime/process/telemetry.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { createApiKey, createWorkspace, type Operator, revokeApiKey } from '#services/workflows/provision.ts';
 
-/** What the first start makes: a workspace with an Owner, a test key and a live key. */
+/** Creates on the first start: a workspace with an Owner, a test key and a live key. */
 
 export interface FirstStart {
   readonly made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null;
-  /** A test key for the tour: the one just made, or one for this hour. */
+  /** A test key for the tour: the new one, or one for this hour. */
   tourKey(): Promise<string>;
   forgetTourKey(): Promise<void>;
   /** A first-party session of the Owner in the sandbox twin, for the tour. */
@@ -31,12 +31,12 @@ interface Deps {
   readonly readiness: SelfReport;
 }
 
-/** It writes the workspaces and their keys. */
+/** The projection of the workspaces and their keys. */
 const projection = 'workspaces';
 const newZone = 'Europe/Berlin';
 const yearMs = 365 * 86_400_000;
 const hourMs = 3_600_000;
-/** Projections that start, or wait for the database, are ill for a moment; after this they are broken. */
+/** Projections that start, or wait for the database, are not ready for a moment; after this they count as broken. */
 const patienceMs = 10_000;
 
 const existing = async (
@@ -48,7 +48,7 @@ const existing = async (
   return { workspaceId: found.id, memberId: owner[0], timezone: found.timezone, keys: found.keys };
 };
 
-/** Repeats the look until it says yes. @throws when the projections stay ill meanwhile. */
+/** Repeats the look until it succeeds. @throws when the projections stay unready meanwhile */
 const patiently = async ({ readiness }: Deps, look: () => Promise<boolean>): Promise<void> => {
   for (let well = performance.now(); !(await look()); await delay(20)) {
     const ill = (await readiness.checks()).find((one) => !one.ok);
@@ -58,8 +58,8 @@ const patiently = async ({ readiness }: Deps, look: () => Promise<boolean>): Pro
 };
 
 /**
- * Nothing is concluded from the emptiness of read models before they have come to the end of the log. What they show is
- * true at once: a later start need not wait, and the embedded log is a second or two late in saying where its end is.
+ * Empty read models prove nothing before they have reached the end of the log. Rows prove their content at once: a
+ * later start need not wait, and the embedded log reports its end a second or two late.
  */
 const known = async (deps: Deps): ReturnType<typeof existing> => {
   const found = await existing(deps.pool);
@@ -68,7 +68,7 @@ const known = async (deps: Deps): ReturnType<typeof existing> => {
   return existing(deps.pool);
 };
 
-/** If we die after the workspace and before its keys are shown, the next start makes the keys. */
+/** After a crash between the workspace and the display of its keys, the next start makes new keys. */
 export const firstStart = async (deps: Deps): Promise<FirstStart> => {
   const positions: Positions = new Map();
   const operator: Operator = {

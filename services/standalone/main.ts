@@ -29,7 +29,10 @@ import { Screen } from './screen.ts';
 import { startThreads } from './threads.ts';
 import { tour } from './tour.ts';
 
-/** Longer than other mains: it alone starts the adapters, every process, the first workspace and the tour, in this order. */
+/**
+ * The file is long because it alone starts the adapters, every process, the first workspace and the tour, in this
+ * order.
+ */
 
 const env = processEnv();
 
@@ -49,7 +52,7 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
     DATA_DIR: dataDir,
     SECRET_KEY: env.SECRET_KEY ?? secretKeyOf(dataDir),
     LOG_FILE: env.LOG_FILE ?? path.join(dataDir, 'standalone.log'),
-    // The tour's events go to this machine itself, which they may not do unless the configuration names the place.
+    // The tour's receiver is on this machine, which webhooks may reach only when the configuration names it.
     PRIVATE_TARGETS: env.PRIVATE_TARGETS === '*' ? '*' : [env.PRIVATE_TARGETS, receiver.host].filter(Boolean).join(','),
     ...(options.port === null ? {} : { PORT: String(options.port) }),
   };
@@ -88,8 +91,8 @@ const run: (
   receiver,
 ) => {
   if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
-  // Before Postgres, so that the operator hears at once of a port that is taken, and before the threads, which must know
-  // the address: networks fetch media files from it.
+  // Before Postgres, so that the operator learns at once of a taken port, and before the threads, which need the
+  // address: networks fetch media files from it.
   const door = await openDoor({ ...config, setting: '--port or PORT', registry });
   onClose(door.close);
   readiness.add('disk', () => diskRoom(dataDir));
@@ -126,7 +129,7 @@ const run: (
   await migrateImportUrls(adapters.pool);
   await migrateMediaUsage(adapters.pool);
   await migrateAnalytics(adapters.pool);
-  // Not at every start: to ask the engine is to start it.
+  // Not at every start: the check starts the engine.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads(
@@ -176,7 +179,7 @@ const run: (
       receiver,
       signal,
     };
-    // Ctrl-C in the middle of it is no failure of anything.
+    // Ctrl-C during the tour is not a failure.
     passed = await tour(asked).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       return false;
@@ -231,7 +234,7 @@ const embedded = async (
   return server.url;
 };
 
-/** Costs a socket until somebody asks it something. */
+/** Costs only a socket until the first request. */
 const embeddedAnalytics = async (
   dataDir: string,
   logger: Logger,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { configHelp } from '#runtime/process/config.ts';
 
-/** What the command line of standalone takes. */
+/** The options of the command line of standalone. */
 
 export interface Options {
   readonly port: number | null;
@@ -30,7 +30,7 @@ ${configHelp()}
 
 export class UsageError extends Error {}
 
-/** @throws UsageError that says what to write instead. */
+/** @throws UsageError that says what to write instead */
 export const readOptions = (args: readonly string[]): Options => {
   try {
     const { values } = parseArgs({

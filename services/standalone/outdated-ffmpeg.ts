@@ -5,7 +5,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Videos of who tries this out on his own machine are his own; at any other address they are anybody's. */
+/** On loopback the person who tries this out uploads their own videos; at any other address strangers do. */
 export const outdatedFfmpegAt = (host: string): Config['outdatedFfmpeg'] => {
   const family = isIP(host);
   const local = family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4');

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The other side of a webhook, as somebody would write it who has read our README: it believes what is signed. */
+/** The receiver of a webhook, written as a reader of our README would write it: it trusts only signed requests. */
 
 export interface Received {
   readonly id: string;
@@ -10,19 +10,19 @@ export interface Received {
   readonly created: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly attempt: number;
-  /** Whether each of the two signatures is that of its secret. */
+  /** Whether each of the two signatures matches its secret. */
   readonly standard: boolean;
   readonly service: boolean;
 }
 
 export interface Receiver {
-  /** `host:port`; nobody outside of this machine reaches it. */
+  /** `host:port`; only this machine reaches it. */
   readonly host: string;
-  /** What came since the secret was told, in order of arrival. */
+  /** Requests since the secret was set, in order of arrival. */
   readonly received: readonly Received[];
-  /** From here on a GET of this path is answered with the file: what somebody else's server holds. */
+  /** Answers a GET of this path with the file: it plays a stranger's server. */
   serve(path: string, file: Uint8Array, contentType: string): void;
-  /** From here on events are expected, signed with this secret. */
+  /** Sets the secret; from now on requests must be signed with it. */
   expect(secret: string): void;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ const equal = (a: string, b: string): boolean =>
 const fresh = (seconds: string): boolean => Math.abs(Date.now() / 1_000 - Number(seconds)) <= toleranceSeconds;
 const header = ({ headers }: IncomingMessage, name: string): string => String(headers[name] ?? '');
 
-/** Standard Webhooks 1.0.0: any of the entries of a known version will do. */
+/** Standard Webhooks 1.0.0: one valid entry of a known version suffices. */
 export const standardHolds = (request: IncomingMessage, body: string, secret: string): boolean => {
   const [id, time, entries] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     header(request, name),
@@ -45,7 +45,7 @@ export const standardHolds = (request: IncomingMessage, body: string, secret: st
   return fresh(time ?? '') && (entries ?? '').split(' ').some((entry) => equal(entry, expected));
 };
 
-/** X-Service-Signature: t=<unix seconds>,v1=<hex>; any v1 will do. */
+/** X-Service-Signature: t=<unix seconds>,v1=<hex>; one valid v1 suffices. */
 export const serviceHolds = (request: IncomingMessage, body: string, secret: string): boolean => {
   const [time = '', ...entries] = header(request, 'x-service-signature').split(',');
   const seconds = time.replace('t=', '');

@@ -1,4 +1,4 @@
-/** What standalone shows a person: steps, the tour's timeline, and what to do next. */
+/** What standalone prints: steps, the tour's timeline, and what to do next. */
 
 const colours = process.stdout.isTTY && process.stdout.hasColors();
 const paint = (code: number) => (text: string) => (colours ? `\x1b[${code}m${text}\x1b[0m` : text);
@@ -21,7 +21,8 @@ export class Screen {
   #tourBegun = performance.now();
 
   constructor() {
-    // The reader of our output may end before us. Without a listener the next line would end the drain half way, and leave Postgres running.
+    // The reader of our output may end first. Without a listener the next line would end the drain half way, and leave
+    // Postgres running.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   }
 

@@ -3,11 +3,11 @@ import type { FromThread, ToThread } from '#runtime/process/lifecycle.ts';
 import type { Check, MetricsJson, SelfReport } from '#runtime/process/telemetry.ts';
 
 /**
- * The processes of standalone that are not the api, each on a thread with its own event loop and pool: a lease or a
- * heartbeat never waits behind somebody's rendering.
+ * The processes of standalone other than the api, on threads with their own event loop and pool: a lease or a heartbeat
+ * never waits behind a render.
  */
 
-/** Which processes share a thread, by their main.ts relative to this folder. */
+/** The processes of each thread, by their main.ts relative to this folder. */
 const layout: Readonly<Record<string, readonly string[]>> = {
   projections: ['../../projections/main.ts', '../outcomes/main.ts', '../webhooks/main.ts'],
   publisher: ['../publisher/main.ts'],
@@ -15,18 +15,18 @@ const layout: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Of each thread's heap, for what is new until it is collected or kept. Left alone it grows tenfold while a thread loads
- * its modules, and an idle thread gives nothing back. The api's thread, which makes the most garbage, has no such limit.
+ * Limit of the young generation of each thread's heap. Without one it grows tenfold while a thread loads its modules,
+ * and an idle thread gives nothing back. The api's thread, which makes the most garbage, has no such limit.
  */
 const youngMb = 6;
 
 export interface Threads {
-  /** Resolves when every process said that it is ready; rejects when one failed. */
+  /** Resolves when every process is ready; rejects when one failed. */
   readonly ready: Promise<void>;
-  /** Rejects when a thread ends that was not told to. */
+  /** Rejects when a thread ends without being told to. */
   readonly failed: Promise<never>;
   readonly report: SelfReport;
-  /** Lets every process finish what it began. */
+  /** Lets every process finish its started work. */
   stop(): Promise<void>;
 }
 
@@ -100,7 +100,7 @@ class Thread {
     asked.done(merged(asked.parts));
   }
 
-  /** A thread that does not answer in time is not well, and says nothing of itself. */
+  /** A thread without an answer in time is reported as not ready. */
   ask(timeoutMs: number): Promise<Report> {
     return new Promise((resolve) => {
       this.#nextId += 1;
@@ -135,7 +135,7 @@ const merged = (parts: readonly Report[]): Report => ({
   metrics: parts.flatMap((part) => part.metrics),
 });
 
-/** @param env what the threads see as their environment; they read their config from it. */
+/** @param env the environment of the threads, from which they read their config */
 export const startThreads = (env: Readonly<Record<string, string | undefined>>, own: SelfReport): Threads => {
   const threads = Object.entries(layout).map(([name, mains]) => new Thread(name, mains, env));
   const reports = () => Promise.all(threads.map((thread) => thread.ask(3_000)));

@@ -3,9 +3,12 @@ import type { Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import type { TourClient } from './tour-client.ts';
 
-/** A week of figures in a few seconds: the sandbox's time is moved on day by day, and each day somebody asks for fresh ones. */
+/**
+ * A week of figures in a few seconds: the tour advances the sandbox's clock day by day, and requests fresh figures each
+ * day.
+ */
 
-/** Of the sandbox network; it never goes back. */
+/** Clock of the sandbox network; it never goes back. */
 export interface NetworkClock {
   now(): Promise<Date>;
   advance(milliseconds: number): Promise<void>;
@@ -15,7 +18,7 @@ export interface AnalyticsTour {
   readonly http: TourClient;
   /** With a first-party session: a refresh takes no key. */
   readonly member: TourClient;
-  /** Of the workspace: days are its days. */
+  /** Time zone of the workspace, which decides where days begin. */
   readonly timezone: string;
   readonly receiver: Receiver;
   readonly screen: Screen;
@@ -37,7 +40,7 @@ const days = 7;
 const patienceMs = 60_000;
 const bars = '▁▂▃▄▅▆▇█';
 
-/** One bar a day from 0 to the greatest; a day nobody looked at is a gap. */
+/** One bar a day from 0 to the greatest value; a day without an observation is a gap. */
 export const sparkline = (values: readonly (number | null)[]): string => {
   const most = Math.max(1, ...values.map((value) => value ?? 0));
   return values
@@ -71,7 +74,7 @@ const patiently = async <Value>(
 
 const members = ['impressions', 'reach', 'likes', 'comments', 'shares', 'saves', 'videoViews'] as const;
 
-/** True when the seven days are there, each with its figures. */
+/** True when all seven days have their figures. */
 export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
   const { http, member, timezone, sandbox, receiver, screen, signal } = tour;
   const from = dayOf(new Date(), timezone);

@@ -8,7 +8,10 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** What a refusal says. A problem has a detail only where the title is not enough; an answer of a proxy is no problem at all. */
+/**
+ * The text of a refusal. A problem has a detail only where the title is not enough; a proxy's answer is not a problem
+ * document.
+ */
 const problemIn = (text: string): string => {
   const problem = parsed(text);
   if (typeof problem !== 'object' || problem === null) return text === '' ? '' : `: ${text.slice(0, 200)}`;
@@ -21,7 +24,7 @@ const problemIn = (text: string): string => {
   ].join('');
 };
 
-/** The few calls of the tour, with plain fetch: what a caller would write. */
+/** The few calls of the tour, with plain fetch: as a caller would write them. */
 export class TourClient {
   readonly #baseUrl: string;
   readonly #key: string;
@@ -46,13 +49,13 @@ export class TourClient {
     await this.#call(path, { method: 'DELETE' });
   }
 
-  /** To a presigned URL: no token of ours goes with it. */
+  /** To a presigned URL: without our token. */
   async upload(url: string, headers: Readonly<Record<string, string>>, file: Buffer): Promise<void> {
     const answer = await fetch(url, { method: 'PUT', headers, body: new Uint8Array(file), signal: this.#signal });
     if (!answer.ok) throw new Error(`the upload was answered with ${answer.status}: ${await answer.text()}`);
   }
 
-  /** The form of the invite page, as a browser without script sends it. */
+  /** Sends the form of the invite page as a browser without script does. */
   async connect(url: string, platform: string, username: string, timezone: string): Promise<void> {
     const page = await fetch(url, { signal: this.#signal });
     const html = await page.text();

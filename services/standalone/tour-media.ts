@@ -4,7 +4,7 @@ import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
 import type { TourClient } from './tour-client.ts';
 
-/** The media of the tour: a clip that is uploaded and a photo that is imported, as a phone stores them. */
+/** The media of the tour: an uploaded clip and an imported photo, as a phone stores them. */
 
 interface Variant {
   readonly platform: string;
@@ -33,19 +33,19 @@ interface Media {
 
 const fixture = (name: string): Buffer => readFileSync(new URL(`../../test/fixtures/${name}`, import.meta.url));
 
-/** On a slow machine; here it takes a few seconds. Milliseconds. */
+/** For a slow machine; it usually takes a few seconds. Milliseconds. */
 const patienceMs = 120_000;
 
 const over = ['media.ready', 'media.failed', 'media.quarantined'];
 
-/** Waits for the webhook to say how it ended, as an integration does that does not want to poll. */
+/** Waits for the webhook with the result, as an integration does that does not poll. */
 const ended = async (receiver: Receiver, assetId: string, signal: AbortSignal): Promise<Received> => {
   for (const until = performance.now() + patienceMs; performance.now() < until; ) {
     const said = receiver.received.find(({ type, data }) => over.includes(type) && data.assetId === assetId);
     if (said !== undefined) return said;
     await delay(50, undefined, { signal });
   }
-  throw new Error(`no webhook told within ${patienceMs / 1_000} s what became of ${assetId}`);
+  throw new Error(`no webhook reported the result of ${assetId} within ${patienceMs / 1_000} s`);
 };
 
 const kilobytes = (bytes: number | null): string => (bytes === null ? '–' : `${Math.ceil(bytes / 1_000)} kB`);

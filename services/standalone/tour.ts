@@ -8,9 +8,9 @@ import { TourClient } from './tour-client.ts';
 import { prepareMedia } from './tour-media.ts';
 
 /**
- * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo, one
- * post, ten targets in the end, and every event of the post at the webhook. One account's network limits the first try, one accepts and
- * does not answer; one lives in another zone.
+ * The main job over HTTP, as a caller does it: a webhook, a client, a connect invite, ten accounts, a clip and a photo,
+ * one post with ten targets, and every event of the post at the webhook. One account's network rate-limits the first
+ * try, one accepts and does not answer; one account lives in another zone.
  */
 
 export interface TourOptions {
@@ -77,7 +77,7 @@ const wallClock = (zone: string): string => {
   return parts.replace(' ', 'T');
 };
 
-/** Late in a minute the minute that began would soon be "in the past": wait for the next one. */
+/** Late in a minute the present minute would soon be "in the past": wait for the next one. */
 const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
   const seconds = new Date().getUTCSeconds();
   if (seconds > 50) await delay((60 - seconds) * 1_000, undefined, { signal });
@@ -170,7 +170,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
 
 const isLast = ({ type }: Received): boolean => type === 'post.published';
 
-/** What the webhook got about the post, once all that was sent to it was taken. */
+/** Events about the post at the webhook, once every delivery was accepted. */
 const hear = async (
   http: TourClient,
   endpointId: string,
@@ -202,7 +202,7 @@ const showHeard = (heard: readonly Received[], post: Post, screen: Screen): void
   screen.table(['event at the webhook', 'platform', 'created', 'webhook-id', 'attempt', 'signatures'], rows, -1);
 };
 
-/** The guest of the invite page connected them, not we: our own reads need not show them at once. */
+/** The guest of the invite page connected them: our own reads need not show them at once. */
 const connected = async (http: TourClient, clientId: string): Promise<readonly { readonly platform: string }[]> => {
   const until = performance.now() + patienceMs;
   for (;;) {
@@ -212,10 +212,13 @@ const connected = async (http: TourClient, clientId: string): Promise<readonly {
   }
 };
 
-/** A publication seen this long after it happened was not answered: it was found by asking the network. Milliseconds. */
+/**
+ * A publication seen this long after it happened came without an answer: reconciling with the network found it.
+ * Milliseconds.
+ */
 const unansweredMs = 2_500;
 
-/** What happened to a target on its way, as far as it was seen. */
+/** The observed course of a target. */
 const noteOf = (target: Target): string | null => {
   if (target.status === 'rate_limited') return 'rate-limited, then tried again';
   if (target.status === 'outcome_unknown') return 'accepted without an answer, found by asking';
@@ -229,7 +232,7 @@ interface Watched {
   readonly notes: ReadonlyMap<string, string>;
 }
 
-/** Shows each change of a target until all have ended, and the post with them. */
+/** Prints each change of a target until all targets, and the post, have ended. */
 const watch = async (http: TourClient, postId: string, screen: Screen): Promise<Watched> => {
   const shown = new Map<string, string>();
   const notes = new Map<string, string>();

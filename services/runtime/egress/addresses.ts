@@ -1,7 +1,10 @@
-/** Which IP addresses are of the public internet. Pure: texts are read to bytes here, and ranges are compared as numbers. */
+/**
+ * Decides which IP addresses belong to the public internet. Pure: texts are parsed to bytes, and ranges are compared as
+ * numbers.
+ */
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** @returns 4 or 16 bytes; null when the text is no plain address. A zone id (`fe80::1%lo`) makes it none. */
+/** @returns 4 or 16 bytes; null when the text is not a plain address. A zone id (`fe80::1%lo`) is refused. */
 export const addressBytes = (text: string): readonly number[] | null => {
   if (isIPv4(text)) return text.split('.').map(Number);
   if (!isIPv6(text) || text.includes('%')) return null;
@@ -64,10 +67,10 @@ const CLOSED_IPV4 = [
 const GLOBAL_UNICAST = range('2000::/3');
 const CLOSED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(range);
 
-/** A host that has IPv6 only reaches IPv4 hosts under this prefix (DNS64): the IPv4 address at its end is what counts. */
+/** A host with IPv6 only reaches IPv4 hosts under this prefix (DNS64): the IPv4 address at its end decides. */
 const NAT64 = range('64:ff9b::/96');
 
-/** False for anything that is no address. */
+/** False for any text that is not an address. */
 export const isPublicAddress = (address: string): boolean => {
   const bytes = addressBytes(address);
   return bytes !== null && isPublic(bytes);

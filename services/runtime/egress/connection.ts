@@ -1,4 +1,4 @@
-/** One keep-alive connection: an undici client whose sockets come from `dial`, carrying one request at a time. */
+/** One keep-alive connection: an undici client whose sockets come from `dial`, with one request at a time. */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Client, Dispatcher } from 'undici';
@@ -7,14 +7,17 @@ import type { EgressGuard } from './guard.ts';
 
 export interface ConnectionOptions extends DialOptions {
   readonly maxHeaderBytes: number;
-  /** Milliseconds a socket without a request is kept when the server says nothing about it, and at most. */
+  /** Milliseconds that an idle socket is kept: the default, and the upper bound of the server's own value. */
   readonly idleMs: number;
   readonly maxIdleMs: number;
-  /** Milliseconds after which a socket takes no further request: a host that moved is followed also under steady traffic. */
+  /**
+   * Milliseconds after which a socket takes no further request: so a host that moved is followed under steady traffic
+   * too.
+   */
   readonly maxAgeMs: number;
 }
 
-/** Loaded with the first connection: whoever never calls out, or not yet, does without its 30 MB. */
+/** Loaded with the first connection: a process without calls to the outside saves its 30 MB. */
 const require = createRequire(import.meta.url);
 
 export class Connection {
@@ -26,7 +29,7 @@ export class Connection {
   #bytesBefore = 0;
   #cancelDial: (() => void) | null = null;
 
-  /** `onDisconnect`: its socket is gone, with or without a request on it. */
+  /** `onDisconnect`: the socket is closed, with or without a request on it. */
   constructor(
     guard: EgressGuard,
     url: URL,
@@ -42,10 +45,11 @@ export class Connection {
       maxHeaderSize: options.maxHeaderBytes,
       keepAliveTimeout: options.idleMs,
       keepAliveMaxTimeout: options.maxIdleMs,
-      // Time is kept by the exchange, for the whole of a request and for all requests at once.
+      // The exchange keeps the time, for the whole request and for all requests at once.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // The client connects again when an idle socket closed under a request not yet sent: through the guard, as every time.
+      // The client reconnects when an idle socket closed under a request not yet sent: through the guard, as every
+      // time.
       connect: (_options, callback) => {
         this.#cancelDial = dial(guard, url, options, (error, socket) => {
           this.#cancelDial = null;
@@ -60,14 +64,14 @@ export class Connection {
     this.#client.on('disconnect', () => onDisconnect(this));
   }
 
-  /** May another request be sent on it? Asked when one ended, and again when the next is there. */
+  /** Whether it may take another request. Checked when a request ends, and again when the next one comes. */
   get reusable(): boolean {
     const socket = this.#socket;
     if (socket === null || socket.destroyed || !socket.writable) return false;
     return performance.now() - this.#connectedAt < this.#maxAgeMs;
   }
 
-  /** Bytes that came since the request began, whatever they are: a parser counts only those of the body. */
+  /** All bytes since the request began: a parser counts only those of the body. */
   get received(): number {
     return (this.#socket?.bytesRead ?? 0) - this.#bytesBefore;
   }
@@ -77,10 +81,10 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** At once, with a request on it or not. */
+  /** Ends at once, with or without a request. */
   destroy(): void {
     this.#cancelDial?.();
-    // NOTE: the client knows its socket only once it is connected; one that is still being made is ended above.
+    // NOTE: the client knows its socket only once it is connected; one that still connects is ended above.
     this.#client.destroy(null, () => {});
   }
 }

@@ -1,4 +1,7 @@
-/** A socket to a checked url, made only to addresses that were judged for this very connection, and looked at once it stands. */
+/**
+ * A socket to a checked url, opened only to addresses that were judged for this connection, and checked again once it
+ * stands.
+ */
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { sameAddress } from './addresses.ts';
@@ -23,16 +26,19 @@ export interface Target {
 export interface DialOptions {
   /** Milliseconds for TCP and TLS together; the lookup before them has its own limit in the guard. */
   readonly connectMs: number;
-  /** Where judged addresses are really dialled: the seam by which a test has "public" servers on loopback. Default: there. */
+  /**
+   * Where judged addresses are really dialled: a test uses it to have "public" servers on loopback. Default: the
+   * address itself.
+   */
   readonly connectTo?: (judged: Target) => Target;
 }
 
-/** Of several addresses one that says nothing costs this, then the next is tried; the last one has all that is left. */
+/** A silent address costs this, then the next is tried; the last one has the remaining time. */
 const ATTEMPT_MS = 1_000;
 
 /**
- * Calls `done` once, unless the function it returns was called before. No proxy of the environment is used: it would look
- * the name up itself, and what was judged here would mean nothing.
+ * Calls `done` once, unless the returned function was called before. No proxy of the environment is used: it would
+ * resolve the name itself, and the judgement here would be void.
  */
 export const dial = (
   guard: EgressGuard,
@@ -59,7 +65,7 @@ export const dial = (
     const judged = { addresses, port: Number(portOf(url)) };
     const target = connectTo?.(judged) ?? judged;
     const tcp = connectTcp({
-      // A name, so that `lookup` is asked also for an address: it answers with what was judged and nothing else.
+      // A name, so that `lookup` also runs for an address: it answers with the judged addresses only.
       host: 'judged.invalid',
       port: target.port,
       lookup: answer(target.addresses),
@@ -70,7 +76,7 @@ export const dial = (
       keepAliveInitialDelay: 60_000,
     });
     socket = tcp;
-    // The listeners stay: an error that nobody listens to would end the process.
+    // The listeners stay: an error without a listener would end the process.
     tcp.on('error', () => settle('connection_failed')).on('close', () => settle('connection_failed'));
     tcp.once('connect', () => {
       if (!isPinned(tcp.remoteAddress, target.addresses)) settle('url_not_allowed');
@@ -85,7 +91,7 @@ export const dial = (
     const tls = connectTls({
       socket: tcp,
       host,
-      // An address is no server name (RFC 6066); the certificate is then held against `host`.
+      // An address is not a server name (RFC 6066); the certificate is then compared with `host`.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ['http/1.1'],
     });
@@ -115,10 +121,10 @@ const answer =
     else callback(null, all[0]?.address ?? '', all[0]?.family);
   };
 
-/** The last look before a byte is sent: is the other end one of those that were judged? */
+/** The last check before a byte is sent: is the other end one of the judged addresses? */
 export const isPinned = (remote: string | undefined, judged: readonly string[]): boolean =>
   remote !== undefined && judged.some((one) => sameAddress(one, remote));
 
-/** Of the socket, not of TLS: those of a certificate or a handshake have no system call, and no code of one. */
+/** Errors of the socket, not of TLS: those of a certificate or a handshake have no system call, and no system code. */
 const isOfNetwork = (error: NodeJS.ErrnoException): boolean =>
   error.syscall !== undefined || error.code === 'ECONNRESET' || error.code === 'EPIPE';

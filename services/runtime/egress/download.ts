@@ -1,6 +1,6 @@
 /**
- * The file at a caller's address, brought to this machine: through the guard at every hop, within a size and a time, and
- * resumed where it broke off if the server lets us. Nothing that a server does is worth more than a code.
+ * Downloads the file at a caller's address: through the guard at every hop, within a size and a time, and resumed after
+ * a break if the server allows it. The caller learns of a server's behaviour only as a code.
  */
 
 import { createHash, type Hash } from 'node:crypto';
@@ -23,7 +23,7 @@ export type DownloadCode =
 
 export class DownloadError extends Error {
   readonly code: DownloadCode;
-  /** Another time it may be otherwise. */
+  /** A later try may succeed. */
   readonly retryable: boolean;
   /** The message names the code and no address: it is logged. */
   constructor(code: DownloadCode, retryable: boolean, options?: { readonly cause?: unknown }) {
@@ -35,11 +35,11 @@ export class DownloadError extends Error {
 }
 
 export interface DownloadOptions extends Partial<DialOptions>, Partial<PaceLimits> {
-  /** Path of the file; what is there is overwritten. Nothing is there when it failed. */
+  /** Path of the file; an existing one is overwritten. After a failure there is none. */
   readonly to: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Milliseconds for all of it, redirects and resumptions included; default 30 minutes. */
+  /** Milliseconds for everything, redirects and resumptions included; default 30 minutes. */
   readonly totalMs?: number;
   /** Milliseconds without a byte of an answer; default 30,000. */
   readonly idleMs?: number;
@@ -47,9 +47,9 @@ export interface DownloadOptions extends Partial<DialOptions>, Partial<PaceLimit
   readonly now?: () => number;
   /** Default 5. */
   readonly maxRedirects?: number;
-  /** How often a connection that broke under the body is made anew; default 5. */
+  /** How often a connection that broke during the body is reopened; default 5. */
   readonly maxResumes?: number;
-  /** Milliseconds before the first of these, doubled each time; default 500. */
+  /** Milliseconds before the first resumption, doubled each time; default 500. */
   readonly resumeDelayMs?: number;
 }
 
@@ -57,9 +57,9 @@ export interface Downloaded {
   readonly bytes: number;
   /** Hex. */
   readonly sha256: string;
-  /** As the server said; null: it did not. */
+  /** From the server; null: it sent none. */
   readonly contentType: string | null;
-  /** As the server, else the address calls the file; null: neither does. */
+  /** From the server, else from the address; null: neither has one. */
   readonly fileName: string | null;
   /** After redirects. It may hold a signature: not for logs. */
   readonly finalUrl: string;
@@ -78,11 +78,11 @@ export const DOWNLOAD_DEFAULTS = {
   resumeDelayMs: 500,
 } satisfies Partial<DownloadOptions>;
 
-/** How often the clock is looked at: limits are kept to within this. */
+/** How often the limits are checked, and so their precision. */
 const TICK_MS = 50;
 const MAX_HEADER_BYTES = 16_384;
 
-/** @throws DownloadError; what the signal was aborted with; errors of the file system here */
+/** @throws DownloadError; the signal's reason; errors of the local file system */
 export const download = async (guard: EgressGuard, url: string, options: DownloadOptions): Promise<Downloaded> => {
   options.signal.throwIfAborted();
   const handle = await open(options.to, 'w', 0o600);
@@ -100,7 +100,7 @@ export const download = async (guard: EgressGuard, url: string, options: Downloa
 
 type Settings = Required<Omit<DownloadOptions, 'connectTo' | 'now'>> & Pick<DownloadOptions, 'connectTo'>;
 
-/** The connection broke under the body. */
+/** The connection broke during the body. */
 class Broken extends Error {}
 
 class Download {
@@ -112,20 +112,23 @@ class Download {
   readonly #startedAt: number;
   readonly #pace: Pace;
   #transfer: Transfer | null = null;
-  /** Since when nothing came though we would take it; null while we are busy ourselves. */
+  /** Since when the server has sent nothing although the reader was ready; null while this process is busy itself. */
   #waitingSince: number | null = null;
-  /** Milliseconds that we waited before. */
+  /** Milliseconds of earlier waits. */
   #waitedMs = 0;
-  /** Why the transfer was ended from here. */
+  /** Why this side ended the transfer. */
   #verdict: unknown = null;
 
-  /** All that ever came of a body: what is begun anew does not count anew. */
+  /** All body bytes ever received; a restart does not reset it. */
   #received = 0;
   #bytes = 0;
   #hash: Hash = createHash('sha256');
-  /** Of the whole file, as far as a server said. */
+  /** Length of the whole file, as far as a server stated it. */
   #total: number | null = null;
-  /** What names the very bytes we have a part of (strong ETag, else Last-Modified); null: a break begins anew. */
+  /**
+   * Identifies the exact bytes of which we have a part (strong ETag, else Last-Modified); null: after a break the
+   * download begins anew.
+   */
   #validator: string | null = null;
 
   constructor(guard: EgressGuard, url: string, file: FileHandle, settings: Settings, now = () => performance.now()) {
@@ -149,7 +152,7 @@ class Download {
           return await this.#attempt();
         } catch (error) {
           if (!(error instanceof Broken)) throw error;
-          // A part that was not taken would hold its connection.
+          // An unread part would hold its connection.
           this.#transfer?.end(new Error('of no use'));
           if (breaks === maxResumes) throw new DownloadError('import_unreachable', true, { cause: error.cause });
         }
@@ -163,12 +166,15 @@ class Download {
     }
   }
 
-  /** One answer that is no redirect, written behind what is there, or from the start where the server gives only all of it. */
+  /**
+   * One answer that is not a redirect, appended to the file, or written from its start where the server sends the whole
+   * file.
+   */
   async #attempt(): Promise<Downloaded> {
     const { head, url, transfer } = await this.#followed();
     const from = this.#accepted(head);
     if (from === null) {
-      // What we have a part of is not what lies there now: without it we are given all.
+      // Our part is not of the present file: without a range the server sends all of it.
       await this.#beginAnew();
       throw new Broken();
     }
@@ -217,7 +223,7 @@ class Download {
     const headers = {
       'user-agent': 'postline-import/1',
       accept: '*/*',
-      // Bytes are counted, hashed and resumed as they lie there: compressed ones would be others each time.
+      // Bytes are counted, hashed and resumed as they are stored: compression could give different bytes each time.
       'accept-encoding': 'identity',
       ...(part ? { range: `bytes=${this.#bytes}-`, 'if-range': this.#validator ?? '' } : {}),
     };
@@ -235,7 +241,7 @@ class Download {
     }
   }
 
-  /** No answer at all: while we have a part of the file that is one more break, at the start it is the outcome. */
+  /** No answer at all: one more break when we have a part of the file, otherwise the outcome. */
   #failed(error: unknown): Error {
     if (error instanceof DialError && error.failure === 'url_not_allowed') {
       return new DownloadError('import_url_not_allowed', false);
@@ -250,7 +256,7 @@ class Download {
     return new DownloadError(noHttp ? 'import_refused' : 'import_unreachable', !noHttp, { cause: error });
   }
 
-  /** Where in the file the answer begins; null when it is a part of something else. @throws DownloadError */
+  /** Where in the file the answer begins; null when it is a part of another file. @throws DownloadError */
   #accepted({ status, headers }: Head): number | null {
     const partAsked = this.#bytes > 0 && this.#validator !== null;
     if (partAsked && status === 416) return null;
@@ -267,7 +273,7 @@ class Download {
     return goesOn && sameLength && !this.#namesAnother(headers) ? this.#bytes : null;
   }
 
-  /** A server that does not look at If-Range gives a part of whatever lies there now. */
+  /** A server that ignores If-Range sends a part of its present file. */
   #namesAnother(headers: Head['headers']): boolean {
     const said = headers[this.#validator?.startsWith('"') ? 'etag' : 'last-modified'];
     return said !== undefined && said !== this.#validator;
@@ -315,13 +321,13 @@ class Download {
     const now = this.#now();
     const silent = this.#waitingSince !== null && now - this.#waitingSince >= idleMs;
     const slow = this.#pace.isTooSlow(this.#received, this.#waited());
-    // A server that is slow on purpose would hold a place of ours at each try. One that fell silent may be back later.
+    // A server that is slow on purpose would take a slot at each try, so no retry. One that fell silent may recover.
     if (now - this.#startedAt >= totalMs) this.#end(new DownloadError('import_timeout', false));
     else if (silent) this.#end(new DownloadError('import_timeout', true));
     else if (slow) this.#end(new DownloadError('import_timeout', false));
   }
 
-  /** Milliseconds for which we have waited for the server: it does not answer for our disk, nor for our rest after a break. */
+  /** Milliseconds of waiting for the server: our disk, and our rest after a break, do not count against it. */
   #waited(): number {
     return this.#waitedMs + (this.#waitingSince === null ? 0 : this.#now() - this.#waitingSince);
   }
@@ -345,7 +351,7 @@ const totalOf = ({ status, headers }: Head): number | null => {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 };
 
-/** RFC 9110 13.1.5: a weak ETag does not say that the bytes are the same. */
+/** RFC 9110 13.1.5: a weak ETag does not prove that the bytes are the same. */
 const validatorOf = (headers: Readonly<Record<string, string>>): string | null => {
   const { etag, 'last-modified': modified } = headers;
   if (etag !== undefined && /^"[\x21\x23-\x7e]*"$/.test(etag)) return etag;

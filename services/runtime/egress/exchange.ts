@@ -1,7 +1,7 @@
 /**
- * One request and its answer with a receiver that is not trusted: within a time, within a size, and without a throw
- * whatever the network does. Concurrency is the caller's to bound: an exchange in flight has a connection of its own, and
- * only idle connections are limited here, so nobody waits behind another one's slow receiver.
+ * One request and its answer with an untrusted receiver: within a time, within a size, and without throwing whatever
+ * the network does. The caller bounds the concurrency: an exchange in flight has its own connection, and only idle
+ * connections are limited here, so no exchange waits behind a slow receiver.
  */
 import { Connection } from './connection.ts';
 import type { DialOptions } from './dial.ts';
@@ -11,15 +11,15 @@ import { type EgressGuard, NotAllowed } from './guard.ts';
 export type { ExchangeError, ExchangeResult } from './flight.ts';
 
 export interface ExchangeOptions extends Partial<DialOptions> {
-  /** Milliseconds for everything, from the lookup to the last byte of the body; default 15,000. Kept to within 50 ms. */
+  /** Milliseconds for everything, from the lookup to the last byte of the body; default 15,000. Precise to 50 ms. */
   readonly totalMs?: number;
-  /** Default 16 KiB; a body that is longer ends with its connection. */
+  /** Default 16 KiB; a longer body is cut, and its connection closed. */
   readonly maxBodyBytes?: number;
   /** Default 16 KiB of status line and headers; more is a bad response. */
   readonly maxHeaderBytes?: number;
   /** Lower-case names; default `retry-after`, `webhook-delivery`, `date`. */
   readonly keepHeaders?: readonly string[];
-  /** Idle connections kept of one origin and of all; default 64 and 1,024. */
+  /** Idle connections kept per origin and in total; default 64 and 1,024. */
   readonly maxIdlePerOrigin?: number;
   readonly maxIdle?: number;
   /** See ConnectionOptions; default 4,000, 60,000 and 300,000. */
@@ -41,7 +41,7 @@ export const EXCHANGE_DEFAULTS = {
   maxAgeMs: 300_000,
 } satisfies ExchangeOptions;
 
-/** How often time and size of what is in flight are looked at: one timer for all. */
+/** How often time and size of all exchanges in flight are checked: one timer for all. */
 const TICK_MS = 50;
 
 type Settings = Required<Omit<ExchangeOptions, 'connectTo'>> & Pick<ExchangeOptions, 'connectTo'>;
@@ -50,9 +50,9 @@ export class Exchange {
   readonly #guard: EgressGuard;
   readonly #settings: Settings;
   readonly #inFlight = new Set<Flight>();
-  /** Of one origin the last used is the next used. */
+  /** By origin; the last used is the next used. */
   readonly #idle = new Map<string, Connection[]>();
-  /** All idle ones, the longest unused first. */
+  /** All idle ones, the least recently used first. */
   readonly #idleByAge = new Set<Connection>();
   #ticker: NodeJS.Timeout | null = null;
   #closing: PromiseWithResolvers<void> | null = null;
@@ -63,9 +63,9 @@ export class Exchange {
   }
 
   /**
-   * Headers go out as given, in their order, after `host` and `connection` and before `content-length`; redirects are
+   * Headers are sent as given, in their order, after `host` and `connection` and before `content-length`; redirects are
    * answers like any other.
-   * @throws what `signal` was aborted with, and on headers that cannot be sent: never for what a receiver does.
+   * @throws the reason of `signal`, and on headers that cannot be sent: never for a receiver's behaviour
    */
   post(
     url: string,
@@ -90,12 +90,12 @@ export class Exchange {
     return flight.result;
   }
 
-  /** Connections that are open without a request on them. */
+  /** Open connections without a request. */
   get idle(): number {
     return this.#idleByAge.size;
   }
 
-  /** Takes no more, waits for what is in flight (at most `totalMs`), and closes the idle connections. */
+  /** Accepts no more requests, waits for those in flight (at most `totalMs`), and closes the idle connections. */
   async close(): Promise<void> {
     this.#closing ??= Promise.withResolvers<void>();
     for (const connection of [...this.#idleByAge]) this.#drop(connection);
@@ -113,7 +113,7 @@ export class Exchange {
       connection.destroy();
     }
     return new Connection(this.#guard, url, this.#settings, (gone) => {
-      // With a request on it the client makes itself a new socket, or the request ends and drops it.
+      // With a request on it the client opens a new socket itself, or the request ends and drops the connection.
       if (this.#idleByAge.has(gone)) this.#drop(gone);
     });
   }

@@ -1,4 +1,4 @@
-/** One exchange in flight: what came of the answer so far, and the one moment at which it ends. */
+/** One exchange in flight: the answer so far, and the one moment at which it ends. */
 import { AssertionError } from 'node:assert';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -6,20 +6,20 @@ import type { Connection } from './connection.ts';
 import { DialError } from './dial.ts';
 
 /**
- * `connection_failed`: no such name, refused, unreachable, or closed before a status: deliberately not told apart.
- * `bad_response`: not HTTP, headers without end, an answer that was no answer.
+ * `connection_failed`: no such name, refused, unreachable, or closed before a status: deliberately not distinguished.
+ * `bad_response`: not HTTP, endless headers, a malformed answer.
  */
 export type ExchangeError = 'url_not_allowed' | 'connection_failed' | 'tls_failed' | 'timeout' | 'bad_response';
 
 export interface ExchangeResult {
-  /** Once there was a status line with its headers it counts, whatever the body does; `error` is then null. */
+  /** Once the status line and headers have come the status counts, whatever the body does; `error` is then null. */
   readonly status: number | null;
   readonly error: ExchangeError | null;
-  /** Those of `keepHeaders` that came, by lower-case name; the first where one came twice. */
+  /** The received headers among `keepHeaders`, by lower-case name; the first where one came twice. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What came of the body, at most `maxBodyBytes`, as it was sent: nothing is inflated. */
+  /** The beginning of the body, at most `maxBodyBytes`, undecoded. */
   readonly bodyStart: Buffer;
-  /** Whole milliseconds. Rounded up to half seconds where the true time would tell how near a host or port is. */
+  /** Whole milliseconds. Rounded up to half seconds where the exact time would reveal how near a host or port is. */
   readonly durationMs: number;
 }
 
@@ -60,7 +60,7 @@ export class Flight implements Dispatcher.DispatchHandler {
     });
   }
 
-  // Its presence tells undici which of its two forms of handler this is.
+  // Its presence selects one of undici's two forms of handler.
   onRequestStart(): void {}
 
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
@@ -73,8 +73,8 @@ export class Flight implements Dispatcher.DispatchHandler {
   onResponseData(_controller: unknown, chunk: Buffer): void {
     if (!this.#open) return;
     const room = this.#limits.maxBodyBytes - this.#body.length;
-    // A copy: the chunk is a window into a buffer many times its size.
-    // NOTE: of its own memory. A piece of Node's pool would keep all 64 KiB of it, and share it with whatever lives longer.
+    // A copy: the chunk is a window into a buffer many times its size. NOTE: with its own memory. A slice of Node's
+    // pool would keep all 64 KiB of it, and share it with longer-lived values.
     const body = Buffer.allocUnsafeSlow(this.#body.length + Math.min(room, chunk.length));
     this.#body.copy(body);
     chunk.copy(body, this.#body.length, 0, room);
@@ -92,7 +92,7 @@ export class Flight implements Dispatcher.DispatchHandler {
     else this.fail(isNotHttp(error) ? 'bad_response' : isTls(error) ? 'tls_failed' : 'connection_failed');
   }
 
-  /** What no event tells: that time is up, that the caller has no more use for it, that bytes come which are no body. */
+  /** Checks for ends that cause no event: time is up, the caller has left, bytes that are not body arrive. */
   check(now: number): void {
     const { totalMs, maxHeaderBytes, maxBodyBytes } = this.#limits;
     if (this.#signal?.aborted) this.reject(this.#signal.reason);
@@ -135,11 +135,11 @@ const picked = (headers: IncomingHttpHeaders, names: readonly string[]): Record<
   return found;
 };
 
-/** A request that undici did not take: headers of ours that no HTTP can carry. */
+/** A request that undici refused: headers of ours that HTTP cannot carry. */
 const isOurMistake = (error: Error): boolean =>
   ['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'].includes(codeOf(error));
 
-/** What came was no answer to a POST in HTTP/1.1, an upgrade nobody asked for included. */
+/** The response was not an answer to a POST in HTTP/1.1; an unrequested upgrade counts too. */
 const isNotHttp = (error: Error): boolean =>
   error.name === 'HTTPParserError' ||
   ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'].includes(codeOf(error)) ||

@@ -1,13 +1,14 @@
 /**
- * What may be reached from inside at the wish of a caller: https on public addresses, and nothing of ours. Each way out
- * (webhooks, media import, OAuth, link previews) asks here, and connects only to the addresses that were judged.
+ * Which addresses a caller may have this system connect to: https on public addresses, and none of our own. Each
+ * feature with outgoing calls (webhooks, media import, OAuth, link previews) uses this guard, and connects only to the
+ * judged addresses.
  */
 import { isIP } from 'node:net';
 import { Rejection } from '#domain/decider.ts';
 import { isPublicAddress } from './addresses.ts';
 import { type Resolve, resolveByDns, resolveBySystem } from './resolve.ts';
 
-/** A url that is refused. Its message is for the caller: it says the rule, never what a name resolved to. */
+/** A refused url. Its message is for the caller: it states the rule, never the addresses of a name. */
 export class NotAllowed extends Rejection {
   constructor(message: string) {
     super('url_not_allowed', message);
@@ -15,7 +16,7 @@ export class NotAllowed extends Rejection {
   }
 }
 
-/** A name whose addresses could not be learned in time, or that has none. */
+/** A name that could not be resolved in time, or that has no address. */
 export class Unresolved extends Error {
   constructor() {
     super('the name does not resolve');
@@ -28,9 +29,9 @@ export interface GuardOptions {
   readonly privateTargets: readonly string[];
   /** Our own hosts as `URL.host` gives them: `api.example.com`, `127.0.0.1:8080`. */
   readonly ownHosts: () => readonly string[];
-  /** How public names resolve; default the name servers of the system. */
+  /** Resolves public names; default the name servers of the system. */
   readonly resolve?: Resolve;
-  /** Milliseconds a lookup may take; default 2,000. */
+  /** Milliseconds for a lookup; default 2,000. */
   readonly dnsMs?: number;
 }
 
@@ -53,8 +54,8 @@ export class EgressGuard {
   }
 
   /**
-   * Judges what the text alone says; a name's addresses are judged by `vet` and again by each connection.
-   * @returns the url as it is used: no fragment, no dot at the end of the host.
+   * Judges the text alone; `vet` judges a name's addresses, and each connection does again.
+   * @returns the url in the form that is used: no fragment, no dot at the end of the host
    * @throws NotAllowed
    */
   checkUrl(text: string): URL {
@@ -80,13 +81,13 @@ export class EgressGuard {
     return url;
   }
 
-  /** Does the config name it as one that may be private? */
+  /** Whether the config names it as allowed to be private. */
   isPrivateTarget(url: URL): boolean {
     return this.#anyPrivate || this.#privateTargets.has(`${url.hostname}:${portOf(url)}`);
   }
 
   /**
-   * At registration: a url of which nothing wrong is known. A name that does not resolve now is no reason to refuse it.
+   * At registration: accepts a url without a known fault. A name that does not resolve now is no reason to refuse it.
    * @throws NotAllowed
    */
   async vet(url: URL): Promise<'resolved' | 'unresolved'> {
@@ -100,7 +101,8 @@ export class EgressGuard {
   }
 
   /**
-   * The addresses a connection to a checked url may be made to: one lookup, and one that is not public refuses them all.
+   * The addresses to which a connection to a checked url may go: one lookup, and a single private address refuses them
+   * all.
    * @throws NotAllowed, Unresolved
    */
   async addresses(url: URL): Promise<readonly string[]> {
@@ -118,14 +120,14 @@ export class EgressGuard {
     try {
       return await Promise.race([resolve(name), late]);
     } catch {
-      // What the resolver said stays here: it tells about the network the resolver lives in.
+      // The resolver's own error stays here: it reveals facts about our network.
       throw new Unresolved();
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Where development has us and a receiver on one machine, only our own port is ours. */
+  /** In development we and a receiver share a machine: only our own port is refused. */
   #isOurs(url: URL, named: boolean): boolean {
     return this.#ownHosts().some((own) => {
       const [host = '', port] = splitHost(own);
@@ -137,17 +139,19 @@ export class EgressGuard {
 
 const NOT_PUBLIC = 'The url must point at a public address.';
 
-/** A name of one label is never one of the public DNS, and `localhost` with all under it is this machine (RFC 6761). */
+/**
+ * A name of one label is never in the public DNS, and `localhost` with all names under it is this machine (RFC 6761).
+ */
 const isPublicName = (name: string): boolean =>
   name.includes('.') && !/(^|\.)localhost$/.test(name) && !name.split('.').includes('');
 
-/** Also the one that goes without saying. */
+/** The default port included. */
 export const portOf = (url: URL): string => (url.port !== '' ? url.port : url.protocol === 'http:' ? '80' : '443');
 
-/** Without the brackets that a url puts around an IPv6 address. */
+/** Without the brackets that a url has around an IPv6 address. */
 export const hostOf = (url: URL): string => (url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname);
 
-/** `Host.:8080` → `['host', '8080']`, spelled as `URL` spells a host. */
+/** `Host.:8080` → `['host', '8080']`, in the spelling of `URL`. */
 const splitHost = (text: string): readonly [host: string, port?: string] => {
   const port = /:(\d+)$/.exec(text)?.[1];
   const bare = port === undefined ? text : text.slice(0, -port.length - 1);

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { addressBytes, isWithin } from './addresses.ts';
 import { hostOf, portOf } from './guard.ts';
 
-/** IPv4 addresses as IPv6 writes them: mapped ones, and those behind NAT64. */
+/** IPv4 addresses written as IPv6: mapped ones, and those behind NAT64. */
 const embedded = ['::ffff:0:0', '64:ff9b::'].map((text) => ({ bytes: addressBytes(text) ?? [], bits: 96 }));
 
 const hex = (bytes: readonly number[]): string => Buffer.from(bytes).toString('hex');
@@ -11,13 +11,13 @@ const ofAddress = (address: string): string => {
   const bytes = addressBytes(address) ?? [];
   if (bytes.length === 4) return hex(bytes);
   if (embedded.some((range) => isWithin(bytes, range))) return hex(bytes.slice(12));
-  // One machine has all addresses of a /64 at its disposal.
+  // One machine may use all addresses of a /64.
   return hex(bytes.slice(0, 8));
 };
 
 /**
- * The receiver that a url names, however it is spelled: its name and port. Two ports are two servers; in production all
- * are 443, so there it is the name. What a name resolves to says nothing: hosts of many customers share an address.
+ * The receiver that a url names, in one spelling: its name and port. Two ports are two servers; in production all are
+ * 443, so the name decides. The addresses of a name decide nothing: hosts of many customers share one.
  */
 export const hostKey = (url: string): string => {
   if (!URL.canParse(url)) return url;

@@ -1,24 +1,30 @@
 export interface PaceLimits {
   /**
-   * Milliseconds that a server may keep us waiting before a byte of the body; each `minRate` bytes earn a second more. So
-   * a server that drips has its place for little longer than this, and a large file as long as it comes. Default 120,000.
+   * Milliseconds that a server may make us wait for the body; each `minRate` bytes earn a second more. So a server that
+   * drips holds its slot for little longer than this, and a large file takes as long as it needs. Default 120,000.
    */
   readonly headStartMs: number;
   /** Bytes a second; default 256 KiB. */
   readonly minRate: number;
-  /** Milliseconds of waiting for the body over which it may not fall below `minWindowRate`; default 30,000. */
+  /**
+   * The window of waiting for the body in which the rate may not fall below `minWindowRate`, milliseconds; default
+   * 30,000.
+   */
   readonly windowMs: number;
   /** Bytes a second; default 64 KiB. */
   readonly minWindowRate: number;
 }
 
-/** Marks that a window is held against: its beginning is known to within a thirtieth of it. */
+/** Marks in a window: its beginning is known to within a thirtieth of it. */
 const WINDOW_MARKS = 30;
 
-/** Whether a file comes fast enough for the place that it takes. Times are of waiting for the server, milliseconds. */
+/** Whether a file comes fast enough for the slot that it takes. Times count waiting for the server, milliseconds. */
 export class Pace {
   readonly #limits: PaceLimits;
-  /** What had come by when, the oldest first: the first is as old as the window, or as the body. Empty: no body has begun. */
+  /**
+   * Bytes received by instant, the oldest first: the first mark is as old as the window, or as the body. Empty: no body
+   * has begun.
+   */
   #marks: { readonly at: number; readonly bytes: number }[] = [];
 
   constructor(limits: PaceLimits) {

@@ -1,4 +1,4 @@
-/** One GET under way: its head, then its body at the pace at which somebody reads it. */
+/** One GET under way: its head, then its body at the reader's pace. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
@@ -11,13 +11,13 @@ export interface Head {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Bytes of a body that wait for a reader who is slower than the server. */
+/** Bytes of a body that wait for a reader slower than the server. */
 const WAITING_BYTES = 512 << 10;
 
 export class Transfer implements Dispatcher.DispatchHandler {
-  /** Rejects with what went wrong before it came. */
+  /** Rejects with the error that prevented it. */
   readonly head: Promise<Head>;
-  /** Errors where the connection breaks before its end. */
+  /** Errors when the connection breaks before its end. */
   readonly body: Readable;
   readonly #connection: Connection;
   #controller: Dispatcher.DispatchController | null = null;
@@ -36,7 +36,7 @@ export class Transfer implements Dispatcher.DispatchHandler {
       this.#reject = reject;
     });
     this.body = new Readable({ highWaterMark: WAITING_BYTES, read: () => this.#controller?.resume() });
-    // It may break while nobody reads.
+    // It may break before the caller awaits it.
     this.head.catch(() => undefined);
     this.body.on('error', () => undefined);
     const kept = { idleMs: 1, maxIdleMs: 1, maxAgeMs: 0 };
@@ -44,7 +44,7 @@ export class Transfer implements Dispatcher.DispatchHandler {
     this.#connection.send({ method: 'GET', path: url.pathname + url.search, headers }, this);
   }
 
-  // Its presence tells undici which of its two forms of handler this is.
+  // Its presence selects one of undici's two forms of handler.
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
   }
@@ -71,7 +71,7 @@ export class Transfer implements Dispatcher.DispatchHandler {
     this.end(error);
   }
 
-  /** At once, whatever is under way; also what must be called when there is no more use for it. */
+  /** Ends at once, whatever is under way; call it too when the rest is not needed. */
   end(error: Error): void {
     this.#reject(error);
     this.body.destroy(error);

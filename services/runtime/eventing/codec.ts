@@ -7,8 +7,8 @@ import type { DataKeys } from './data-keys.ts';
 import { openPersonal, personalMembers, sealPersonal } from './personal.ts';
 
 /**
- * Between events as the domain has them and bytes as the store has them: validated both ways, personal members
- * encrypted, older versions upcast on reading. What it refuses is never written, and never applied.
+ * Converts events of the domain to bytes of the store and back: validates both ways, encrypts personal members, and
+ * upcasts older versions on reading. An event that it refuses is never written, and never applied.
  */
 
 export interface DecodedEvent {
@@ -34,7 +34,7 @@ export interface StoredBytes {
   readonly metadata: Uint8Array;
 }
 
-/** An event that does not fit its schema, or is of no known type. Nothing may be concluded from it. */
+/** An event that does not fit its schema, or has no known type. The caller may conclude nothing from it. */
 export class InvalidEvent extends Error {
   constructor(stream: string, type: string, why: string) {
     super(`${type} in ${stream}: ${why}`);
@@ -50,7 +50,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 /** Stored bytes decoded in one turn of the event loop. */
 const maxBytesInOnePiece = 256 * 1_024;
 
-/** @throws InvalidEvent without the parser's own words: they quote the text, which may be personal. */
+/** @throws InvalidEvent without the parser's own message: it quotes the text, which may be personal */
 const parse = (stream: string, type: string, bytes: Uint8Array): Record<string, unknown> => {
   let value: unknown;
   try {
@@ -85,7 +85,7 @@ export class EventCodec {
     return definitions.some(({ schema }) => personalMembers(schema).length > 0);
   }
 
-  /** The version of this event that we write. */
+  /** The version in which this code writes the event. */
   versionOf(stream: string, type: string): number {
     return this.#definition(stream, type).version;
   }
@@ -123,7 +123,7 @@ export class EventCodec {
     return bytes;
   }
 
-  /** The events of one command lie side by side and have one metadata: it is parsed and checked once. */
+  /** The events of one command lie side by side and share one metadata: it is parsed and checked once. */
   #decodeMetadata(stream: string, type: string, bytes: Uint8Array): EventMetadata {
     const last = this.#lastMetadata;
     if (last !== null && last.bytes.length === bytes.length && Buffer.compare(last.bytes, bytes) === 0) {
@@ -159,7 +159,7 @@ export class EventCodec {
       decoded.push(await this.decode(one));
       bytes += one.data.length + one.metadata.length;
       if (bytes < maxBytesInOnePiece) continue;
-      // Megabytes of one tenant would hold up all requests until the last byte was parsed.
+      // Yields here: parsing megabytes of one tenant at once would hold up all requests.
       bytes = 0;
       await immediate();
     }
@@ -168,7 +168,7 @@ export class EventCodec {
 
   #check(stream: string, type: string, schema: EventDefinition['schema'], value: unknown): void {
     const [issue] = issuesOf(schema, value);
-    // The message names the place, never the value: it may be personal.
+    // The message names the member, never its value, which may be personal.
     if (issue !== undefined) throw new InvalidEvent(stream, type, `${issue.path || '/'} ${issue.message}`);
   }
 }

@@ -1,12 +1,17 @@
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Positions } from './domain-store.ts';
 
-/** What a caller must have seen projected to read back its own writes: `topic-partition` → commit position. */
+/**
+ * The positions that a reader must have applied for the caller to read its own writes: `topic-partition` → commit
+ * position.
+ */
 
 export const encodeToken = (secrets: Secrets, positions: Positions): string =>
   secrets.seal('consistency', [...positions].map(([lane, position]) => `${lane}=${position}`).join(','));
 
-/** Null when the token is not ours or was altered: it is then ignored, as no token promises less than an old one. */
+/**
+ * Null when the token is not ours or was altered. The caller ignores it then: no token promises less than an old one.
+ */
 export const decodeToken = (secrets: Secrets, token: string): Positions | null => {
   const payload = secrets.open('consistency', token);
   if (payload === null) return null;
@@ -24,7 +29,10 @@ export const mergePositions = (into: Positions, from: Positions): void => {
   }
 };
 
-/** Remembers what each credential wrote through this instance. Bounded: the longest unused credential is forgotten. */
+/**
+ * Remembers the last writes of each credential in this instance. Bounded: the least recently used credential is dropped
+ * first.
+ */
 export class RecentWrites {
   readonly #byCredential = new Map<string, Positions>();
   readonly #most: number;

@@ -16,16 +16,16 @@ import { partitionOf, topicOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
 import { isLong, LongStreams } from './long-streams.ts';
 
-/** Streams as deciders see them: load and fold, append what was decided. */
+/** Streams as deciders see them: loads and folds a stream, appends decided events. */
 
-/** Who asks for what: it ends up in the metadata of every event the command makes. */
+/** Who requests what: it goes into the metadata of every event of the command. */
 export interface CommandContext {
   readonly workspaceId: string;
   readonly actor: Actor;
   readonly correlationId: string;
-  /** Id of what caused the command: an event, or the request itself. */
+  /** Id of the cause of the command: an event, or the request itself. */
   readonly causationId: string;
-  /** Same for all effects of one accepted request; folds remember it to tell a repeat. */
+  /** The same for all effects of one accepted request; folds remember it to recognise a repeat. */
   readonly commandId: string;
   /** Instant of the decision, ISO 8601. */
   readonly now: string;
@@ -33,14 +33,17 @@ export interface CommandContext {
   readonly causeEventId?: string;
   readonly keyHmac?: string;
   readonly fingerprint?: string;
-  /** Where a caller waits: instant of `performance.now()` from which on no append is waited for or repeated. */
+  /** Where a caller waits: the instant of `performance.now()` after which no append is awaited or repeated. */
   readonly giveUpAt?: number;
 }
 
-/** Highest commit position stored by a call, per `topic-partition`: what a reader must have seen to read it back. */
+/**
+ * Highest commit position that a call stored, per `topic-partition`: a reader that has applied it shows the call's
+ * events.
+ */
 export type Positions = Map<string, bigint>;
 
-/** The store did not answer, or not in time. Nothing is known to be wrong: repeat with the same key. */
+/** The store did not answer, or not in time. No fault is known: repeat the call with the same key. */
 export class Unavailable extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -50,7 +53,7 @@ export class Unavailable extends Error {
 
 export interface Loaded<State> {
   readonly state: State;
-  /** Revision of the last event, −1 when there is none. */
+  /** Revision of the last event, −1 for an empty stream. */
   readonly revision: number;
   readonly events: readonly DecodedEvent[];
 }
@@ -58,7 +61,7 @@ export interface Loaded<State> {
 /** Time-ordered random UUID (RFC 9562 version 7). */
 export const uuidv7 = (): string => {
   const time = Date.now().toString(16).padStart(12, '0');
-  // A version 4 one holds the random bits of the rest, and Node draws those in bulk.
+  // A version 4 UUID supplies the random bits, because Node draws those in bulk.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 };
 
@@ -69,7 +72,7 @@ const factOf = (event: DecodedEvent): Fact => ({
   occurredAt: event.metadata.occurredAt,
 });
 
-/** Decoded events as a decider takes them. The codec has validated them against the same schemas. */
+/** Decoded events in the type that a decider takes. The codec has validated them against the same schemas. */
 export const asFacts = <Event extends { readonly type: string }>(
   events: readonly DecodedEvent[],
 ): { readonly event: Event; readonly fact: Fact }[] =>
@@ -82,24 +85,29 @@ export const foldEvents = <State, Command, Event extends { readonly type: string
 ): State => fold(decider, asFacts<Event>(events), from);
 
 /**
- * Key of order in the log: the post's id for a post, so that it shares its targets' partition; else the stream's name.
- * A target's key is its post, which the stream's name does not tell: its writers say it.
+ * The key that orders events in the log: the post's id for a post, so that it shares its targets' partition; else the
+ * stream's name. A target's key is its post's id, which its stream's name does not contain: its writers pass it.
  */
 export const partitionKeyOf = (kind: string, id: string): string => {
   if (kind === 'target') throw new BrokenInvariant('a target is ordered by its post: pass partitionKey');
   return kind === 'post' ? id : `${kind}-${id}`;
 };
 
-/** Waits before the repeats of an append whose outcome is not known, milliseconds. */
+/** Waits before the repeats of an append whose outcome is unknown, milliseconds. */
 const repeatDelays = [20, 100, 500, 1_000, 2_000];
-/** An append that begins after `giveUpAt` is waited for so long all the same, or a long command could never end. Milliseconds. */
+/**
+ * An append that begins after `giveUpAt` is still awaited this long, or a long command could never end. Milliseconds.
+ */
 const minAppendMs = 1_000;
 
-/** @throws EventStoreError `outcome_unknown` where the answer does not come before that instant; the append itself goes on */
+/**
+ * @throws EventStoreError `outcome_unknown` where the answer does not come before that instant; the append itself goes
+ * on
+ */
 const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
   if (instant === Number.POSITIVE_INFINITY) return answer;
   return within(Math.max(0, instant - performance.now()), answer, () => {
-    throw new EventStoreError('outcome_unknown', 'the caller waits no longer');
+    throw new EventStoreError('outcome_unknown', 'the caller no longer waits for the append');
   });
 };
 
@@ -109,7 +117,7 @@ export class DomainStore {
   readonly #partitions: number;
   readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
   readonly #long = new LongStreams();
-  /** Readers of one stream at once share what the store answered, and its decoding. */
+  /** Concurrent readers of one stream share the store's answer and its decoding. */
   readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
   constructor(store: EventStore, codec: EventCodec, partitions: number) {
@@ -126,7 +134,7 @@ export class DomainStore {
     const stream = `${decider.kind}-${id}`;
     const events = await this.readStream(stream, upTo);
     const known = upTo === undefined ? this.#long.folded(stream, decider) : null;
-    // A fold that another call has taken further than these events is not ours.
+    // The fold of another call that is ahead of these events cannot be used.
     const from = known !== null && known.count <= events.length ? known : { state: decider.initial, count: 0 };
     const state = foldEvents(decider, from.count === 0 ? events : events.slice(from.count), from.state as State);
     this.#long.keepFold(stream, events, decider, state);
@@ -150,8 +158,8 @@ export class DomainStore {
   }
 
   /**
-   * The known events of a stream and those appended since. The last known event is read again: a store that has another
-   * event there, or none, was restored to an earlier day, so nothing that is known holds. Null then.
+   * The cached events of a stream and those appended since. The last cached event is read again: a store that has
+   * another event there, or none, was restored to an earlier day, so the cache is invalid. Null then.
    */
   async #readOn(
     stream: string,
@@ -175,10 +183,11 @@ export class DomainStore {
   }
 
   /**
-   * Appends at exactly this revision (−1 = the stream must not exist).
-   * An outcome that is not known is asked for by repeating the same ids and bytes; the exact expectation makes that safe.
-   * Where a caller waits the repeats end at `giveUpAt`: what became of the last one is then not known.
-   * @throws EventStoreError `wrong_expected_revision` when somebody else wrote; Unavailable when the store stays away.
+   * Appends at exactly this revision (−1 = the stream must not exist). Repeats an append with an unknown outcome with
+   * the same ids and bytes; the exact expectation makes that safe. Where a caller waits the repeats end at `giveUpAt`:
+   * the outcome of the last one is then unknown.
+   * @throws EventStoreError `wrong_expected_revision` when another writer was first; Unavailable when the store does
+   * not answer
    */
   async append(
     stream: string,
@@ -216,7 +225,10 @@ export class DomainStore {
     }));
   }
 
-  /** What an earlier call stored, as if this one had: the answer of a repeat promises what the first answer did. */
+  /**
+   * Counts events of an earlier call as if this call had stored them: the answer to a repeat promises as much as the
+   * first one.
+   */
   note(events: readonly DecodedEvent[], positions: Positions): void {
     for (const { stream, metadata, position } of events) {
       this.#raise(positions, stream, metadata.partitionKey, position);
@@ -272,7 +284,10 @@ export class DomainStore {
     throw new Unavailable('The event store does not answer.');
   }
 
-  /** Where a repeat was stored the first time. Null when it cannot be read now: the append stands all the same. */
+  /**
+   * Position of an event that a repeat had stored the first time. Null when it cannot be read now: the append stands
+   * all the same.
+   */
   async #positionOf(stream: string, revision: bigint): Promise<bigint | null> {
     const [event] = await this.#store.read(stream, { from: revision, limit: 1 }).catch(() => []);
     return event?.position ?? null;

@@ -12,30 +12,32 @@ import {
 import { requireRoom } from './stream-room.ts';
 
 export interface Executed<State> extends Loaded<State> {
-  /** What this command appended; empty when it was so already. */
+  /** Events that this command appended; empty when it had nothing to do. */
   readonly appended: readonly DecodedEvent[];
 }
 
 export interface ExecuteOptions<State> {
-  /** Key of order in the log where the stream's name does not tell it: the post id, for targets. */
+  /** Key that orders the events in the log where the stream's name does not give it: the post id, for targets. */
   readonly partitionKey?: string;
   readonly positions?: Positions;
-  /** False for commands that name what they saw (a worker's claim): a conflict then ends them. Default true. */
+  /**
+   * False for commands that depend on the state they saw (a worker's claim): a conflict then ends them. Default true.
+   */
   readonly redecide?: boolean;
-  /** Refuses, by throwing, what the caller may not touch or did not expect. Runs on every fold. */
+  /** Throws when the caller may not touch the stream, or expected another state. Runs on every fold. */
   readonly guard?: (loaded: Loaded<State>) => void;
-  /** True for a change that a caller could do without: a stream at its limit refuses it, see `stream-room.ts`. */
+  /** True for a change that a caller can do without: a stream at its limit refuses it, see `stream-room.ts`. */
   readonly optional?: boolean;
-  /** Skips the first load when the caller holds the newest fold; a conflict loads anew. */
+  /** Skips the first load when the caller holds the newest fold; after a conflict the stream is loaded again. */
   readonly loaded?: Loaded<State>;
 }
 
-/** Rounds of decide and append before a stream that is written to all the time wins over us. */
+/** Rounds of decide and append before the command gives up on a stream under constant writes. */
 const maxRounds = 50;
 
 /**
- * Loads, folds, decides, appends at the revision it read. On a conflict the decision is made again on what is there now.
- * If we die before the append nothing happened; after it, a repeat of the command finds it done and yields `[]`.
+ * Loads, folds, decides, and appends at the revision it read. After a conflict it decides again on the new state. A
+ * crash before the append leaves nothing; after it, a repeat of the command finds it done and yields `[]`.
  */
 export const execute = async <State, Command, Event extends { readonly type: string; readonly data: unknown }>(
   store: DomainStore,

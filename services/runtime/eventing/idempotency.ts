@@ -17,11 +17,11 @@ import {
 import { execute } from './execute.ts';
 
 /**
- * A repeated call is told by a stream, never by a table beside it. A call that gives birth to one stream is that stream
- * (birth form); every other keyed call has a `request-` stream (request form).
+ * A stream identifies a repeated call, never a table beside it. A call that creates one stream is recorded in that
+ * stream (create form); every other keyed call has a `request-` stream (request form).
  */
 
-/** What the caller asked for, as far as two calls under one key must agree. */
+/** The parts of a call in which two calls under one key must agree. */
 export interface Asked {
   readonly operation: string;
   readonly params: unknown;
@@ -32,7 +32,10 @@ export interface Asked {
 const workspaceMac = (secrets: Secrets, workspaceId: string, text: string): string =>
   secrets.mac('fingerprints', `${workspaceId}\n${text}`, secrets.oldest).toString('base64url');
 
-/** HMAC, so that an event shows nothing of the body. Under the oldest key version: it must not change when keys rotate. */
+/**
+ * An HMAC, so that an event reveals nothing of the body. Under the oldest key version: it must not change when keys
+ * rotate.
+ */
 export const fingerprintOf = (secrets: Secrets, workspaceId: string, asked: Asked): string =>
   workspaceMac(
     secrets,
@@ -45,11 +48,17 @@ export const keyHmacOf = (secrets: Secrets, workspaceId: string, key: string): s
 
 export interface Born<State> {
   readonly id: string;
-  /** Events of the birth: what this call appended, or what the first call did. A replay is rendered from these alone. */
+  /**
+   * Events of the creation: those of this call, or of the first one. The answer to a repeat is rendered from these
+   * alone.
+   */
   readonly events: readonly DecodedEvent[];
   readonly state: State;
   readonly replayed: boolean;
-  /** The stream was born by a call under another key (a name's next claimant may do that): the events are all of it. */
+  /**
+   * A call under another key created the stream (the next claimant of a name may do that): the events are the whole
+   * stream.
+   */
   readonly other: boolean;
 }
 
@@ -61,18 +70,20 @@ export interface BirthOptions<State, Command> {
   readonly context: CommandContext;
   readonly positions: Positions;
   /**
-   * Reads and decides, without effects: it is asked for a replay too, and then not heard. May refuse by throwing: when
-   * nobody was born under this key yet the call is refused, and the key stays free.
+   * Reads and decides, without effects: it also runs for a repeat, and its result is then ignored. May refuse by
+   * throwing: when no stream exists under this key yet the call is refused, and the key stays free.
    */
   readonly command: (id: string) => Promise<Command>;
-  /** Right before the append, and never for a replay: what has to be held for the new stream. May refuse by throwing. */
+  /**
+   * Runs right before the append, and never for a repeat: reserves what the new stream needs. May refuse by throwing.
+   */
   readonly reserve?: (id: string) => Promise<void>;
   readonly decider: Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 }
 
 /**
- * Birth form. The stream's id follows from (workspace, operation, key), so of many callers one append wins; the others
- * read what it wrote. If we die before the append the key is free; after it, a repeat finds the stream.
+ * Create form. The stream's id follows from (workspace, operation, key), so of concurrent callers one append wins and
+ * the others read its events. After a crash before the append the key is free; after it, a repeat finds the stream.
  */
 export const createIdempotently = async <State, Command>(
   options: BirthOptions<State, Command>,
@@ -81,7 +92,7 @@ export const createIdempotently = async <State, Command>(
   const id = keyedIdOf(context.workspaceId, options.operation, options.key);
   const stream = `${decider.kind}-${id}`;
   const partitionKey = partitionKeyOf(decider.kind, id);
-  // Side by side, as nearly every call is a first one; a command has no effects of its own.
+  // Both at once, as nearly every call is a first one; a command has no effects of its own.
   const asked = options.command(id);
   asked.catch(() => undefined);
   const known = await store.readStream(stream);
@@ -118,15 +129,15 @@ const reused = () => new Rejection('idempotency_key_reused', 'This Idempotency-K
 export interface RequestOptions<Decided, Result> {
   readonly store: DomainStore;
   readonly operation: string;
-  /** Null: the caller sent none; then nothing is remembered. */
+  /** Null: the caller sent no key, and nothing is recorded. */
   readonly key: string | null;
   readonly fingerprint: string;
   readonly context: CommandContext;
-  /** Checks and decides absolute values, once. May refuse by throwing: then nothing was accepted. */
+  /** Checks the call and decides absolute values, once. May refuse by throwing: then nothing was accepted. */
   readonly accept: () => Promise<Decided>;
   /**
-   * Carries out what was decided. Its commands carry the given context's commandId, so that a repeat finds each done.
-   * A `Rejection` thrown here refuses the call and frees the key.
+   * Carries out the decision. Its commands carry the given context's commandId, so that a repeat finds each of them
+   * done. A `Rejection` thrown here refuses the call and frees the key.
    */
   readonly effects: (decided: Decided, context: CommandContext) => Promise<Result>;
 }
@@ -137,8 +148,8 @@ export interface Requested<Result> {
 }
 
 /**
- * Request form: accepted → effects → completed. If we die between any two, a repeat of the call resumes with the values
- * that were accepted; effects that were made are recognised by their commandId and yield nothing. Two callers at once
+ * Request form: accepted → effects → completed. After a crash between any two, a repeat of the call resumes with the
+ * accepted values; the deciders recognise finished effects by their commandId and yield nothing. Two concurrent callers
  * carry out the same effects; each is made once.
  */
 export const withIdempotencyRecord = async <Decided, Result>(
@@ -168,14 +179,14 @@ export const withIdempotencyRecord = async <Decided, Result>(
       { type: 'Complete', commandId: accepted.commandId, result },
       context,
     );
-    // Of two callers at once the first to complete says what the answer is.
+    // Of two concurrent callers the first to complete decides the answer.
     const first = completed.state.status === 'done' ? (completed.state.result as Result) : result;
     return { result: first, replayed };
   } catch (error) {
     if (!(error instanceof Rejection)) throw error;
     const refuse = { type: 'Refuse', commandId: accepted.commandId } as const;
     const { state } = await execute(store, request, id, refuse, context);
-    // Another caller has carried it out by now: what refused us came after that.
+    // Another caller has carried it out meanwhile, and this refusal came after that.
     if (state.status === 'done' && state.commandId === accepted.commandId) {
       return { result: state.result as Result, replayed: true };
     }

@@ -1,10 +1,10 @@
 import type { DecodedEvent } from './codec.ts';
 
 /**
- * Long streams that were read lately, decoded and folded, so that the next command on one reads only what came after:
- * otherwise every change of an 8 MiB draft would read and decode all of it, and all tenants would wait for that.
- * Stored events never change, so what is kept cannot be wrong, only incomplete; the reader reads on from its last event.
- * Streams with personal members are never kept: the very next read must see an erasure.
+ * Caches long streams, decoded and folded, so that the next command on one reads only newer events: otherwise every
+ * change of an 8 MiB draft would read and decode all of it, and hold up all tenants. Stored events never change, so a
+ * cached stream can only be incomplete; the reader reads on from its last event. Streams with personal members are
+ * never cached: the very next read must see an erasure.
  */
 
 interface Kept {
@@ -17,9 +17,9 @@ interface Kept {
 /** A stream shorter than both limits is read whole each time, together with others in one statement. */
 const longBytes = 64 * 1_024;
 const longEvents = 100;
-/** Stored bytes kept in a process, of all streams. */
+/** Stored bytes in the cache of a process, over all streams. */
 const maxKeptBytes = 32 * 1_024 * 1_024;
-/** A stream above this (it grew before there was a limit) would push out all others. */
+/** A stream above this (it grew before there was a limit) would evict all others. */
 const maxKeptStreamBytes = 12 * 1_024 * 1_024;
 
 const bytesOf = (events: readonly DecodedEvent[]): number => events.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -28,11 +28,11 @@ export const isLong = (events: readonly DecodedEvent[]): boolean =>
   events.length >= longEvents || bytesOf(events) >= longBytes;
 
 export class LongStreams {
-  /** The one used longest ago first. */
+  /** The least recently used first. */
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
-  /** All events that are known, from the first one on; null when the stream is not kept. */
+  /** All cached events, from the first one on; null when the stream is not cached. */
   known(stream: string): readonly DecodedEvent[] | null {
     const kept = this.#kept.get(stream);
     if (kept === undefined) return null;
@@ -41,10 +41,10 @@ export class LongStreams {
     return kept.events;
   }
 
-  /** Keeps a long stream; `events` are all of it, as just read. */
+  /** Caches a long stream; `events` are all of it, as just read. */
   keep(stream: string, events: readonly DecodedEvent[]): void {
     const before = this.#kept.get(stream);
-    // Two readers at once: the one that knows more wins.
+    // Of two concurrent readers the one with more events wins.
     if (before !== undefined && before.events.length >= events.length) return;
     const bytes = bytesOf(events);
     const workspaceId = events[0]?.metadata.workspaceId;
@@ -60,19 +60,19 @@ export class LongStreams {
     this.#kept.delete(stream);
   }
 
-  /** The last fold of exactly this kind over these events or the first of them; null when it is to be folded anew. */
+  /** The last fold by this decider over these events or the first of them; null when there is none. */
   folded(stream: string, decider: unknown): { readonly state: unknown; readonly count: number } | null {
     const folded = this.#kept.get(stream)?.folded ?? null;
     return folded?.decider === decider ? folded : null;
   }
 
-  /** Nothing happens unless these are the very events that are kept. */
+  /** Does nothing unless these are exactly the cached events. */
   keepFold(stream: string, events: readonly DecodedEvent[], decider: unknown, state: unknown): void {
     const kept = this.#kept.get(stream);
     if (kept?.events === events) kept.folded = { decider, state, count: events.length };
   }
 
-  /** The stream used longest ago of the workspace that holds most: one tenant never pushes out the others. */
+  /** Evicts the least recently used stream of the workspace with the most bytes: one tenant never evicts the others. */
   #evict(): void {
     const held = new Map<string, number>();
     for (const { workspaceId, bytes } of this.#kept.values()) {

@@ -6,7 +6,8 @@ import type { DataKeys } from './data-keys.ts';
 
 /**
  * Personal members are encrypted at the store's edge with the data key of the event's client. In the stored JSON such a
- * member is `{"$sealed": "<base64 of iv, tag, ciphertext>"}`; null stays null; after the key's destruction it reads as null.
+ * member is `{"$sealed": "<base64 of iv, tag, ciphertext>"}`; null stays null; after the key's destruction it reads as
+ * null.
  */
 
 interface Sealed {
@@ -36,7 +37,7 @@ const clientOf = (data: Data): string => {
   return data.clientId;
 };
 
-/** The member's place is bound into the ciphertext, so that it cannot be moved to another event or member. */
+/** The member's place is authenticated with the ciphertext, so that it cannot be moved to another event or member. */
 const place = (stream: string, type: string, member: string): Buffer => Buffer.from(`${stream}\n${type}\n${member}`);
 
 export const sealPersonal = async (

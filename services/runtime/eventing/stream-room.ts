@@ -2,17 +2,17 @@ import { Rejection } from '#domain/decider.ts';
 import type { DecodedEvent } from './codec.ts';
 
 /**
- * How long a stream may become through optional commands of callers. Each command reads its stream, so a stream without
- * an end makes every further command on it slower, for its own tenant and for all others. Facts that workers record, and
- * commands that end or narrow a thing (publish, cancel, turn off, archive, delete, erase), are never refused.
+ * How many events optional commands of callers may add to a stream. Each command reads its stream, so an endless stream
+ * slows every further command on it, for its own tenant and for all others. Facts recorded by workers, and commands
+ * that end or narrow something (publish, cancel, turn off, archive, delete, erase), are never refused.
  */
 
 export const maxOptionalEvents = 2_000;
 export const maxOptionalBytes = 8 * 1_024 * 1_024;
 
 /**
- * Holds at the revision of these events: an append at exactly that revision exceeds the limit by itself at most, however
- * many callers there are.
+ * Call it with the events at the append's expected revision: then even concurrent callers exceed the limit by one
+ * append at most.
  * @throws Rejection `stream_full`
  */
 export const requireRoom = (events: readonly DecodedEvent[]): void => {

@@ -1,8 +1,8 @@
 import type { Json } from '#contracts/ports/platform.ts';
 
-/** Text from outside, before it becomes an event: well-formed, without NUL. */
+/** Cleans text from outside before it becomes an event: well-formed, without NUL. */
 
-/** No longer than `most`; a pair is not cut in half. */
+/** Cuts the text to `max` characters, never inside a surrogate pair. */
 export const wellFormedText = (text: string, most: number): string => {
   const whole = text.toWellFormed().replaceAll('\0', '');
   if (whole.length <= most) return whole;
@@ -22,7 +22,7 @@ export const wellFormedJson = (value: Json): Json => {
   );
 };
 
-/** ISO 8601 in UTC with milliseconds; null where the text is no instant. */
+/** ISO 8601 in UTC with milliseconds; null where the text is not an instant. */
 export const wellFormedInstant = (text: string): string | null => {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9999 || at.getUTCFullYear() < 0 ? null : at.toISOString();

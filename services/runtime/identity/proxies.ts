@@ -1,8 +1,11 @@
 import { addressBytes, isWithin, type Range } from '#runtime/egress/addresses.ts';
 
-/** Finds the caller's address behind proxies: which of their headers we believe, and whose allowance a request counts against. */
+/**
+ * Finds the caller's address behind proxies: which forwarded headers to trust, and whose allowance a request counts
+ * against.
+ */
 
-/** How many proxies every request passes, or which addresses they have. Neither: nothing that is forwarded is believed. */
+/** How many proxies every request passes, or which addresses they have. Neither: no forwarded header is trusted. */
 export interface TrustedProxies {
   readonly hops: number;
   readonly ranges: readonly Range[];
@@ -54,7 +57,10 @@ const readRange = (text: string): Range => {
 const isTrusted = ({ hops, ranges }: TrustedProxies, address: readonly number[], hop: number): boolean =>
   hop <= hops || ranges.some((range) => range.bytes.length === address.length && isWithin(address, range));
 
-/** `1.2.3.4`, `1.2.3.4:5678`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:5678` are addresses; all else is none. */
+/**
+ * `1.2.3.4`, `1.2.3.4:5678`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:5678` are addresses; any other text is
+ * not.
+ */
 const readEntry = (text: string): readonly number[] | null => {
   if (text.length > maxEntry) return null;
   const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
@@ -64,7 +70,7 @@ const readEntry = (text: string): readonly number[] | null => {
 /** The zone of a link-local peer (`%eth0`) is this machine's own name for the link. */
 const peerOf = (peer: string | undefined): readonly number[] | null => readAddress((peer ?? '').replace(/%.*$/, ''));
 
-/** Whether the peer of a connection is a proxy of ours. */
+/** Whether the peer of a connection is a trusted proxy. */
 export const isProxy = (peer: string | undefined, trusted: TrustedProxies): boolean => {
   const address = peerOf(peer);
   return address !== null && isTrusted(trusted, address, 1);
@@ -75,8 +81,8 @@ const ownerOf = (address: readonly number[]): string =>
   address.length === 4 ? address.join('.') : `${Buffer.from(address.slice(0, 8)).toString('hex')}/64`;
 
 /**
- * The caller's address, in the form that allowances are counted by. X-Forwarded-For is read from the right, where our own
- * proxies write: an entry counts when a trusted proxy wrote it, and an entry that is no address ends the trust.
+ * The caller's address, in the form by which allowances are counted. X-Forwarded-For is read from the right, where our
+ * own proxies write: an entry counts when a trusted proxy wrote it, and an entry that is not an address ends the trust.
  */
 export const callerAddress = (
   peer: string | undefined,

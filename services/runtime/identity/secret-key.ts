@@ -14,12 +14,12 @@ import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { Secrets } from './secrets.ts';
 
-/** Names that a start makes in a data folder after its key: where one of them is, there was a key. */
+/** Names that a start creates in a data folder after its key: where one of them exists, there was a key. */
 const laterThanTheKey = ['pg.password', 'pg.location', 'cluster', 'analytics', 'blobs'];
 
 export const secretKeyFile = (dataDir: string): string => path.join(dataDir, 'secret.key');
 
-/** @throws SetupError that names the file; what stands in it may be a part of a key, and is not shown */
+/** @throws SetupError that names the file; its content may be part of a key, and is not shown */
 const readKeys = (file: string): string => {
   const text = readFileSync(file, 'utf8').trim();
   try {
@@ -34,8 +34,9 @@ const readKeys = (file: string): string => {
 
 /**
  * The installation's secret key under the data folder, mode 0600, made on the first start. It is written whole under
- * another name and then linked, so that a death in between leaves none or a whole one; an existing one is never replaced.
- * @throws SetupError when the folder holds data and no key, as a new one could open nothing of it, or when the file holds none
+ * another name and then linked, so that a crash leaves no key or a whole one; an existing one is never replaced.
+ * @throws SetupError when the folder holds data and no key, because a new key could decrypt none of it, or when the
+ * file holds no key
  */
 export const secretKeyOf = (dataDir: string): string => {
   mkdirSync(dataDir, { recursive: true });

@@ -3,11 +3,11 @@ import { MissingKey } from '#contracts/ports/data-keys.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
 /**
- * The secret keys of the installation, newest first, and what is derived from them. Nothing derived is ever stored:
- * what needs a key later stores the *version* that made it.
+ * The secret keys of the installation, newest first, and the values derived from them. Derived values are never stored:
+ * a record that needs a key later stores the *version* that made it.
  */
 
-/** Each purpose has its own sub-key, so that a leak in one place opens no other. */
+/** Each purpose has its own sub-key, so that one leaked sub-key opens no other purpose. */
 export type Purpose =
   | 'secrets'
   | 'cursors'
@@ -22,7 +22,7 @@ export type Purpose =
 export class Secrets {
   readonly #keys: ReadonlyMap<string, Buffer>;
   readonly #derived = new Map<string, Buffer>();
-  /** The same as key objects: a Buffer would be made into one for every HMAC, which costs more than the HMAC. */
+  /** The sub-keys as key objects: Node would convert a Buffer for every HMAC, which costs more than the HMAC. */
   readonly #macKeys = new Map<string, KeyObject>();
   readonly current: string;
   /** Where the keys were read from, for the operator: a setting or a file. */
@@ -40,7 +40,7 @@ export class Secrets {
       return [version, key];
     });
     this.#keys = new Map(keys);
-    // Which of two keys made what is stored under their version could not be told.
+    // With two keys under one version, the version of a record would not identify its key.
     if (this.#keys.size < keys.length) throw new Error('SECRET_KEY names a version twice');
     this.current = keys[0]?.[0] ?? '';
   }
@@ -49,7 +49,7 @@ export class Secrets {
     return [...this.#keys.keys()];
   }
 
-  /** The last of the list: for what must not change when a new key is put first. */
+  /** The last of the list: for values that must not change when a new key is put first. */
   get oldest(): string {
     return this.versions().at(-1) ?? this.current;
   }
@@ -58,7 +58,10 @@ export class Secrets {
     return this.#keys.has(version);
   }
 
-  /** @throws SetupError where SECRET_KEY lacks one of these versions, from which links or signing secrets in use were derived */
+  /**
+   * @throws SetupError where SECRET_KEY lacks one of these versions, from which links or signing secrets in use were
+   * derived
+   */
   demand(versions: Iterable<string>): void {
     for (const version of versions) {
       if (this.has(version)) continue;
@@ -69,7 +72,7 @@ export class Secrets {
     }
   }
 
-  /** 32 bytes. @throws when the version is not in the list: a key in use was taken away. */
+  /** 32 bytes. @throws when the version is not in the list: a key in use was removed */
   subKey(purpose: Purpose, version: string = this.current): Buffer {
     const name = `${version}/${purpose}`;
     const known = this.#derived.get(name);
@@ -89,13 +92,13 @@ export class Secrets {
     return createHmac('sha256', key).update(text, 'utf8').digest();
   }
 
-  /** `<version>.<payload>.<mac>`, all base64url: what a caller may carry and not alter. */
+  /** `<version>.<payload>.<mac>`, all base64url: callers may carry it and cannot alter it. */
   seal(purpose: Purpose, payload: string): string {
     const body = Buffer.from(payload, 'utf8').toString('base64url');
     return `${this.current}.${body}.${this.mac(purpose, body).toString('base64url')}`;
   }
 
-  /** The payload, or null when it was altered, is malformed, or its key is gone. */
+  /** The payload, or null when it was altered, is malformed, or its key was removed. */
   open(purpose: Purpose, sealed: string): string | null {
     const [version, body, mac, ...rest] = sealed.split('.');
     if (version === undefined || body === undefined || mac === undefined || rest.length > 0 || !this.has(version))

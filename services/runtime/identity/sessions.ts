@@ -5,8 +5,8 @@ import type { Mode } from '#schemas/common.ts';
 import type { Secrets } from './secrets.ts';
 
 /**
- * First-party sessions: sealed, so that no table holds them. A session says who its member is, never what the member may
- * do: that is the role at the time of each call.
+ * First-party sessions: sealed, so that no table holds them. A session identifies its member; the role at the time of
+ * each call decides what the member may do.
  */
 
 export interface Session {
@@ -14,7 +14,7 @@ export interface Session {
   readonly memberId: string;
   /** The live workspace. */
   readonly workspaceId: string;
-  /** Whether it acts there or in the sandbox twin. */
+  /** Whether the session acts in the live workspace or in its sandbox twin. */
   readonly mode: Mode;
   /** ISO 8601 instant. */
   readonly expiresAt: string;
@@ -25,7 +25,7 @@ const sessionMs = 15 * 60_000;
 
 export const isSessionToken = (token: string): boolean => token.startsWith(prefix);
 
-/** @throws Rejection not_found where the workspace or the member is not there. */
+/** @throws Rejection not_found where the workspace or the member does not exist */
 export const mintSession = async (
   { store, secrets, clock }: { readonly store: DomainStore; readonly secrets: Secrets; readonly clock: () => number },
   { workspaceId, memberId, mode }: Pick<Session, 'workspaceId' | 'memberId' | 'mode'>,
@@ -39,7 +39,7 @@ export const mintSession = async (
   return { token: `${prefix}${secrets.seal('sessions', JSON.stringify(session))}`, expiresAt };
 };
 
-/** Who the token is for, expired or not; null when it was not sealed by us. */
+/** The session of the token, expired or not; null when we did not seal it. */
 export const openSession = (secrets: Secrets, token: string): Session | null => {
   if (!isSessionToken(token)) return null;
   const payload = secrets.open('sessions', token.slice(prefix.length));

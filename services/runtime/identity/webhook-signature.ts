@@ -1,15 +1,15 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 /**
- * Both signatures of a delivery, over the exact bytes that are sent: Standard Webhooks 1.0.0 and our own. Pure: what the
- * secrets are and what time it is come in.
+ * Both signatures of a delivery, over the exact bytes that are sent: Standard Webhooks 1.0.0 and our own. Pure: the
+ * caller passes secrets and time.
  */
 
-/** A secret as both schemes use it. A key object is made once: making one costs more than the HMAC. */
+/** A secret in the form that both schemes use. Key objects are made once: making one costs more than the HMAC. */
 export interface SigningKey {
-  /** Standard Webhooks: the bytes behind `whsec_`. */
+  /** Standard Webhooks: the decoded bytes after `whsec_`. */
   readonly decoded: KeyObject;
-  /** Ours: the UTF-8 bytes of the whole string, as its owner was shown it. */
+  /** Our scheme: the UTF-8 bytes of the whole string, as shown to its owner. */
   readonly shown: KeyObject;
 }
 
@@ -58,11 +58,11 @@ export interface Delivery {
   readonly attempt: number;
   /** Seconds since 1970 at this attempt. */
   readonly timestamp: number;
-  /** What a reader must have seen to find the resource as the delivery tells it. */
+  /** Positions that a reader must have applied to show the resource as the delivery states it. */
   readonly consistencyToken: string;
 }
 
-/** All headers of a delivery, in the order they are sent. @param keys newest first. */
+/** All headers of a delivery, in the order of sending. @param keys newest first */
 export const deliveryHeaders = (
   keys: readonly SigningKey[],
   { id, body, attempt, timestamp, consistencyToken }: Delivery,

@@ -1,7 +1,7 @@
-/** Lookups by key that share queries: those who ask while a query is out are answered by the next one, together. */
+/** Lookups by key share queries: those that arrive while a query runs are answered together by the next one. */
 
 const defaultMaxKeys = 64;
-/** Queries out at once: one that is slow does not hold up all others. */
+/** Queries at once: a slow one does not hold up all others. */
 const maxOut = 2;
 
 interface Asked<Value> {
@@ -17,9 +17,9 @@ export class Batches<Value> {
   #out = 0;
 
   /**
-   * @param load one query for several different keys; what it does not find is not in its answer.
-   * @param maxKeys in one query. Fewer where each is much work: the database does one query while we answer from
-   * another, instead of either waiting for the other.
+   * @param load one query for several different keys; its answer lacks keys that it does not find
+   * @param maxKeys in one query. Fewer where each key is much work: the database then runs one query while this process
+   * handles the answer of another.
    */
   constructor(
     load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
@@ -29,7 +29,7 @@ export class Batches<Value> {
     this.#maxKeys = maxKeys;
   }
 
-  /** Null when there is none. Its query begins after the call, so it sees all that was committed before. */
+  /** Null when there is none. Its query begins after the call, so it sees everything committed before. */
   get(key: string): Promise<Value | null> {
     return new Promise((found, failed) => {
       this.#waiting.push({ key, found, failed });
@@ -40,7 +40,7 @@ export class Batches<Value> {
   }
 
   async #ask(): Promise<void> {
-    // Who asks in the same turn belongs to the same query.
+    // Requests of the same turn share a query.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#maxKeys);
@@ -55,7 +55,7 @@ export class Batches<Value> {
   }
 }
 
-/** One set of batches for each source (a pool), made when it is first asked. */
+/** One set of batches for each source (a pool), made at the first lookup. */
 export const batchesOf = <Source extends object, Value>(
   load: (source: Source, keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
   maxKeys?: number,

@@ -3,8 +3,8 @@ import { Gauge, type Registry } from '#runtime/process/metrics.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 
 /**
- * The time that due work goes by. Many machines look at one due instant, so all of them use one clock, the database's: each
- * process measures its offset to its own monotonic clock, again and again, and setting a machine's wall clock changes
+ * The clock for due work. Many machines compare due instants, so all of them use one clock, the database's: each
+ * process measures the offset to its own monotonic clock again and again, and setting a machine's wall clock changes
  * nothing.
  */
 
@@ -22,26 +22,32 @@ export const wallClock: Clock = { now: () => Date.now(), fault: () => null };
 const warnsBeyondMs = 5_000;
 const claimsWithinMs = 60_000;
 
-/** Most that two sound clocks drift apart: the rate at which NTP slews a clock. */
+/** The most that two healthy clocks drift apart: the rate at which NTP slews a clock. */
 const driftShare = 500e-6;
 const renewEveryMs = 60_000;
-/** After one round trip as short as this no other is needed. Milliseconds. */
+/** After a round trip this short no further one is needed. Milliseconds. */
 const tightMs = 5;
 const maxSamples = 5;
-/** For the answer. One that comes later says too little about the time. Milliseconds. */
+/** Deadline of the answer. A later one says too little about the time. Milliseconds. */
 const answerMs = 5_000;
-/** The wall clock moved this much against ours: it was set, or the machine slept while the monotonic clock stood still. */
+/**
+ * A jump of the wall clock against the monotonic clock of at least this: it was set, or the machine slept while the
+ * monotonic clock stood still.
+ */
 const movedMs = 500;
 const retryMs = 1_000;
 
-/** Database's clock minus monotonic clock: it lies between these, as of the monotonic instant `at`. */
+/** Bounds of the database's clock minus the monotonic clock, as of the monotonic instant `at`. */
 interface Bounds {
   readonly low: number;
   readonly high: number;
   readonly at: number;
 }
 
-/** The bounds on which both agree. Where they contradict each other a clock was set in between, and the newer one is right. */
+/**
+ * The intersection of both bounds. Where they contradict each other a clock was set in between, and the newer bounds
+ * hold.
+ */
 const meet = (known: Bounds, fresh: Bounds): Bounds => {
   const drift = (fresh.at - known.at) * driftShare;
   const low = Math.max(known.low - drift, fresh.low);
@@ -54,7 +60,7 @@ export interface DatabaseClockOptions {
   readonly logger: Logger;
   readonly registry?: Registry;
   readonly readiness?: Readiness;
-  /** False: the process claims no work, so a wall clock that is far off is a warning at most. Default true. */
+  /** False: the process claims no work, so a wall clock that is far off is only a warning. Default true. */
   readonly claims?: boolean;
   /** The wall clock, milliseconds. Default `Date.now`. */
   readonly wall?: () => number;
@@ -64,7 +70,7 @@ export class DatabaseClock implements Clock {
   readonly #options: DatabaseClockOptions;
   readonly #wall: () => number;
   #bounds: Bounds;
-  /** The wall clock's offset when it was last measured. */
+  /** The wall clock's offset at the last measurement. */
   #measuredOffset: number;
   #triedAt = performance.now();
   #renewing: Promise<void> | null = null;
@@ -99,7 +105,7 @@ export class DatabaseClock implements Clock {
     });
   }
 
-  /** Never ahead of the database's clock, behind it by at most the shortest round trip: nothing is early by it. */
+  /** Never ahead of the database's clock, and behind it by at most the shortest round trip: so no work starts early. */
   readonly now = (): number => Math.floor(performance.now() + this.#bounds.low);
 
   readonly fault = (): string | null => {
@@ -109,13 +115,13 @@ export class DatabaseClock implements Clock {
     return `${this.#words()}: this process claims no work until the clocks agree within ${claimsWithinMs / 1_000} s`;
   };
 
-  /** By how much the wall clock of this machine is ahead of the database's, milliseconds. */
+  /** How far this machine's wall clock is ahead of the database's, milliseconds. */
   offsetMs(): number {
     const { low, high } = this.#bounds;
     return this.#wall() - performance.now() - (low + high) / 2;
   }
 
-  /** Measures anew. Never rejects: without an answer what is known stays true, but for the drift of the clocks. */
+  /** Measures again. Never rejects: without an answer the old bounds stay valid, widened by the drift of the clocks. */
   async renew(): Promise<void> {
     this.#renew();
     await this.#renewing;
@@ -158,7 +164,10 @@ export class DatabaseClock implements Clock {
   }
 }
 
-/** Up to five round trips, until one is short. The bounds of each hold, so together they are tighter than the best alone. */
+/**
+ * Up to five round trips, until one is short. The bounds of each hold, so their intersection is tighter than the best
+ * one alone.
+ */
 const measure = async (pool: Pool): Promise<Bounds> => {
   const client = await pool.connect();
   let failed: Error | null = null;
@@ -177,9 +186,9 @@ const measure = async (pool: Pool): Promise<Bounds> => {
   }
 };
 
-/** The server read its clock after we asked and before the answer came: hence both bounds. */
+/** The server read its clock between the request and the answer, which gives both bounds. */
 const sample = async (client: PoolClient): Promise<Bounds> => {
-  // pg takes the limit per query; its types do not say so.
+  // pg takes the limit per query; its types lack the member.
   const asked = {
     name: 'clock',
     text: 'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
@@ -189,6 +198,6 @@ const sample = async (client: PoolClient): Promise<Bounds> => {
   const { rows } = await client.query<{ now: number }>({ ...asked, query_timeout: answerMs } as typeof asked);
   const heard = performance.now();
   const [row] = rows;
-  if (row === undefined) throw new Error('the database did not tell its time');
+  if (row === undefined) throw new Error('the database did not return its time');
   return { low: row.now - heard, high: row.now - sent, at: heard };
 };

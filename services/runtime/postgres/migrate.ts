@@ -1,7 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { type MigrationLimits, tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
-/** Runs idempotent DDL in one transaction that no other migration of this database overlaps. Errors as `withTableLock`. */
+/**
+ * Runs idempotent DDL in one transaction that no other migration of this database overlaps. Errors as `withTableLock`.
+ */
 export const withMigrationLock = (
   pool: Pool,
   migrate: (tx: PoolClient) => Promise<void>,

@@ -1,3 +1,3 @@
-/** `{a,b}`: what Postgres reads as an array of values that need no quotes; null stays null. */
+/** `{a,b}`: a Postgres array literal of values that need no quotes; null stays null. */
 export const plainArray = (values: readonly (string | number | bigint | boolean | null)[]): string =>
   `{${values.map((one) => one ?? 'NULL').join(',')}}`;

@@ -1,17 +1,17 @@
 import type { Pool, PoolClient } from 'pg';
 import { QueryTimeout } from '#contracts/ports/database.ts';
 
-/** Connections and transactions of the effects of events. */
+/** Connections and transactions for the effects of events. */
 
 /**
- * Effects find rows by key. Postgres plans a statement once a session; one planned while its table was small would scan
- * all of it until new statistics come, which under load is a minute of growth.
+ * Effects find rows by key. Postgres plans a statement once a session; a plan made while its table was small would scan
+ * the table until new statistics come, which under load is a minute of growth.
  */
 export const byKey = 'begin; set local enable_seqscan = off';
 
 /**
- * Gives `work` one connection. It may die at any moment, also between two statements: without a listener that would end the
- * process. `work` calls `died` with what left the connection in an unknown state.
+ * Gives `work` one connection. It may die at any moment, also between two statements: without a listener that would end
+ * the process. `work` calls `died` with the error that left the connection in an unknown state.
  */
 export const withConnection = async <T>(
   pool: Pool,
@@ -30,12 +30,12 @@ export const withConnection = async <T>(
     throw error;
   } finally {
     connection.off('error', died);
-    // A connection that is broken, or whose state is not known, is not given back.
+    // A broken connection, or one in an unknown state, does not go back to the pool.
     connection.release(broken);
   }
 };
 
-/** Runs the effects of events in a transaction of its own and commits when `work` says so. */
+/** Runs the effects of events in their own transaction and commits when `work` returns `commit: true`. */
 export const inTransaction = async <T>(
   pool: Pool,
   work: (tx: PoolClient) => Promise<{ readonly commit: boolean; readonly result: T }>,
@@ -48,7 +48,7 @@ export const inTransaction = async <T>(
       await tx.query(commit ? 'commit' : 'rollback');
       return result;
     } catch (error) {
-      // A session that did not answer is not asked for more: the server rolls back when it finds the connection closed.
+      // A session that did not answer gets no rollback: the server rolls back when it finds the connection closed.
       if (error instanceof QueryTimeout) died(error);
       else await tx.query('rollback').catch(died);
       throw error;

@@ -21,7 +21,7 @@ export const url =
     }
     return value.replace(/\/+$/, '');
   };
-/** A cluster is named by several hosts, which is no URL. */
+/** A cluster's address names several hosts, so `URL` cannot parse it. */
 export const eventStoreUrl: Reader<string> = (value) => {
   if (!/^(esdb|esdb\+discover|kurrentdb):\/\/[^\s/?]/.test(value))
     throw new Error('must begin with esdb:// and a host');
@@ -46,10 +46,13 @@ export const targets: Reader<readonly string[]> = (value) => {
   return all;
 };
 export const topicPrefix: Reader<string> = (value) => {
-  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value)) throw new Error('must be of letters, digits, dot, underscore and dash');
+  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value)) throw new Error('must consist of letters, digits, dots, underscores and dashes');
   return value;
 };
-/** Read again where it is used; here only so that a wrong one ends the start with the other errors of its kind. */
+/**
+ * Parsed again where it is used; here only so that a wrong value is reported with the other errors of the
+ * configuration.
+ */
 export const secretKeys: Reader<string> = (value) => {
   new Secrets(value);
   return value;

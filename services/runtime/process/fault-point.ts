@@ -4,8 +4,8 @@ import { processEnv, readFaults } from './config.ts';
 const faults = readFaults(processEnv());
 
 /**
- * A named gap between two durable effects, where a test may have the process die (or stop). `POSTLINE_FAULT=<name>`
- * picks one; `POSTLINE_FAULT_ONCE=<file>` makes it happen once for all processes that share the file.
+ * A named gap between two durable effects, where a test may kill (or stop) the process. `POSTLINE_FAULT=<name>` picks
+ * one; `POSTLINE_FAULT_ONCE=<file>` fires it once for all processes that share the file.
  */
 export const faultPoint = (name: string): void => {
   if (faults.at !== name) return;

@@ -10,8 +10,9 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from './invariant.ts';
 
 /**
- * What an error says about the next try. Two questions, and two lists on purpose: a lane asks whether to stop, and must
- * not stop at a blip nobody thought of; a worker asks whom to blame, and must not excuse a job for a fault it made.
+ * Classifies errors for the next try. There are two questions, and two lists on purpose: a lane asks whether to stop,
+ * and must not stop at a temporary fault that no list foresees; a worker asks whether the job is to blame, and must not
+ * excuse a job for a fault that the job made.
  */
 
 /** Connection lost, server stopping, deadlock; the event store, the log or the blob store unavailable: no job is to blame. */
@@ -22,7 +23,7 @@ export const isInfrastructureFault = (error: unknown): boolean => {
   if (error instanceof DatabaseError) {
     return error.severity === 'FATAL' || error.severity === 'PANIC' || /^(08|40|53|55|57|58)/.test(error.code ?? '');
   }
-  // A TypeError and its like are faults of ours, whatever their words.
+  // A TypeError and its like are faults of ours, whatever their message.
   if (!(error instanceof Error) || error.name !== 'Error') return false;
   const code = 'code' in error ? String(error.code) : '';
   return (
@@ -44,15 +45,16 @@ const ownFaults = [
 ];
 const mayPass = ['unavailable', 'outcome_unknown', 'wrong_expected_revision'];
 /**
- * One row touched twice or more rows than one, wrong data, violated constraints, refused access, unknown tables, more than
- * a row or an index can hold, what a function raises: the same statement fails the same way again. Not 0A: a plan that
- * a migration made stale is one, until the session ends.
+ * One row touched twice or more rows than one, wrong data, violated constraints, refused access, unknown tables, more
+ * than a row or an index can hold, errors raised by a function: the same statement fails the same way again. Not 0A: a
+ * plan that a migration made stale is one, until the session ends.
  */
 const permanentStates = /^(21|22|23|28|42|54|P0)/;
 
 /**
- * Whether a lane or the relay stops: trying the same again at once cannot help. All that is not listed may pass, as a
- * name that does not resolve or a server that is read-only for a moment: a lane stopped by a blip stands for minutes.
+ * Whether a lane or the relay stops, because an immediate retry cannot help. Every unlisted error counts as temporary,
+ * such as a name that does not resolve or a server that is read-only for a moment: a lane that stops at a temporary
+ * fault stands for minutes.
  */
 export const stopsLane = (error: unknown): boolean => {
   if (error instanceof EventStoreError) return !mayPass.includes(error.code);
@@ -61,12 +63,13 @@ export const stopsLane = (error: unknown): boolean => {
   return ownFaults.some((kind) => error instanceof kind);
 };
 
-/** Refused access, and a table, column or function that is not there. */
+/** Refused access, and missing tables, columns and functions. */
 const installationStates = /^(28|42501|42P01|42703|42883|3F000)/;
 
 /**
- * Of what stops a lane: whether the installation is at fault and no event. An event of a later version waits for the
- * process that knows it, one with a missing key for its key: parked, a rolling upgrade would set aside half of its log.
+ * For an error that stops a lane: whether the installation is at fault and no event. An event of a later version waits
+ * for a process that knows it, one with a missing key for its key: parking them would set aside half of the log during
+ * a rolling upgrade.
  */
 export const isInstallationFault = (error: unknown): boolean =>
   stopsLane(error) &&
@@ -79,9 +82,9 @@ export const isInstallationFault = (error: unknown): boolean =>
 const timedOut = (error: Error): boolean =>
   (error instanceof DatabaseError && error.code === '57014') ||
   error instanceof QueryTimeout ||
-  // What a pool says whose connections are not ours to watch.
+  // The message of a pool whose connections we do not watch ourselves.
   error.message === 'Query read timeout';
 
-/** A statement took longer than it may: the database is slow, or the statement is more than it can do. */
+/** A statement exceeded its time: the database is slow, or the statement is too much for it. */
 export const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (timedOut(error) || isTimeout(error.cause));

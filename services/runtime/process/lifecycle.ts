@@ -16,8 +16,8 @@ import {
 } from './telemetry.ts';
 
 /**
- * How a process lives: read the config, start, say that it is ready, and on one signal leave by emptying its loops.
- * As a thread of standalone it does the same, told by its parent instead of by a signal.
+ * The life of a process: read the config, start, report ready, and on one signal end by emptying its loops. As a thread
+ * of standalone it does the same, on a message of its parent instead of a signal.
  */
 
 export interface ProcessContext {
@@ -29,17 +29,17 @@ export interface ProcessContext {
   readonly report: SelfReport;
   /** Aborts once, when the process is to drain. */
   readonly signal: AbortSignal;
-  /** Says that the process does its work now; `details` is logged. */
+  /** Reports that the process does its work now; `details` is logged. */
   ready(details?: Readonly<Record<string, unknown>>): void;
   /** Runs when `main` has returned, last added first. */
   onClose(close: () => Promise<void>): void;
 }
 
-/** What a thread and its parent say to each other. */
+/** Messages between a thread and its parent. */
 export type ToThread = { readonly type: 'drain' } | { readonly type: 'report'; readonly id: number };
 export type FromThread =
   | { readonly type: 'ready'; readonly process: string; readonly details: Readonly<Record<string, unknown>> }
-  /** @property reason words for the operator; null where only the log has them */
+  /** @property reason for the operator; null where only the log has it */
   | { readonly type: 'failed'; readonly process: string; readonly reason: string | null }
   | {
       readonly type: 'report';
@@ -54,11 +54,14 @@ export interface ProcessOptions {
   readonly summary: string;
   /** Serves /livez, /readyz and /metrics on OPS_PORT; standalone does it itself, for all its threads. */
   readonly ops?: boolean;
-  /** What must be configured; else it ends with exit code 2 and says so. Default: the database and the secret key. */
+  /**
+   * Settings that the process needs; without them it ends with exit code 2 and a message. Default: the database and the
+   * secret key.
+   */
   readonly requires?: readonly (keyof Config)[];
-  /** Default: that of the process. Standalone adds what it has found out. */
+  /** Default: that of the process. Standalone adds the settings that it has determined. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Runs until `context.signal` aborts and what was begun is finished. */
+  /** Runs until `context.signal` aborts and started work is finished. */
   main(context: ProcessContext): Promise<void>;
 }
 
@@ -145,7 +148,7 @@ const logOf = (name: string, { logLevel, logFile, logFileBytes: bytes, logFiles:
   }
 };
 
-/** A port that no operator chose is open to this machine alone. */
+/** A port that no operator chose is open to this machine only. */
 const opsAt = ({ host, opsHost, opsPort }: Config) => ({
   host: opsHost ?? (opsPort === 0 ? '127.0.0.1' : host),
   port: opsPort,
@@ -157,9 +160,9 @@ const tellParent = (message: FromThread): void => {
 };
 
 /**
- * One SIGTERM or SIGINT drains, and so does the end of bootstrap.mjs; a second signal ends the process at once. One Ctrl-C
- * under `npm start` arrives up to three times (from the terminal, npm and bootstrap.mjs), so what comes within a second of
- * the first is the first.
+ * One SIGTERM or SIGINT drains, and so does the end of bootstrap.mjs; a second signal ends the process at once. One
+ * Ctrl-C under `npm start` arrives up to three times (from the terminal, npm and bootstrap.mjs), so signals within a
+ * second count as one.
  */
 const listenForDrain = (name: string, draining: AbortController, logger: Logger, report: SelfReport): (() => void) => {
   if (!isMainThread) {
@@ -187,7 +190,8 @@ const listenForDrain = (name: string, draining: AbortController, logger: Logger,
   };
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
-  // A parent that starts us with a channel holds it for as long as it lives. The channel alone must not keep us alive.
+  // A parent that starts this process with a channel holds it for as long as it lives. The channel alone must not keep
+  // this process alive.
   process.on('disconnect', orphaned);
   process.channel?.unref();
   return () => {

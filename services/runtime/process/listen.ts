@@ -2,10 +2,10 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 
-/** Where a server listens, and the setting that an operator changes to move it. */
+/** Where a server listens, and the setting that moves it. */
 export interface ListenAt {
   readonly host: string;
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   readonly port: number;
   /** Name of the port's setting: a variable, or an option of the command line. */
   readonly setting: string;
@@ -25,7 +25,7 @@ const wordsOf = ({ host, port, setting }: ListenAt, error: NodeJS.ErrnoException
   }
 };
 
-/** @returns the port @throws SetupError where a setting can mend it, else the server's error */
+/** @returns the port @throws SetupError where a setting can fix it, else the server's error */
 export const listen = (server: Server, at: ListenAt): Promise<number> =>
   new Promise((resolve, reject) => {
     const refused = (error: Error): void => {

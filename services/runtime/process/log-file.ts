@@ -3,26 +3,26 @@ import path from 'node:path';
 import { threadId } from 'node:worker_threads';
 
 /**
- * The file that several threads and processes append their log to. The writer that finds it too long renames it to a new
- * name in one step; before each write all writers look whether the file still has its name, and else open the new one.
- * Two writers that rename in the same instant leave one more short file: no line is lost, and none is written twice.
+ * The log file of several threads and processes. The writer that finds it too long renames it to a new name in one
+ * step; before each write all writers check whether the file still has its name, and otherwise open the new one. Two
+ * writers that rename in the same instant leave one more short file: no line is lost, and none is written twice.
  */
 
 export interface LogLimits {
-  /** At this length the file is put aside. */
+  /** The length at which the file is rotated. */
   readonly bytes: number;
-  /** How many files put aside are kept. */
+  /** How many rotated files are kept. */
   readonly files: number;
 }
 
-/** Names of files put aside; they sort by time: `standalone.log.20261122T160000123Z-4711-2`. */
+/** Names of rotated files; they sort by time: `standalone.log.20261122T160000123Z-4711-2`. */
 const aside = /^\d{8}T\d{9}Z-\d+-\d+$/;
 const nameAside = (): string => {
   const now = new Date().toISOString().replaceAll(/[-:.]/g, '');
   return `${now}-${process.pid}-${threadId}`;
 };
 
-/** Paths of the files put aside, oldest first. */
+/** Paths of the rotated files, oldest first. */
 export const logsAside = (file: string): readonly string[] => {
   const { dir, base } = path.parse(path.resolve(file));
   return readdirSync(dir)
@@ -35,7 +35,7 @@ export class LogFile {
   readonly #file: string;
   readonly #limits: LogLimits;
   #open: { readonly fd: number; readonly ino: number; readonly dev: number };
-  /** Length at which it is put aside. After a rename that failed it grows by the limit, and is tried again then. */
+  /** The length at which it is rotated. After a failed rename it grows by the limit, and is tried again then. */
   #maxBytes: number;
 
   /** @throws where the file cannot be opened */
@@ -47,7 +47,7 @@ export class LogFile {
     this.#open = this.#opened();
   }
 
-  /** To write a batch of whole lines to. @throws where there is no room for a new file, or no right to one */
+  /** For a batch of whole lines. @throws where there is no room for a new file, or no permission to create one */
   descriptor(): number {
     const there = statSync(this.#file, { throwIfNoEntry: false });
     const isOurs = there?.ino === this.#open.ino && there.dev === this.#open.dev;
@@ -64,7 +64,7 @@ export class LogFile {
     return { fd, ino, dev };
   }
 
-  /** False where it could not be renamed: the folder may not be ours to write to. */
+  /** False where it could not be renamed: this process may lack the permission for the folder. */
   #putAside(size: number): boolean {
     try {
       renameSync(this.#file, `${this.#file}.${nameAside()}`);

@@ -1,23 +1,26 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Writes the lines of a logger. A full disk, or a reader of standard output that stands still, must not end the process or
- * hold it up: lines that cannot be written are dropped and counted, and the next line that can be written follows one that
- * says how many.
+ * Writes the lines of a logger. A full disk, or a stalled reader of standard output, must not end the process or hold
+ * it up: lines that cannot be written are dropped and counted, and a line with their number precedes the next written
+ * one.
  */
 
 export interface LinesOptions {
-  /** Asked before each write. */
+  /** Called before each write. */
   readonly descriptor: () => number;
   /** Bytes that are gathered before a write; 0 = none. */
   readonly gathered: number;
-  /** Milliseconds that lines wait for others, and dropped ones for a next try to be told of. */
+  /** Milliseconds that lines wait for others, and that a count of dropped lines waits for the next try. */
   readonly lingerMs: number;
-  /** Makes the line that says how many were dropped. */
+  /** Makes the line with the number of dropped lines. */
   readonly gap: (dropped: number, why: string) => string;
 }
 
-/** The first write into a full pipe waits so long, in steps; further writes do not wait while it stays full. Milliseconds. */
+/**
+ * The first write into a full pipe waits this long, in steps; further writes do not wait while it stays full.
+ * Milliseconds.
+ */
 const patienceMs = 500;
 const stepMs = 5;
 const waiting = new Int32Array(new SharedArrayBuffer(4));
@@ -33,12 +36,12 @@ export class Lines {
   #waiting: string[] = [];
   #length = 0;
   #dropped = 0;
-  /** Dropped, and not counted in a written line yet. */
+  /** Dropped, and not yet reported in a written line. */
   #untold = 0;
   #why = '';
-  /** The last write ended within a line: the next begins with a new one. */
+  /** The last write ended within a line: the next begins with a line break. */
   #torn = false;
-  /** Runs only while something waits: at rest nothing wakes the process for its log. */
+  /** Runs only while lines wait: an idle process is never woken for its log. */
   #lingering: NodeJS.Timeout | null = null;
 
   constructor(options: LinesOptions) {
@@ -93,7 +96,7 @@ export class Lines {
     if (written > 0) this.#torn = bytes[written - 1] !== 10;
   }
 
-  /** One descriptor for all of it: a batch must not begin in one file and end in another. */
+  /** One descriptor for the whole batch: it must not begin in one file and end in another. */
   #put(bytes: Buffer): { readonly written: number; readonly why: string | null } {
     let written = 0;
     try {
@@ -105,7 +108,7 @@ export class Lines {
     }
   }
 
-  /** Waits a moment for a full pipe. @returns bytes written */
+  /** Waits briefly for a full pipe. @returns bytes written */
   #some(descriptor: number, bytes: Buffer, from: number): number {
     for (const until = performance.now() + (this.#untold > 0 ? 0 : patienceMs); ; ) {
       try {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 
-/** Cuts secrets and rows out of the members of a log line. */
+/** Removes secrets and quoted rows from the members of a log line. */
 
 const couldBeSecret =
   /^(authorization|key|apikey|credentials|cookie|setcookie|(database|eventstore|esdb|clickhouse)url)$|(token|secret|password|secretkey|secretaccesskey|accesskeyid)$/;
@@ -15,13 +15,13 @@ const isSecretName = (name: string): boolean => {
 
 const deepest = 8;
 
-/** Members of an error of Postgres that quote refused rows, and statements with their values. */
+/** Members of a Postgres error that quote refused rows, and statements with their values. */
 const quoting: ReadonlySet<string> = new Set(['detail', 'where', 'internalQuery']);
 
 const isOfPostgres = (value: object): value is { readonly code: string } =>
   'severity' in value && typeof value.severity === 'string' && 'code' in value && typeof value.code === 'string';
 
-/** Messages along the causes of an error that quote the value they complain of: Postgres's class 22, data exceptions. */
+/** Messages along the causes of an error that quote the offending value: Postgres's class 22, data exceptions. */
 const quotingMessages = (error: unknown, depth = 0): readonly string[] => {
   if (!(error instanceof Error) || depth > deepest) return [];
   const own = isOfPostgres(error) && error.code.startsWith('22') && error.message.includes('"') ? [error.message] : [];
@@ -29,13 +29,17 @@ const quotingMessages = (error: unknown, depth = 0): readonly string[] => {
   return [...own, ...[error.cause, ...within].flatMap((one) => quotingMessages(one, depth + 1))];
 };
 
-/** A stack, and an error that wraps another, repeat its message: the quoted value is cut wherever the message stands. */
+/**
+ * A stack, and an error that wraps another, repeat its message: the quoted value is removed wherever the message
+ * stands.
+ */
 const withoutValues = (text: string, messages: readonly string[]): string =>
   messages.reduce((left, message) => left.replaceAll(message, message.replace(/"[\s\S]*/, '"…"')), text);
 
 /**
- * Cuts out members that could hold a secret, or a row, at any depth up to 8, in errors too; the caller of the logger masks
- * tokens in texts and paths. NOTE: pino's own `redact` takes ten times as long and reaches only configured depths.
+ * Removes members that could hold a secret or a row, at any depth up to 8, in errors too; the caller of the logger
+ * masks tokens in texts and paths. NOTE: pino's own `redact` takes ten times as long and reaches only configured
+ * depths.
  */
 const cut = (value: unknown, depth = 0, outer: readonly string[] = []): unknown => {
   if (typeof value === 'string') return withoutValues(value, outer);
@@ -52,5 +56,5 @@ const cut = (value: unknown, depth = 0, outer: readonly string[] = []): unknown 
 };
 export const cutMembers = (members: object) => cut(members) as Record<string, unknown>;
 
-/** The message of an error as a line may show it. */
+/** The message of an error in the form that a line may show. */
 export const shownMessage = (error: Error): string => withoutValues(error.message, quotingMessages(error));

@@ -3,7 +3,7 @@ import type * as prom from 'prom-client';
 import { within } from './within.ts';
 
 /**
- * The parts of prom-client that we use. Its index loads a client of Pushgateway as well, that one `http`, and that one
+ * The modules of prom-client that we use. Its index also loads a client of Pushgateway, that one `http`, and that one
  * Node's whole `fetch`: 7 MB in every thread of standalone, of which only the api's serves HTTP.
  */
 const require = createRequire(import.meta.url);
@@ -20,15 +20,18 @@ export type Gauge = prom.Gauge;
 export const Histogram: typeof prom.Histogram = require('prom-client/lib/histogram');
 export type Histogram = prom.Histogram;
 
-/** Milliseconds that a scrape waits for a part: standalone counts a thread as silent after 3 s, Prometheus gives up after 10. */
+/**
+ * Milliseconds that a scrape waits for one query: standalone counts a thread as silent after 3 s, Prometheus gives up
+ * after 10.
+ */
 const answerMs = 2_000;
 
 /**
- * What gauges ask of a part at each scrape; null where it fails or does not answer in time, so that a silent database
- * takes no other figure away. While a question is open it is not asked again.
+ * Runs a query of gauges at each scrape; null where it fails or does not answer in time, so that a silent database
+ * hides no other figure. A query that still runs is not started again.
  *
- * Gauges that show several figures of one answer each collect by themselves: a registry collects all gauges side by side,
- * so a gauge that another one's `collect` sets shows the figure of the scrape before.
+ * Gauges that show several figures of one answer each collect by themselves: a registry collects all gauges at once, so
+ * a gauge that another one's `collect` sets shows the figure of the previous scrape.
  */
 export const scraped = <T>(ask: () => Promise<T>): (() => Promise<T | null>) => {
   let asking: Promise<T | null> | null = null;

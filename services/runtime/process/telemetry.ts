@@ -7,19 +7,19 @@ import { cutMembers, shownMessage } from './log-members.ts';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
 import { within } from './within.ts';
 
-/** What a process says about itself: logs, metrics, and whether it is alive and ready. */
+/** The reports of a process about itself: logs, metrics, liveness and readiness. */
 
 export type { Logger };
 
-/** Bytes that are gathered before a log file is written to, and the longest they wait for company, milliseconds. */
+/** Bytes that are gathered before a write to a log file, and the longest that lines wait, milliseconds. */
 const gathered = 8_192;
 const lingerMs = 250;
 
 const usualLimits: LogLimits = { bytes: 64 * 1024 ** 2, files: 5 };
 
 /**
- * A log file gathers lines, so that a request does not cost a write of its own. A kill -9 loses the last lines; an orderly
- * end flushes them.
+ * A log file gathers lines, so that not every request costs a write. A kill -9 loses the last lines; an orderly end
+ * flushes them.
  */
 const openLines = (name: string, file: string | null, limits: LogLimits): Lines => {
   const gap = (dropped: number, why: string): string => {
@@ -32,7 +32,10 @@ const openLines = (name: string, file: string | null, limits: LogLimits): Lines 
   return new Lines({ descriptor: () => opened.descriptor(), gathered, lingerMs, gap });
 };
 
-/** pino takes the message of an error that is logged alone past the formatters, so it is cut here. */
+/**
+ * For an error that is logged alone pino takes the message before the formatters run, so the hook removes values from
+ * it.
+ */
 const hooks: LoggerOptions['hooks'] = {
   logMethod(args, method) {
     const [error] = args as unknown[];
@@ -48,7 +51,7 @@ export interface OpenedLog {
 }
 
 /**
- * @param file where the log goes; null = standard output. Several threads may share one: lines are written whole.
+ * @param file of the log; null = standard output. Several threads may share one: lines are written whole.
  * @throws where the file cannot be opened
  */
 export const openLog = (
@@ -61,7 +64,7 @@ export const openLog = (
   const options = { name, level, formatters, hooks, base: { name }, timestamp: pino.stdTimeFunctions.isoTime };
   const lines = openLines(name, file, limits);
   const logger = pino(options, lines);
-  // What a child is bound to passes by the formatters.
+  // Bindings of a child bypass the formatters.
   const { child } = logger;
   logger.child = function (this: Logger, bindings: object, more?: object) {
     return child.call(this, cutMembers(bindings), more);
@@ -95,15 +98,15 @@ export const createRegistry = (thread: string): Registry => {
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** Why not, in words; also figures such as a lag. */
+  /** Why it is not ready; also figures such as a lag. */
   readonly detail?: string;
 }
 
-/** The parts a process needs, each asked when somebody wants to know. */
+/** The dependencies of a process, each checked on request. */
 export class Readiness {
   readonly #checks = new Map<string, () => Promise<string | null>>();
 
-  /** `check` resolves to a detail (or null) when the part is well and rejects when it is not. */
+  /** `check` resolves to a detail (or null) when the dependency is well and rejects when it is not. */
   add(name: string, check: () => Promise<string | null>): void {
     this.#checks.set(name, check);
   }
@@ -122,7 +125,7 @@ export class Readiness {
   }
 }
 
-/** Milliseconds a part may take to say how it is. */
+/** Milliseconds for one check. */
 const answerMs = 2_000;
 
 const noAnswer = (): never => {
@@ -159,10 +162,13 @@ export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAn
 /** Milliseconds that the operators' port waits for a request, and how many connections it holds. */
 const opsLimits = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
 const maxOpsConnections = 256;
-/** Without a byte either way: who reads no answer would else hold its connection, and 256 of them the port, for good. */
+/**
+ * Without a byte either way: a client that reads no answer would otherwise hold its connection, and 256 of them the
+ * port, for ever.
+ */
 const opsSilentMs = 30_000;
 
-/** The path of a request; null where its target is none, such as `//`. */
+/** The path of a request; null where its target is not one, such as `//`. */
 const pathOf = (target: string | undefined): string | null =>
   URL.canParse(target ?? '/', 'http://ops') ? new URL(target ?? '/', 'http://ops').pathname : null;
 
@@ -172,7 +178,7 @@ export const serveOps = async (
   report: SelfReport,
   silentMs: number = opsSilentMs,
 ): Promise<{ readonly port: number; readonly origin: string; readonly server: Server }> => {
-  // Loaded where it is used (see metrics.ts).
+  // Imported on use (see metrics.ts).
   const { createServer } = await import('node:http');
   const answer = async (target: string | undefined): Promise<OpsAnswer> => {
     const path = pathOf(target);
@@ -183,7 +189,8 @@ export const serveOps = async (
     answer(incoming.url)
       .catch(() => ({ status: 500, contentType: 'text/plain', body: 'failed' }))
       .then(({ status, contentType, body }) => {
-        // Asked before the port closed, answered after: a connection kept alive would keep the process, too.
+        // A request that came before the port closed and is answered after: a connection kept alive would keep the
+        // process alive.
         if (!server.listening) outgoing.setHeader('connection', 'close');
         outgoing.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
       });

@@ -1,5 +1,5 @@
 /**
- * The result of `work`, or what `late` returns or throws after `ms` milliseconds; `work` itself is not stopped. Each append
+ * The result of `work`, or the result of `late` after `ms` milliseconds; `work` itself is not stopped. Every append
  * waits here, and aborting a timer makes an error with a stack: 19 µs, clearing one 1 µs.
  */
 export const within = async <T>(ms: number, work: Promise<T>, late: () => T): Promise<T> => {
@@ -7,7 +7,7 @@ export const within = async <T>(ms: number, work: Promise<T>, late: () => T): Pr
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  // What it still throws later is nobody's any more.
+  // A later rejection of the work must not count as unhandled.
   work.catch(() => undefined);
   try {
     return await Promise.race([work, over.then(late)]);

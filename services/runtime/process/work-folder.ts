@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import path from 'node:path';
 
 /**
- * Where files lie while they are worked on: a folder of each process, and in it one of each piece of work. Tools that run
- * as another user may pass through to the files that they were told of, and list nothing: another's file is beside it.
+ * Folder of files under work: one for each process, and in it one for each piece of work. Tools that run as another
+ * user may open the files whose names they get, and cannot list the folder: files of other work lie beside them.
  */
 export class WorkFolder {
   readonly #own: string;
@@ -14,7 +14,7 @@ export class WorkFolder {
     this.#own = own;
   }
 
-  /** @param root of this kind of process alone. Removes what dead ones of this host have left there. */
+  /** @param root for this kind of process only. Removes folders that dead processes of this host have left. */
   static async open(root: string): Promise<WorkFolder> {
     await mkdir(root, { recursive: true });
     const host = hostname();
@@ -49,7 +49,7 @@ const pidOf = (name: string, host: string): number | null => {
   return its === host ? Number(pid) : null;
 };
 
-/** Our own number was a predecessor's where numbers begin anew with each start, as in a container. */
+/** A predecessor had our own process id where ids begin anew with each start, as in a container. */
 const isAlive = (pid: number): boolean => {
   if (pid === process.pid) return false;
   try {

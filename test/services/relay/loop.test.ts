@@ -163,12 +163,12 @@ suite('relay', (t) => {
         return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
       };
       await until(() => relay.status().trouble !== null);
-      assert.match(String((await told())[1]), /cannot get on: no store answers/);
+      assert.match(String((await told())[1]), /but blocked: no store answers/);
       isStoreAway = false;
       await until(() => relay.status().trouble === 'no broker answers');
       assert.deepEqual(await told(), [
         false,
-        `active at the start, 0 waiting, and cannot get on: no broker answers`,
+        `active at the start, 0 waiting, but blocked: no broker answers`,
         'waiting',
       ]);
       isLogAway = false;
