@@ -19,7 +19,7 @@ export const accountEvents = {
     ...profile,
     ...grant,
     timezone: Nullable(Timezone),
-    /** Which adapter publishes: the network itself, or the sandbox. */
+    /** The adapter that publishes: the network's own, or the sandbox. */
     network: Type.Enum(['live', 'sandbox']),
     inviteId: Nullable(Uuid),
   }),

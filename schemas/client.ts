@@ -15,7 +15,7 @@ export const ClientFields = Type.Object({
   defaultPostMode: Type.Enum([...postModes]),
   timezone: Nullable(Timezone),
   approvalRequired: Type.Boolean(),
-  /** Kept whole; `bannedWords, requiredHashtags, disclaimer, linkPolicy, approvalLate` are known today. */
+  /** Kept whole; the code reads `bannedWords, requiredHashtags, disclaimer, linkPolicy, approvalLate`. */
   rules: FreeForm,
   brandVoice: FreeForm,
 });
@@ -23,10 +23,13 @@ export type ClientFields = Static<typeof ClientFields>;
 
 export const clientEvents = {
   ClientCreated: ClientFields,
-  /** Only the members that changed. */
+  /** Only the changed members. */
   ClientUpdated: Type.Partial(ClientFields),
   ClientArchived: Type.Object({}),
-  /** A name it had claimed and not yet taken was given up to another; its pending write loses by this revision. */
+  /**
+   * Another client took over a name that this one had claimed and not yet taken; the pending write fails at this
+   * revision.
+   */
   ClientNameClaimLapsed: Type.Object({ name: Type.String({ maxLength: 400 }) }),
   ClientErased: Type.Object({}),
 } as const;

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 
-/** Words used by every noun. Shapes only; no rule lives here. */
+/** Shapes that every noun uses. No rule lives here. */
 
 export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
 export const Uuid = Type.String({ format: 'uuid', pattern: uuidPattern });
@@ -34,7 +34,7 @@ export type Role = (typeof roles)[number];
 export const Mode = Type.Enum(['live', 'test']);
 export type Mode = 'live' | 'test';
 
-/** Who did it: a member through a key, a service of ours, or the guest of an invite page. */
+/** The actor: a member through a key, one of our services, or the guest of an invite page. */
 export const Actor = Type.Object({
   type: Type.Enum(['member', 'apikey', 'service', 'guest', 'admin']),
   id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -43,7 +43,7 @@ export type Actor = Static<typeof Actor>;
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
-/** A member that is encrypted at the store's edge with the client's data key; null once that key was destroyed. */
+/** A member that is encrypted at the store's edge with the client's data key; null once that key is destroyed. */
 export const Personal = (maxLength: number) =>
   Type.Union([Type.String({ maxLength }), Type.Null()], { personal: true });
 

@@ -13,14 +13,14 @@ import { targetEvents } from './target.ts';
 import { webhookEvents } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
-/** Every event we store, by stream kind. Event names are on disk for ever: add a version, never edit one. */
+/** Every stored event, by stream kind. Event names are on disk for ever: add a version, never edit one. */
 
 /** A pure function from the data of version n to that of version n + 1. */
 export type Upcast = (data: Record<string, unknown>) => Record<string, unknown>;
 
 export interface EventDefinition {
   readonly schema: TSchema;
-  /** The version we write. */
+  /** The version that this code writes. */
   readonly version: number;
   /** Upcasts from version 1, 2 … `version − 1`, in order. */
   readonly upcasts: readonly Upcast[];

@@ -2,8 +2,9 @@ import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
 
 /**
- * What networks told of posts and accounts. In every set of figures absent means that nobody asked the network, null that
- * it does not tell, 0 that it told zero. Figures are lifetime counts at `observedAt`, as the network gave them.
+ * Figures that networks report for posts and accounts. In every set of figures absent means that the network was not
+ * asked, null that it does not report the figure, 0 that it reported zero. Figures are lifetime counts at `observedAt`,
+ * as the network gave them.
  */
 
 const most = Number.MAX_SAFE_INTEGER;
@@ -12,7 +13,7 @@ const Label = Type.String({ maxLength: 100 });
 const Counts = Type.Record(Label, Type.Integer({ minimum: 0, maximum: most }));
 const Text = (maxLength: number) => Type.String({ maxLength });
 
-/** Members of spec 2.8 but the derived ones, in its order. */
+/** Members of spec 2.8 except the derived ones, in its order. */
 export const PostFigures = Type.Object({
   impressions: Count,
   reach: Count,
@@ -60,7 +61,10 @@ export const PostFigures = Type.Object({
 });
 export type PostFigures = Static<typeof PostFigures>;
 
-/** Of an account. `followerCount` is a snapshot; the others are of the one day `figuresDay`, a day of the network's own. */
+/**
+ * Figures of an account. `followerCount` is a snapshot; the others are of the one day `figuresDay`, a day of the
+ * network's own.
+ */
 export const AccountFigures = Type.Object({
   followerCount: Count,
   profileViews: Count,
@@ -76,7 +80,7 @@ export type AccountFigures = Static<typeof AccountFigures>;
 export const Demographics = Type.Record(Label, Counts);
 export type Demographics = Static<typeof Demographics>;
 
-/** All that a network tells of an account at once. */
+/** The whole answer of a network about an account. */
 export const AccountTold = Type.Object({
   ...AccountFigures.properties,
   demographics: Type.Optional(Nullable(Demographics)),
@@ -91,11 +95,11 @@ const about = {
   platform: Platform,
   /** When the network answered, by its own clock. */
   observedAt: Instant,
-  /** The day of `observedAt` in the workspace's zone as it was then; the grains are of these days. */
+  /** The day of `observedAt` in the zone that the workspace then had; the grains use these days. */
   day: LocalDate,
   /** Adapter and version of its mapping: `sandbox/1`. */
   source: Type.String({ minLength: 1, maxLength: 100 }),
-  /** The network's own figures, as they came. */
+  /** The network's own figures, unchanged. */
   raw: Type.Unknown(),
 } as const;
 
@@ -107,7 +111,7 @@ export const targetmetricsEvents = {
     externalId: Type.String({ minLength: 1, maxLength: 500 }),
     publishedAt: Instant,
     figures: PostFigures,
-    /** The post is not on the network any more; its figures are final, and those of the last look before. */
+    /** The network no longer shows the post; its figures are final, from the last observation before. */
     platformRemovedAt: Nullable(Instant),
   }),
 } as const;
@@ -117,9 +121,9 @@ export const accountmetricsEvents = {
   AccountMetricsObserved: Type.Object({
     ...about,
     figures: AccountFigures,
-    /** The network's own day that its daily figures are of; null: it tells none. */
+    /** The network's own day of its daily figures; null: it reports none. */
     figuresDay: Nullable(LocalDate),
-    /** Absent: not asked for; null: the network does not tell. A snapshot of now. */
+    /** Absent: not requested; null: the network does not report them. A snapshot of the present. */
     demographics: Type.Optional(Nullable(Demographics)),
   }),
 } as const;
@@ -149,8 +153,8 @@ export const counters = [
 export type Counter = (typeof counters)[number];
 
 /**
- * Counters of people, each counted once: of a post for the whole of its life, of an account for one day. They do not add
- * up, since somebody may be in both, and no network tells us one of a window of several days.
+ * Counters of people, each counted once: over a post's whole life, or an account's single day. They do not add up,
+ * since one person may be in both, and no network reports one for a window of several days.
  */
 export const peopleCounters = ['reach'] as const satisfies readonly Counter[];
 export const dailyPeople = ['accountsEngaged'] as const satisfies readonly (keyof AccountFigures)[];

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Personal, Platform, Uuid } from './common.ts';
 
-/** A connect link: whoever holds it may connect accounts of its platforms to its client until it expires. */
+/** A connect link: its holder may connect accounts of its platforms to its client until it expires. */
 
-/** Accounts that one link may connect where its maker says nothing. */
+/** Accounts that one link may connect when its creator gives no number. */
 export const defaultMaxAccounts = 50;
 
 export const inviteEvents = {
@@ -11,10 +11,10 @@ export const inviteEvents = {
     clientId: Uuid,
     platforms: Type.Array(Platform, { minItems: 1, maxItems: 10 }),
     expiresAt: Instant,
-    /** Version of the secret key that derives its token. */
+    /** Version of the secret key from which its token is derived. */
     keyVersion: Type.String({ minLength: 1, maxLength: 20 }),
     recipientEmail: Personal(320),
-    /** Accounts it may connect. Missing: it was made before there was a limit, and has the default one. */
+    /** Accounts it may connect. Missing in invites from before the limit, which have the default. */
     maxAccounts: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
   }),
   ConnectInviteUsed: Type.Object({ accountId: Uuid, platform: Platform }),

@@ -1,18 +1,18 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
 
-/** A file of the content library: where it came from, what it was found to be, and what was made of it per network. */
+/** A file of the content library: its origin, the result of its probe, and its renditions per network. */
 
 export const mediaKinds = ['image', 'video', 'gif', 'document'] as const;
 export const MediaKind = Type.Enum([...mediaKinds]);
 export type MediaKind = (typeof mediaKinds)[number];
 
-/** What a network takes a file for. `cover`: the still shown before a video plays. */
+/** The use of a file on a network. `cover`: the still shown before a video plays. */
 export const mediaUses = ['feed', 'carousel', 'reel', 'story', 'cover'] as const;
 export const MediaUse = Type.Enum([...mediaUses]);
 export type MediaUse = (typeof mediaUses)[number];
 
-/** One rendition that somebody may ask for. */
+/** One rendition that may be requested. */
 export const MediaNeed = Type.Object({ platform: Platform, use: MediaUse });
 export type MediaNeed = Static<typeof MediaNeed>;
 
@@ -28,7 +28,7 @@ const BlobKey = Type.String({ minLength: 1, maxLength: 500 });
 export const MediaFailure = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }), message: Text(500) });
 export type MediaFailure = Static<typeof MediaFailure>;
 
-/** What probing found. Width and height are as shown: rotation, EXIF orientation and pixel aspect applied. */
+/** The result of a probe. Width and height are as displayed: rotation, EXIF orientation and pixel aspect applied. */
 export const MediaProbe = Type.Object({
   kind: MediaKind,
   /** From the bytes, e.g. `video/mp4`, `video/quicktime`, `image/jpeg`, `application/pdf`. */
@@ -37,16 +37,16 @@ export const MediaProbe = Type.Object({
   width: Nullable(Pixels),
   height: Nullable(Pixels),
   durationMs: Nullable(Count),
-  /** Pictures in the file: 1 for a still. Null where nobody counted. */
+  /** Pictures in the file: 1 for a still. Null where they were not counted. */
   frames: Nullable(Count),
   image: Nullable(
     Type.Object({
       /** `jpeg`, `png`, `webp`, `avif`, `heic`, `gif`, `tiff`. */
       format: Text(20),
       alpha: Type.Boolean(),
-      /** Whether its colours are sRGB without a profile of their own that says otherwise. */
+      /** Whether its colours are sRGB, without a colour profile that says otherwise. */
       srgb: Type.Boolean(),
-      /** Whether its pixels lie in the file as they are to be shown. */
+      /** Whether its pixels are stored in display orientation. */
       upright: Type.Boolean(),
       /** Whether it carries a place (GPS). */
       located: Type.Boolean(),
@@ -54,14 +54,14 @@ export const MediaProbe = Type.Object({
   ),
   video: Nullable(
     Type.Object({
-      /** ffprobe's format_name that was taken: `mp4`, `mov`, `webm`, `matroska`, `avi`, `mpegts`, `gif`. */
+      /** ffprobe's format_name: `mp4`, `mov`, `webm`, `matroska`, `avi`, `mpegts`, `gif`. */
       container: Text(40),
       /** ffprobe's codec_name: `h264`, `hevc`, `vp9`, `vp8`, `av1`, `prores`, `gif`. */
       codec: Text(40),
       /** In lower case: `high`, `main`, `constrained baseline`, `main 10`. */
       profile: Nullable(Text(60)),
       pixelFormat: Nullable(Text(40)),
-      /** Clockwise degrees that a player turns the pictures by: 0, 90, 180, 270. */
+      /** Clockwise degrees by which a player turns the pictures: 0, 90, 180, 270. */
       rotation: Type.Integer({ minimum: 0, maximum: 270 }),
       squarePixels: Type.Boolean(),
       /** Pictures a second, on average. */
@@ -70,13 +70,13 @@ export const MediaProbe = Type.Object({
       interlaced: Type.Boolean(),
       /** PQ or HLG transfer, or BT.2020 primaries. */
       hdr: Type.Boolean(),
-      /** Bits a second of the video stream, measured where the file does not say. */
+      /** Bits a second of the video stream, measured where the file does not state them. */
       bitrate: Nullable(Count),
       /** MP4 and MOV: the index comes before the data. */
       indexFirst: Type.Boolean(),
       /** MP4 and MOV: an edit list that cuts or delays. */
       editList: Type.Boolean(),
-      /** Whether it carries a place or device metadata that must not leave. */
+      /** Whether it carries a place or device metadata that must be removed. */
       located: Type.Boolean(),
     }),
   ),
@@ -95,10 +95,10 @@ export const MediaProbe = Type.Object({
 export type MediaProbe = Static<typeof MediaProbe>;
 
 const Size = { width: Pixels, height: Pixels };
-/** `scale`: the picture fills it; `pad`: the whole picture is fitted in and bars fill the rest. */
+/** `scale`: the picture fills the frame; `pad`: the whole picture is fitted in and bars fill the rest. */
 const Fit = Type.Enum(['scale', 'pad']);
 
-/** How one file is made of a source, to the last parameter: equal specs are one rendition, whoever needs it. */
+/** How one file is made from a source, to the last parameter: equal specs are one rendition, whatever needs it. */
 export const RenditionSpec = Type.Union([
   Type.Object({
     kind: Type.Literal('video'),
@@ -111,13 +111,13 @@ export const RenditionSpec = Type.Union([
     videoKbps: Type.Integer({ minimum: 1 }),
     /** Null: no sound. */
     audio: Nullable(Type.Object({ kbps: Type.Integer({ minimum: 1 }), sampleRate: Count, channels: Count })),
-    /** Of a copy: the sound is made anew all the same. */
+    /** For a remux: the sound is encoded all the same. */
     sound: Type.Optional(Type.Literal('encode')),
-    /** `hdr`: the source's own range, in HEVC Main 10. Without: SDR in H.264. */
+    /** `hdr`: the source's own range, in HEVC Main 10. Absent: SDR in H.264. */
     range: Type.Optional(Type.Literal('hdr')),
-    /** How often a gif is shown, one after the other. Without: once. */
+    /** How often a gif plays in a row. Absent: once. */
     rounds: Type.Optional(Type.Integer({ minimum: 2 })),
-    /** The file may not be larger. Null: no limit. */
+    /** Upper limit of the file. Null: no limit. */
     maxBytes: Nullable(Count),
   }),
   Type.Object({
@@ -125,12 +125,12 @@ export const RenditionSpec = Type.Union([
     format: Type.Enum(['jpeg', 'png', 'webp', 'gif']),
     ...Size,
     fit: Fit,
-    /** 1–100, at first; lowered step by step until the file is small enough. */
+    /** 1–100, to begin with; lowered step by step until the file is small enough. */
     quality: Type.Integer({ minimum: 1, maximum: 100 }),
     maxBytes: Nullable(Count),
   }),
   Type.Object({
-    /** A still out of a video. */
+    /** A still from a video. */
     kind: Type.Literal('frame'),
     format: Type.Literal('jpeg'),
     ...Size,
@@ -152,12 +152,12 @@ const described = {
   clientId: Nullable(Uuid),
   folder: Nullable(Text(200)),
   altText: Nullable(Text(2000)),
-  /** Networks whose renditions are made now. */
+  /** Networks whose renditions are made at once. */
   platforms: Type.Array(Platform),
 };
 
 export const mediaEvents = {
-  /** `contentType` and `bytes` are what the caller claims; the upload URL takes nothing else. */
+  /** `contentType` and `bytes` are the caller's claims; the upload URL accepts nothing else. */
   MediaUploadOffered: Type.Object({
     fileName: Type.String({ minLength: 1, maxLength: 255 }),
     clientId: Nullable(Uuid),
@@ -168,44 +168,44 @@ export const mediaEvents = {
     expiresAt: Instant,
   }),
   MediaRegistered: Type.Object(described),
-  /** Older ones have the whole address in `url`. */
+  /** Older events have the whole address in `url`. */
   MediaImportRequested: Type.Object({
     /** Without its query, which often is a credential. */
     url: Text(4096),
-    /** Under which the whole address is kept until the file is here. Missing: there is no more of it than `url`. */
+    /** Id of the stored whole address, until the file is imported. Missing: `url` is the whole address. */
     source: Type.Optional(Uuid),
     ...described,
   }),
-  /** The file lies where nobody can change it any more. `contentType` and `kind` are from its bytes. */
+  /** The file is stored where no caller can change it. `contentType` and `kind` are from its bytes. */
   MediaStored: Type.Object({ ...File, kind: MediaKind }),
   MediaProbed: Type.Object({ probe: MediaProbe }),
-  /** Networks that said what they need since: renditions are then made on demand. */
+  /** Networks that were requested later: their renditions are made on demand. */
   MediaRenditionsRequested: Type.Object({
     needs: Type.Array(MediaNeed),
-    /** Post or target that needs them. */
+    /** The post or target that needs them. */
     for: Type.Object({ kind: Type.Enum(['post', 'target']), id: Uuid }),
   }),
-  /** How each need is met; `null` = the source itself fits. What cannot be met is said by MediaRenditionFailed. */
+  /** How each need is met; `null` = the source itself fits. MediaRenditionFailed reports a need that cannot be met. */
   MediaRenditionsPlanned: Type.Object({
-    /** The needs of the asset's own platforms are among them. */
+    /** True when the needs of the asset's own platforms are among them. */
     initial: Type.Boolean(),
     needs: Type.Array(Type.Object({ ...MediaNeed.properties, rendition: Nullable(RenditionId) })),
     renditions: Type.Array(Type.Object({ id: RenditionId, spec: RenditionSpec })),
   }),
-  /** One for each need, though several may share the file. */
+  /** One event for each need, though several may share the file. */
   MediaRenditionReady: Type.Object({ ...MediaNeed.properties, rendition: RenditionId, ...File, ...Seen }),
   MediaRenditionFailed: Type.Object({
     ...MediaNeed.properties,
     rendition: Nullable(RenditionId),
     failure: MediaFailure,
   }),
-  /** It can be published now. `poster`: a still to show it by. */
+  /** Posts can use the asset now. `poster`: a still that represents it. */
   MediaTranscoded: Type.Object({ poster: Nullable(Type.Object({ ...File, ...Size })) }),
   MediaFailed: Type.Object({ failure: MediaFailure }),
   MediaQuarantined: Type.Object({ failure: MediaFailure }),
-  /** Nobody finds it any more. A post that took it right before keeps its files until it is out. */
+  /** No call finds it any more. A post that took it just before keeps its files until it is published. */
   MediaDeleted: Type.Object({}),
-  /** No post needs it: its files go. */
+  /** No post needs it any more: its files are deleted. */
   MediaFilesRemoved: Type.Object({}),
 } as const;
 export type MediaEvent = EventOf<typeof mediaEvents>;

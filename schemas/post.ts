@@ -2,10 +2,10 @@ import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { PlannedTarget, ScheduleMode } from './target.ts';
 
-/** A post: content, the selection of accounts it goes to, and when. Content lives in this stream only. */
+/** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
 
 export const maxContent = 50_000;
-/** Characters of the content that a search looks at, from its start. */
+/** Characters from the start of the content that a search scans. */
 export const searchedCharacters = 5_000;
 const Content = Type.String({ maxLength: maxContent });
 
@@ -39,7 +39,7 @@ export type Schedule = Static<typeof Schedule>;
 
 const ThreadSegment = Type.Object({ content: Content, mediaIds: Type.Array(Uuid, { maxItems: 20 }) });
 
-/** What a caller composes, as stored: every default filled, nothing unknown. */
+/** The composed content as stored: every default filled, unknown members dropped. */
 export const PostBody = Type.Object({
   content: Content,
   mediaIds: Type.Array(Uuid, { maxItems: 20 }),
@@ -60,7 +60,7 @@ export type PostBody = Static<typeof PostBody>;
 
 export const maxTargets = 500;
 const Plan = Type.Object({
-  /** 1 for the first; a draft returned and published again makes the next. */
+  /** 1 for the first plan; publishing a returned draft makes the next. */
   number: Type.Integer({ minimum: 1 }),
   targets: Type.Array(PlannedTarget, { minItems: 1, maxItems: maxTargets }),
 });
@@ -71,7 +71,9 @@ const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.Str
 export const postEvents = {
   PostDrafted: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody }),
   DraftReplaced: Type.Object({ body: PostBody }),
-  /** The whole plan, so that the fan-out needs nothing else. First event of a post, or of a draft's publication. */
+  /**
+   * The whole plan, so that the fan-out needs nothing else. First event of a post, or of the publication of a draft.
+   */
   PostScheduled: Type.Object({ clientId: Uuid, createdBy: Creator, body: PostBody, plan: Plan }),
   /** An intent for many targets, decided here and then carried out on each. */
   PostTargetsChanged: Type.Object({

@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Platform, Uuid } from './common.ts';
 import { LocalDate } from './insights.ts';
 
-/** A saved report: what it is about, when it runs by itself, and its runs. A completed run never changes. */
+/** A saved report: its subject, its schedule, and its runs. A completed run never changes. */
 
 export const reportFormats = ['csv', 'json', 'pdf'] as const;
 export const ReportFormat = Type.Enum([...reportFormats]);
 export type ReportFormat = (typeof reportFormats)[number];
 
-/** How long the exports of a run are kept after it was completed. Its days and checksums stay. */
+/** Days for which the exports of a run are kept after its completion. Its days and checksums stay. */
 export const exportDays = 400;
 
 export const ReportDefinition = Type.Object({
@@ -19,16 +19,16 @@ export const ReportDefinition = Type.Object({
     socialAccountId: Nullable(Uuid),
     platform: Nullable(Platform),
   }),
-  /** Days before the day of the run, that day left out; or the calendar month or week before it. */
+  /** Days before the day of the run, which is excluded; or the calendar month or week before it. */
   window: Type.Enum(['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month']),
   formats: Type.Array(ReportFormat, { minItems: 1, maxItems: 3 }),
-  /** In the workspace's zone. Null: it runs when somebody asks. */
+  /** In the workspace's zone. Null: it runs only on request. */
   schedule: Nullable(
     Type.Object({
       every: Type.Enum(['day', 'week', 'month']),
-      /** 1 = Monday; on weekly ones. */
+      /** 1 = Monday; for weekly schedules. */
       weekday: Nullable(Type.Integer({ minimum: 1, maximum: 7 })),
-      /** On monthly ones; a month that is shorter runs on its last day. */
+      /** For monthly schedules; in a shorter month it runs on the last day. */
       dayOfMonth: Nullable(Type.Integer({ minimum: 1, maximum: 31 })),
       hour: Type.Integer({ minimum: 0, maximum: 23 }),
     }),
@@ -38,7 +38,7 @@ export type ReportDefinition = Static<typeof ReportDefinition>;
 
 const Export = Type.Object({
   format: ReportFormat,
-  /** Of the blob: `<workspace>/reports/<run>/…`. */
+  /** Key of the blob: `<workspace>/reports/<run>/…`. */
   key: Type.String({ minLength: 1, maxLength: 500 }),
   contentType: Type.String({ maxLength: 200 }),
   bytes: Type.Integer({ minimum: 0 }),
@@ -48,7 +48,7 @@ const Export = Type.Object({
 /** Whether the figures of a run's days were final when they were read. */
 export const Completeness = Type.Object({
   complete: Type.Boolean(),
-  /** Days of the window whose figures a later look or count may still change. */
+  /** Days of the window whose figures a later observation or count may still change. */
   provisionalDays: Type.Array(LocalDate, { maxItems: 100 }),
 });
 export type Completeness = Static<typeof Completeness>;
@@ -66,9 +66,9 @@ export const reportEvents = {
   }),
   ReportRunCompleted: Type.Object({
     ...run,
-    /** The freshest snapshot in it; null: there was none. Later corrections do not change the run. */
+    /** The freshest snapshot in the run; null: there was none. Later corrections do not change the run. */
     asOf: Nullable(Instant),
-    /** The files are deleted `exportDays` after this, and when the client that the run is about is erased. */
+    /** The files are deleted `exportDays` after this, and when the client of the run is erased. */
     exports: Type.Array(Export, { minItems: 1, maxItems: 3 }),
     /** Absent in runs of builds that did not record it. */
     completeness: Type.Optional(Completeness),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { EventOf } from './common.ts';
 
-/** One keyed call that is not a birth: accepted with what it decided, then completed with what came of it. */
+/** One keyed call that creates no stream: accepted with its decision, then completed with its result. */
 
 export const requestEvents = {
   RequestAccepted: Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 
-/** A target is one destination (connected account) of a post: what happens to it, from schedule to settlement. */
+/** A target is one destination (connected account) of a post: its course from schedule to settlement. */
 
 const failureCategories = [
   'reauth_required',
@@ -17,10 +17,10 @@ const failureCategories = [
 
 export const Failure = Type.Object({
   category: Type.Enum([...failureCategories]),
-  /** Ours, stable: served under /errors/{code}. */
+  /** Our own stable code: served under /errors/{code}. */
   code: Type.String({ minLength: 1, maxLength: 100 }),
   message: Type.String({ maxLength: 2000 }),
-  /** The network's own words, made well-formed. */
+  /** The network's own text, made well-formed. */
   platformCode: Nullable(Type.String({ maxLength: 200 })),
   platformMessage: Nullable(Type.String({ maxLength: 2000 })),
   /** Whether trying again can help. */
@@ -33,26 +33,26 @@ export type Failure = Static<typeof Failure>;
 
 export const ScheduleMode = Type.Enum(['managed', 'native']);
 
-/** One destination as the post's plan has it; the target's first event repeats it. */
+/** One destination in the post's plan; the target's first event repeats it. */
 export const PlannedTarget = Type.Object({
   targetId: Uuid,
   accountId: Uuid,
   /** The account's own client. */
   clientId: Uuid,
   platform: Platform,
-  /** Instant it is due, jitter included. */
+  /** The instant at which it is due, jitter included. */
   dueAt: Instant,
-  /** The wall-clock wish it came from, where there was one. */
+  /** The requested wall-clock time, where there was one. */
   scheduledLocal: Nullable(LocalDateTime),
   timezone: Type.String({ maxLength: 100 }),
   jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   scheduleMode: ScheduleMode,
-  /** Why the asked mode was not given. */
+  /** Why the requested mode is not in use. */
   scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),
 });
 export type PlannedTarget = Static<typeof PlannedTarget>;
 
-/** One post of a thread: its place, from 0, and how many there are. */
+/** One post of a thread: its index, from 0, and the number of segments. */
 export const Segment = Type.Object({
   index: Type.Integer({ minimum: 0, maximum: 49 }),
   of: Type.Integer({ minimum: 2, maximum: 50 }),
@@ -65,7 +65,7 @@ export const targetEvents = {
   TargetScheduled: Type.Object({
     ...PlannedTarget.properties,
     postId: Uuid,
-    /** Revision of the post event whose content it binds to and whose plan it carries out. */
+    /** Revision of the post event whose content and plan the target uses. */
     postRevision: Type.Integer({ minimum: 0 }),
   }),
   TargetHeld: Type.Object({ postRevision: Type.Integer({ minimum: 0 }) }),
@@ -83,7 +83,7 @@ export const targetEvents = {
   }),
   TargetCanceled: Type.Object({
     reason: Type.Enum(['requested', 'client_archived', 'approval_rejected', 'post_canceled']),
-    /** Revision of the post's intent that this carries out; null when the target was canceled by itself. */
+    /** Revision of the post's intent that this carries out; null when the target was canceled on its own. */
     postRevision: Nullable(Type.Integer({ minimum: 0 })),
   }),
   TargetPublishStarted: Type.Object({ ...claim }),
@@ -92,12 +92,14 @@ export const targetEvents = {
     /** `boundary`, or the adapter's own name of the step. */
     step: Type.String({ minLength: 1, maxLength: 50 }),
     data: Type.Unknown(),
-    /** Only on `boundary`: instant at which the call is aborted. */
+    /** Only on `boundary`: the instant at which the call is aborted. */
     deadline: Nullable(Instant),
-    /** Of a thread: the segment it is a step of. */
+    /** For a thread: the segment of the step. */
     segment: Type.Optional(Segment),
   }),
-  /** One segment of a thread is out. After the last one TargetPublished or TargetOutcomeSettled is said of the whole. */
+  /**
+   * One segment of a thread is published. After the last one TargetPublished or TargetOutcomeSettled covers the whole.
+   */
   TargetSegmentPublished: Type.Object({
     ...claim,
     segment: Segment,

@@ -1,4 +1,4 @@
-/** Which stream kind travels on which topic, and how a key finds its partition. */
+/** Which stream kind travels on which topic, and the partition of a key. */
 
 export const topics = ['workspace', 'posts', 'media', 'metrics', 'webhooks', 'reports'] as const;
 export type Topic = (typeof topics)[number];
@@ -34,7 +34,7 @@ export const kindOf = (stream: string): string => {
 /** `post-6f…` → `6f…`. */
 export const idOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/** Null for streams that are read by id only (`request`) and for kinds that are not ours: the log passes over them. */
+/** Null for streams that are only read by id (`request`) and for unknown kinds: the log skips them. */
 export const topicOf = (stream: string): Topic | null => topicOfKind[kindOf(stream)] ?? null;
 
 /** Kafka's murmur2 (seed 0x9747b28c) over the key's UTF-8 bytes, so that every client agrees on the partition. */

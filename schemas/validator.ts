@@ -3,8 +3,8 @@ import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 
 /**
- * One ajv, strict, that changes nothing it looks at: no coercion, no defaults, no removal (with unions they delete or
- * refuse). `personal` marks members that the store's edge encrypts.
+ * The one ajv instance: strict, and it never changes the value: no coercion, no defaults, no removal (with unions they
+ * delete or refuse). `personal` marks members that the store's edge encrypts.
  */
 const ajv = new Ajv2020({
   strict: true,
@@ -14,9 +14,9 @@ const ajv = new Ajv2020({
   ownProperties: true,
 });
 addFormats.default(ajv);
-// Each `uuid` of ours has a stricter pattern beside it: the format is for readers of the contract.
+// Our `uuid`s have a stricter pattern beside the format: the format is for readers of the contract.
 ajv.addFormat('uuid', true);
-// Every event has several: the form that we write ourselves needs one look, on the days that every month has.
+// A fast path, since every event has several instants: our own format, on the days that every month has.
 const plainInstant = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 const anyInstant = addFormats.default.get('date-time') as { validate(text: string): boolean };
 // No instant is longer. The format's own check splits the text, which would hold the event loop for a long one.
@@ -44,17 +44,19 @@ export interface SchemaIssue {
   readonly message: string;
 }
 
-/** Issues shown of one value; a caller who corrects them and sends again sees the rest. */
+/** Issues in one answer; a caller who corrects them and sends again sees the rest. */
 export const maxIssues = 20;
 
-/** Errors looked at for them: what clears up a vague one stands close to it. */
+/** Errors scanned for them: the specific error stands close to a vague one. */
 const maxRead = 1_000;
 
 const maxMember = 100;
 const maxPointer = 1_000;
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-/** JSON Pointer. Long member names are cut: the caller chose them, and the answer repeats them for every issue below. */
+/**
+ * JSON Pointer. Long member names are cut: the caller chose them, and the answer repeats them for every issue below.
+ */
 export const pointerTo = (path: readonly string[]): string =>
   path.map((step) => `/${cut(step, maxMember).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
@@ -65,8 +67,9 @@ export const issuesOf = (schema: TSchema, value: unknown): readonly SchemaIssue[
 };
 
 /**
- * Of an optional member only what is wrong with its value: not that it is no null either, nor that no branch fits. A vague
- * error is left out where a clear one lies at its place or below, among the first: a caller may send 10,000 wrong items.
+ * For an optional member, only the errors of its value: not that it is not null either, nor that no branch matches. A
+ * vague error is dropped when a specific one lies at its path or below, among the first: a caller may send 10,000 wrong
+ * items.
  */
 const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
   const errors = all.slice(0, maxRead);
@@ -75,7 +78,7 @@ const telling = (all: readonly ErrorObject[]): readonly ErrorObject[] => {
   const explained = new Set<string>();
   for (const error of errors) {
     if (vague(error)) continue;
-    // A path in the set has all paths above it in the set.
+    // A path in the set has all its parent paths in the set.
     for (
       let path = error.instancePath;
       !explained.has(path);

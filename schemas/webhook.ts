@@ -1,34 +1,34 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, Nullable, Uuid } from './common.ts';
 
-/** A webhook endpoint: where it is, what it hears, whether it is on, and what was asked of it. */
+/** A webhook endpoint: its address, its subscription, whether it is on, and the requests made of it. */
 
-/** `post.published`, `post.*` or `*`; which types there are the table of public events says. */
+/** `post.published`, `post.*` or `*`; the table of public events lists the types. */
 export const EventFilter = Type.Array(
   Type.String({ minLength: 1, maxLength: 100, pattern: '^([a-z_]+(\\.[a-z_]+)*(\\.\\*)?|\\*)$' }),
   { minItems: 1, maxItems: 100 },
 );
 const EndpointUrl = Type.String({ minLength: 1, maxLength: 2048 });
 const Description = Nullable(Type.String({ maxLength: 500 }));
-/** Version of the secret key that derives a generation of its signing secret. */
+/** Version of the secret key from which a generation of its signing secret is derived. */
 const KeyVersion = Type.String({ minLength: 1, maxLength: 20 });
 
 export const WebhookFields = Type.Object({ url: EndpointUrl, events: EventFilter, description: Description });
 export type WebhookFields = Static<typeof WebhookFields>;
 
-/** `failing`: no success for days; `gone`: it answered 410; `receiver`: its answer asked for it. */
+/** `failing`: no success for days; `gone`: it answered 410; `receiver`: its answer requested it. */
 export const disableReasons = ['requested', 'failing', 'gone', 'receiver'] as const;
 export type DisableReason = (typeof disableReasons)[number];
 
 export const webhookEvents = {
   /** Its first secret is generation 1. */
   WebhookRegistered: Type.Object({ ...WebhookFields.properties, keyVersion: KeyVersion }),
-  /** Only the members that changed. */
+  /** Only the changed members. */
   WebhookUpdated: Type.Partial(WebhookFields),
   WebhookSecretRotated: Type.Object({
     generation: Type.Integer({ minimum: 2 }),
     keyVersion: KeyVersion,
-    /** Until when the generation before goes on signing. */
+    /** Until when the previous generation also signs. */
     previousExpiresAt: Instant,
   }),
   WebhookDisabled: Type.Object({ by: Type.Enum(['user', 'service']), reason: Type.Enum([...disableReasons]) }),
@@ -37,7 +37,7 @@ export const webhookEvents = {
   WebhookTestRequested: Type.Object({ eventType: Type.String({ minLength: 1, maxLength: 100 }) }),
   WebhookResendRequested: Type.Object({
     deliveryId: Uuid,
-    /** Time of the event that is delivered: where the delivery is kept. */
+    /** Time of the delivered event: it locates the delivery. */
     eventTime: Instant,
   }),
   WebhookReplayRequested: Type.Object({
@@ -45,7 +45,7 @@ export const webhookEvents = {
     /** Of `created` of the events: from inclusive, to exclusive. */
     from: Instant,
     to: Instant,
-    /** Null: what the endpoint's own filter lets through. */
+    /** Null: the types of the endpoint's own filter. */
     types: Nullable(EventFilter),
   }),
   WebhookReplayCanceled: Type.Object({ replayId: Uuid }),

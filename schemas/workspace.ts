@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type EventOf, Mode, Nullable, Role, Uuid } from './common.ts';
 
-/** A workspace is an agency: its members, their roles, its zone. Its sandbox twin holds what test keys make. */
+/** A workspace is an agency: its members, their roles, its time zone. Its sandbox twin holds the data of test keys. */
 
 export const Timezone = Type.String({ minLength: 1, maxLength: 100 });
 const WorkspaceName = Type.String({ minLength: 1, maxLength: 200 });
@@ -13,7 +13,7 @@ export const workspaceEvents = {
     name: WorkspaceName,
     timezone: Timezone,
     mode: Mode,
-    /** The live workspace this is the sandbox twin of. */
+    /** The live workspace of this sandbox twin. */
     twinOf: Nullable(Uuid),
   }),
   WorkspaceProfileChanged: Type.Object({ name: WorkspaceName, timezone: Timezone }),

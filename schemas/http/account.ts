@@ -23,7 +23,7 @@ export const Account = Type.Object({
   username: Nullable(Type.String()),
   displayName: Nullable(Type.String()),
   avatarUrl: Nullable(Type.String()),
-  timezone: Nullable(Type.String({ description: 'Zone in which wall-clock times of its targets are meant.' })),
+  timezone: Nullable(Type.String({ description: 'Zone of the wall-clock times of its targets.' })),
   status: Status,
   health: Type.Object({
     state: Type.Enum(['ok', 'reauth_required', 'disconnected']),

@@ -10,7 +10,7 @@ export const Agency = Type.Object({
   name: Type.String(),
   timezone: Type.String(),
   mode: Mode,
-  members: Type.Integer({ minimum: 0, description: 'How many members it has.' }),
+  members: Type.Integer({ minimum: 0, description: 'Number of members.' }),
   limits: Type.Object({
     requestsPerMinute: Type.Integer({ description: 'Per credential and api process.' }),
     requestBurst: Type.Integer({ description: 'Requests at once.' }),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
 
-/** Fresh figures on demand. */
+/** Requests for fresh figures. */
 
 export const maxRefreshed = 10_000;
 
@@ -10,7 +10,7 @@ export const AnalyticsRefresh = Type.Object({
     Type.Array(Uuid, {
       minItems: 1,
       maxItems: maxRefreshed,
-      description: 'Default: every account of the workspace that is connected.',
+      description: 'Default: every connected account of the workspace.',
     }),
   ),
 });
@@ -18,10 +18,10 @@ export const AnalyticsRefresh = Type.Object({
 export const AnalyticsRefreshing = Type.Object({
   requested: Type.Integer({
     minimum: 0,
-    description: 'Accounts whose figures, and those of their posts, are fetched.',
+    description: 'Accounts that are fetched, with their posts.',
   }),
   refreshId: Type.Unsafe<string>({
     ...Uuid,
-    description: 'The webhook `analytics.refreshed` names it when it is done.',
+    description: 'The webhook event `analytics.refreshed` carries this id when the refresh is done.',
   }),
 });

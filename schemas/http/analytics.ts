@@ -4,14 +4,15 @@ import { AccountFigures, type Counter, counters, Demographics, LocalDate, PostFi
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**
- * Analytics as answered, and what may be asked of them. In metrics absent is "not fetched yet", null "the network does
- * not tell", 0 "it told zero". Totals and series are gains: null where nobody told or nobody looked.
+ * Requests and answers of the analytics. In metrics, absent means "not fetched yet", null "the network does not report
+ * it", 0 "the network reported 0". Totals and series are gains: null where no network reported the figure or no
+ * observation was made.
  */
 
 const DateInput = (description: string) =>
   Type.String({ format: 'date', description: `${description} YYYY-MM-DD, in the workspace’s zone.` });
 
-/** What a window may be compared with. */
+/** The windows that a window may be compared with. */
 export const comparisons = ['previous', 'previous_weekday'] as const;
 export type Comparison = (typeof comparisons)[number];
 
@@ -37,22 +38,22 @@ export const AccountAnalyticsQuery = Type.Object({ ...filters, compare });
 export const BoardQuery = Type.Object({
   ...filters,
   compare,
-  breakdown: Maybe(Type.Enum(['platform'], { description: '`platform`: the days of each network, too.' })),
+  breakdown: Maybe(Type.Enum(['platform'], { description: '`platform`: includes the days of each network.' })),
 });
 export const PostAnalyticsQuery = Type.Object({
   ...paging,
   ...filters,
   sort: Maybe(
     Type.Enum([...counters, 'engagementRate'], {
-      description: 'The figure whose highest comes first. Default: the newest post first.',
+      description: 'Sorts by this figure, the highest first. Default: the newest post first.',
     }),
   ),
 });
 
 const EngagementRate = Nullable(
-  Type.Number({ description: 'Interactions divided by impressions, of what tells both: 0 to 1 as a rule.' }),
+  Type.Number({ description: 'Interactions divided by impressions, over posts that report both: usually 0 to 1.' }),
 );
-/** What a counter counts, and in what. */
+/** What each counter counts, and its unit. */
 const counted = {
   impressions: 'Times shown, repeated views included.',
   reach: 'Different people who saw a post.',
@@ -81,15 +82,15 @@ const gains = {
     ReturnType<typeof Gain>
   >),
   reach: Gain(
-    `${counted.reach} Null: who saw two posts is one of them, and no network tells how many different people saw any post of a window. Posts have theirs.`,
+    `${counted.reach} Always null: a person who saw two posts counts once, and no network reports how many different people saw the posts of a window. Single posts have their reach.`,
   ),
   engagementRate: EngagementRate,
 };
 const Day = {
   day: LocalDate,
-  provisional: Type.Boolean({ description: 'The next look at a post may still change the day.' }),
+  provisional: Type.Boolean({ description: 'A later observation of a post may still change the day.' }),
 };
-const FollowerCount = Nullable(Type.Integer({ minimum: 0, description: 'The last snapshot of the time.' }));
+const FollowerCount = Nullable(Type.Integer({ minimum: 0, description: 'The last snapshot in the period.' }));
 
 const window = {
   from: LocalDate,
@@ -97,20 +98,20 @@ const window = {
   asOf: Nullable(Type.String({ format: 'date-time', description: 'Freshest snapshot in the window; null: none.' })),
 };
 const days = <S extends TSchema>(items: S) =>
-  Type.Array(items, { description: 'An entry for each day; one that nobody observed is null in every member.' });
+  Type.Array(items, { description: 'One entry for each day; a day without an observation is null in every member.' });
 
 const Followers = Nullable(
   Type.Integer({
     minimum: 0,
     description:
-      'Followers by the last snapshot of each account in the window, up to the day; somebody who follows two accounts counts twice. Null: no account was looked at.',
+      'Followers by the last snapshot of each account in the window, up to the day; a person who follows two accounts counts twice. Null: no account was observed.',
   }),
 );
 const Posts = Nullable(
   Type.Integer({
     minimum: 0,
     description:
-      'Posts that went out in the window; of a network those that went out there. Null: they could not be counted in time.',
+      'Posts published in the window; for a network, those published there. Null: they could not be counted in time.',
   }),
 );
 const board = { ...gains, followerCount: Followers };
@@ -121,7 +122,7 @@ const shown = {
     Type.Object(
       { platform: Platform, ...board, posts: Posts, series: Type.Optional(boardDays) },
       {
-        description: '`series` is there where `breakdown=platform` asks for it.',
+        description: '`series` is present with `breakdown=platform`.',
       },
     ),
   ),
@@ -132,7 +133,7 @@ const before = (members: Parameters<typeof Type.Object>[0]) =>
     Type.Object(
       { from: LocalDate, to: LocalDate, ...members },
       {
-        description: 'What it is compared with, told in the same way. There where `compare` asks for it.',
+        description: 'The window of comparison, in the same form. Present with `compare`.',
       },
     ),
   );
@@ -177,7 +178,7 @@ const audience = {
 const ofAccount = {
   totals: Type.Object({ ...gains, followerCount: FollowerCount }),
   series: days(Type.Object({ ...Day, ...gains, followerCount: FollowerCount })),
-  audience: Type.Object(audience, { description: 'Sums over the window of what the network tells of each day.' }),
+  audience: Type.Object(audience, { description: 'Sums over the window of the daily figures of the network.' }),
 };
 
 export const AccountAnalytics = Type.Object({
@@ -196,7 +197,7 @@ const Metrics = Type.Object({
     Nullable(
       Type.Integer({
         minimum: 0,
-        description: `${counted.reach} Of a post on several networks or accounts the sum: people are counted once on each.`,
+        description: `${counted.reach} For a post on several networks or accounts, the sum: each of them counts a person once.`,
       }),
     ),
   ),
@@ -204,13 +205,13 @@ const Metrics = Type.Object({
   platformRemovedAt: Type.Optional(Nullable(Instant)),
 });
 
-const FetchedAt = Nullable(Type.String({ format: 'date-time', description: 'Null: nobody has looked yet.' }));
+const FetchedAt = Nullable(Type.String({ format: 'date-time', description: 'Null: not fetched yet.' }));
 
 const post = {
   object: Type.Literal('post_analytics'),
   ...window,
   postId: Uuid,
-  platforms: Type.Array(Platform, { description: 'Where it went out.' }),
+  platforms: Type.Array(Platform, { description: 'Networks where it was published.' }),
   publishedAt: Nullable(Instant),
   metrics: Metrics,
   fetchedAt: FetchedAt,
@@ -230,13 +231,13 @@ export const BestTime = Type.Object({
   weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' }),
   hour: Type.Integer({ minimum: 0, maximum: 23 }),
   timezone: Type.String({ description: 'The client’s, else the workspace’s.' }),
-  score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is a time like any other.' }),
+  score: Type.Number({ minimum: 0, maximum: 1, description: '0.5 is an average time.' }),
   lift: Type.Number({ minimum: 0, description: 'Expected engagement as a multiple of the usual.' }),
   sampleSize: Type.Integer({
     minimum: 0,
-    description: 'Posts of the last 90 days in this very slot, a week old or more.',
+    description: 'Posts of the last 90 days in exactly this slot, at least a week old.',
   }),
   basis: Type.Enum(['observed', 'prior'], {
-    description: 'prior: no post of this slot was observed; what is known of its hour, its weekday and the network.',
+    description: 'prior: no post of this slot was observed; estimated from its hour, its weekday and the network.',
   }),
 });

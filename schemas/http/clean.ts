@@ -12,13 +12,13 @@ interface Shape {
   readonly default?: unknown;
 }
 
-/** The alternative of a union that a valid value fits. */
+/** The alternative of a union that a valid value matches. */
 const meantOf = (shape: Shape, value: unknown): Shape => {
   if (shape.anyOf === undefined) return shape;
-  // An optional member that is not null has one alternative: no need to validate all of the value once more.
+  // An optional member that is not null has one alternative: validating the whole value again is not necessary.
   const [only, ...more] = shape.anyOf.filter(({ type }) => type !== 'null');
   if (only !== undefined && more.length === 0 && value !== null) return only;
-  // Validation has passed, so one of them fits; the first that does is the one meant (unions carry a discriminator).
+  // Validation has passed, so one alternative matches; the first match is the right one (unions carry a discriminator).
   return shape.anyOf.find((one) => issuesOf(one as TSchema, value).length === 0) ?? shape;
 };
 
@@ -43,14 +43,14 @@ const cleaned = (shape: Shape, value: unknown, merge: boolean): unknown => {
     return out;
   }
   if (value === 'twitter' && meant.enum?.includes('twitter') === true) return 'x';
-  // Free-form objects, and all that has no members of its own, stay as they are.
+  // Free-form objects, and values without members of their own, stay unchanged.
   return value;
 };
 
 /**
  * The one step between a valid input and a handler: drops members that the schema does not know, reads null of an
- * optional member as absent, fills defaults. Objects without named members are kept whole.
- * With `merge` (a partial update) what is absent stays absent, and null gives a member its default back.
+ * optional member as absent, fills defaults. Objects without named members are kept whole. With `merge` (a partial
+ * update) an absent member stays absent, and null restores a member's default.
  */
 export const clean = <S extends TSchema>(schema: S, value: unknown, merge = false): Cleaned<S> =>
   cleaned(schema as Shape, value, merge) as Cleaned<S>;

@@ -7,7 +7,7 @@ import { Defaulted, FreeForm, Maybe, paging, stamps } from './common.ts';
 /** A client of the agency, as callers send it and see it. */
 
 const ClientType = Type.Enum([...clientTypes]);
-const PostMode = Type.Enum([...postModes], { description: 'Advice to composers; it never changes POST /posts.' });
+const PostMode = Type.Enum([...postModes], { description: 'Advice for composing; it never changes POST /posts.' });
 const Rules = Type.Record(Type.String(), Type.Unknown(), {
   description:
     'Kept whole. Known today: bannedWords[], requiredHashtags[], disclaimer, linkPolicy, approvalLate (publish or fail).',
@@ -23,7 +23,7 @@ const optional = {
 
 export const ClientCreate = Type.Object({ name: ClientName, type: ClientType, ...optional });
 
-/** Only what is sent changes; objects are replaced whole; null gives a member its default back. */
+/** Only the sent members change; objects are replaced whole; null restores a member's default. */
 export const ClientPatch = Type.Object({ name: Maybe(ClientName), type: Maybe(ClientType), ...optional });
 
 export const ClientQuery = Type.Object({

@@ -1,9 +1,9 @@
 import { type Static, type TArray, type TObject, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
 import { Instant, platforms, Uuid } from '#schemas/common.ts';
 
-/** Words of requests and answers that every noun uses. */
+/** Shapes of requests and answers that every noun uses. */
 
-/** The type of a value after `clean`: what was absent or null is filled or gone. */
+/** The type of a value after `clean`: absent and null members are filled or removed. */
 export type Cleaned<S> = S extends { readonly '~cleaned': infer C }
   ? C
   : S extends TObject<infer P>
@@ -19,14 +19,14 @@ type CleanedObject<P extends TProperties> = { [K in Exclude<keyof P, MayBeAbsent
   [K in MayBeAbsent<P>]?: Cleaned<P[K]>;
 };
 
-/** An optional member: null means absent, and absent it stays. */
+/** An optional member: null means absent, and stays absent. */
 export const Maybe = <S extends TSchema>(schema: S) =>
   Type.Optional(Type.Union([schema, Type.Null()])) as unknown as TOptional<S> & {
     readonly '~cleaned': Cleaned<S>;
     readonly '~absent': true;
   };
 
-/** An optional member with a default: null means absent, and absent it is filled. */
+/** An optional member with a default: null means absent, and the default fills it. */
 export const Defaulted = <S extends TSchema, const D>(schema: S, value: D) =>
   Type.Optional(Type.Union([schema, Type.Null()], { default: value })) as unknown as TOptional<S> & {
     readonly '~cleaned': Cleaned<S> | Extract<D, null>;
@@ -39,8 +39,8 @@ export const PlatformInput = Type.Enum([...platforms, 'twitter'], {
 const platformEnum = () => Type.Enum([...platforms]);
 
 /**
- * An instant as callers write it. Narrower than the format, which allows what no Date and no `timestamptz` holds: leap
- * seconds, offsets without minutes, and times that are out of the years 1 to 9999 once they are read as UTC.
+ * An instant as callers write it. Narrower than the format, which allows values that neither Date nor `timestamptz`
+ * holds: leap seconds, offsets without minutes, and times outside of the years 1 to 9999 in UTC.
  */
 export const InstantInput = (description: string) =>
   Type.String({
@@ -50,14 +50,14 @@ export const InstantInput = (description: string) =>
     description: `${description} ISO 8601 with Z or an offset, such as 2026-01-31T08:00:00Z.`,
   });
 
-/** An object of any members, kept whole. */
+/** An object with any members, kept whole. */
 export const FreeForm = Type.Record(Type.String(), Type.Unknown());
 
-/** Members that every resource has beside its `id` and `object`. */
+/** Members of every resource beside its `id` and `object`. */
 export const stamps = {
   createdAt: Instant,
   updatedAt: Instant,
-  revision: Type.Integer({ minimum: 0, description: 'Revision of its own stream; the value of ETag and If-Match.' }),
+  revision: Type.Integer({ minimum: 0, description: 'Revision of its own stream: the value of ETag and If-Match.' }),
 };
 
 export const IdParams = Type.Object({ id: Uuid });
@@ -66,15 +66,15 @@ const Limit = Defaulted(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Rows per page; it may change between pages.' }),
   25,
 );
-const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the page before.' }));
+const Cursor = Maybe(Type.String({ description: 'The `nextCursor` of the previous page.' }));
 /** Query members of every list. */
 export const paging = { limit: Limit, cursor: Cursor };
 
 export const Warning = Type.Object({
   code: Type.Literal('stands_still', {
-    description: 'A later change of this resource is stored and cannot be shown yet.',
+    description: 'A later change of this resource is stored but cannot be shown yet.',
   }),
-  id: Type.String({ description: 'Id of the resource in `data` that the warning is about.' }),
+  id: Type.String({ description: 'Id of the resource in `data` to which the warning applies.' }),
   message: Type.String(),
 });
 export type Warning = Static<typeof Warning>;
@@ -82,7 +82,7 @@ export type Warning = Static<typeof Warning>;
 export const Meta = Type.Object({
   correlationId: Type.String({ minLength: 1, maxLength: 128 }),
   warnings: Type.Optional(
-    Type.Array(Warning, { description: 'What a reader of this answer must know; absent when there is nothing.' }),
+    Type.Array(Warning, { description: 'Warnings about the data of this answer; absent when there are none.' }),
   ),
 });
 export const Page = Type.Object({
@@ -93,10 +93,10 @@ export const Page = Type.Object({
 
 export const Problem = Type.Object(
   {
-    type: Type.String({ format: 'uri', description: 'Page that explains the code.' }),
+    type: Type.String({ format: 'uri', description: 'Address of the page that explains the code.' }),
     title: Type.String(),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
-    code: Type.String({ description: 'Stable; branch on this.' }),
+    code: Type.String({ description: 'Stable: branch on this member.' }),
     correlationId: Type.String(),
     category: Type.Optional(Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal'])),
     detail: Type.Optional(Type.String()),

@@ -8,10 +8,8 @@ export const ErrorParams = Type.Object({ code: Type.String({ pattern: '^[a-z0-9_
 export const ErrorPage = Type.Object({
   object: Type.Literal('error'),
   code: Type.String(),
-  type: Type.String({ description: 'Address of this page; the `type` of a problem.' }),
-  status: Nullable(
-    Type.Integer({ description: 'Null for codes that a target, an asset or a run of a report fails with.' }),
-  ),
+  type: Type.String({ description: 'Address of this page: the `type` of a problem.' }),
+  status: Nullable(Type.Integer({ description: 'Null for codes of failed targets, assets and report runs.' })),
   category: Type.Enum(['request', 'auth', 'permission', 'conflict', 'limit', 'internal', 'media', 'target', 'report']),
   title: Type.String(),
   about: Type.String(),

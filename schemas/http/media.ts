@@ -5,14 +5,20 @@ import { Maybe, PlatformInput, paging, stamps } from './common.ts';
 
 /** Assets of the content library, as callers send them and see them. */
 
-const Folder = Type.String({ minLength: 1, maxLength: 200, description: 'A label of your own; it must match whole.' });
+const Folder = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: 'A label of your own; a filter matches it exactly.',
+});
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 const AltText = Type.String({ maxLength: 2000 });
 const Bytes = Type.Integer({ minimum: 0 });
-const Side = Nullable(Type.Integer({ minimum: 1, description: 'Pixels, as shown.' }));
+const Side = Nullable(Type.Integer({ minimum: 1, description: 'Pixels, as displayed.' }));
 const Duration = Nullable(Type.Integer({ minimum: 0 }));
 const Address = Nullable(
-  Type.String({ description: 'Presigned: whoever has it may read the file for 15 minutes. Ask again for another.' }),
+  Type.String({
+    description: 'Presigned: its holder may read the file for 15 minutes. Repeat the call for a new one.',
+  }),
 );
 
 export const mediaStatuses = ['pending', 'transcoding', 'transcoded', 'failed', 'quarantined'] as const;
@@ -23,7 +29,7 @@ export const MediaPresign = Type.Object({
   fileName: Type.String({
     minLength: 1,
     maxLength: 255,
-    description: 'Its name alone; folders before it are dropped.',
+    description: 'The file name; leading folders are dropped.',
   }),
   contentType: Type.String({
     minLength: 1,
@@ -32,13 +38,14 @@ export const MediaPresign = Type.Object({
   }),
   bytes: Type.Integer({
     minimum: 1,
-    description: 'The PUT must have exactly this length. Image, gif, document: at most 100 MiB; video: 5 GiB.',
+    description:
+      'The PUT must have exactly this length. At most 100 MiB for an image, gif or document; 5 GiB for a video.',
   }),
   clientId: Maybe(Uuid),
   folder: Maybe(Folder),
 });
 
-/** What an asset is told at registration and at import. */
+/** Members that a caller gives at registration and at import. */
 const described = {
   name: Maybe(Name),
   clientId: Maybe(Uuid),
@@ -47,14 +54,14 @@ const described = {
   platforms: Maybe(
     Type.Array(PlatformInput, {
       maxItems: 11,
-      description: 'Networks whose renditions are made now. Default: those with a connected account.',
+      description: 'Networks whose renditions are made at once. Default: those with a connected account.',
     }),
   ),
 };
 
 export const MediaRegister = Type.Object({ assetId: Uuid, ...described });
 export const MediaImport = Type.Object({
-  url: Type.String({ minLength: 1, maxLength: 2048, description: 'A public https address; it is fetched once.' }),
+  url: Type.String({ minLength: 1, maxLength: 2048, description: 'A public https address; the file is fetched once.' }),
   ...described,
 });
 
@@ -69,7 +76,7 @@ export const MediaQuery = Type.Object({
 const Variant = Type.Object({
   platform: Platform,
   use: MediaUse,
-  status: Type.Enum([...variantStatuses], { description: 'not_needed: the network takes the source as it is.' }),
+  status: Type.Enum([...variantStatuses], { description: 'not_needed: the network accepts the source unchanged.' }),
   contentType: Nullable(Type.String()),
   width: Side,
   height: Side,
@@ -82,13 +89,13 @@ const Variant = Type.Object({
 export const Media = Type.Object({
   id: Uuid,
   object: Type.Literal('media'),
-  status: Type.Enum([...mediaStatuses], { description: 'pending: a place for an upload that was not registered yet.' }),
-  publishable: Type.Boolean({ description: 'True: it may be used in a post.' }),
+  status: Type.Enum([...mediaStatuses], { description: 'pending: an upload that is not registered yet.' }),
+  publishable: Type.Boolean({ description: 'True: a post may use it.' }),
   kind: Nullable(MediaKind),
   clientId: Nullable(Type.String({ ...Uuid, description: 'Null: for posts of every client.' })),
   folder: Nullable(Type.String()),
   name: Type.String(),
-  contentType: Nullable(Type.String({ description: 'As claimed, until its bytes have told.' })),
+  contentType: Nullable(Type.String({ description: 'As claimed by the caller, until the file is probed.' })),
   bytes: Nullable(Bytes),
   sha256: Nullable(Type.String()),
   width: Side,
@@ -103,14 +110,14 @@ export const Media = Type.Object({
     Type.Number({
       minimum: 0,
       maximum: 1,
-      description: 'Of what is being made now. Null: nobody has said yet, or nothing is.',
+      description: 'Progress of the present work. Null: unknown, or there is none.',
     }),
   ),
   variants: Type.Array(Variant),
   ...stamps,
 });
 
-/** What is left to say of an asset. */
+/** The rest of a deleted asset. */
 export const DeletedMedia = Type.Object({
   id: Uuid,
   object: Type.Literal('media_deletion'),
@@ -118,19 +125,17 @@ export const DeletedMedia = Type.Object({
   ...stamps,
 });
 
-/** The answer of what sets an asset going. */
+/** The answer to a call that starts the processing of an asset. */
 export const MediaAccepted = Type.Object({
   ...Media.properties,
-  readyEvent: Type.Literal('media.ready', { description: 'The webhook event that says it can be used.' }),
+  readyEvent: Type.Literal('media.ready', { description: 'The webhook event that reports the asset as usable.' }),
 });
 
 export const MediaUpload = Type.Object({
   object: Type.Literal('media_upload'),
   assetId: Uuid,
   key: Type.String(),
-  url: Nullable(
-    Type.String({ description: 'PUT the file here, until expiresAt. Null once the asset was registered.' }),
-  ),
+  url: Nullable(Type.String({ description: 'PUT the file here, until expiresAt. Null once the asset is registered.' })),
   headers: Type.Record(Type.String(), Type.String(), { description: 'Headers that the PUT must carry.' }),
   expiresAt: Nullable(Instant),
 });

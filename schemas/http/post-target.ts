@@ -3,7 +3,7 @@ import { Instant, LocalDateTime, Nullable, Platform, Uuid } from '#schemas/commo
 import { Failure, targetStatuses } from '#schemas/target.ts';
 import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 
-/** One destination of a post as answered, and what may be asked of it. */
+/** One destination of a post as answered, and the calls that change it. */
 
 export const PostTarget = Type.Object({
   id: Uuid,
@@ -14,12 +14,12 @@ export const PostTarget = Type.Object({
   accountId: Uuid,
   platform: Platform,
   status: Type.Enum([...targetStatuses]),
-  scheduledAt: Type.String({ format: 'date-time', description: 'Instant it is due, jitter included.' }),
+  scheduledAt: Type.String({ format: 'date-time', description: 'The instant at which it is due, jitter included.' }),
   scheduledLocal: Nullable(LocalDateTime),
   timezone: Type.String(),
   jitterSeconds: Type.Integer({ minimum: 0 }),
-  scheduleMode: Type.Enum(['managed', 'native'], { description: 'The mode it got.' }),
-  scheduleModeReason: Nullable(Type.String({ description: 'Why the asked mode was not given.' })),
+  scheduleMode: Type.Enum(['managed', 'native'], { description: 'The mode in use.' }),
+  scheduleModeReason: Nullable(Type.String({ description: 'Why the requested mode is not in use.' })),
   attempts: Type.Integer({ minimum: 0 }),
   publishedAt: Nullable(Instant),
   externalId: Nullable(Type.String()),
@@ -30,7 +30,9 @@ export const PostTarget = Type.Object({
   firstCommentIssue: Nullable(
     Type.Object({ code: Type.String(), message: Type.String(), platformCode: Nullable(Type.String()), at: Instant }),
   ),
-  content: Type.String({ description: 'What is sent; of a thread its first segment, and so `mediaIds`.' }),
+  content: Type.String({
+    description: 'The text that is published; for a thread, that of its first segment, as are `mediaIds`.',
+  }),
   mediaIds: Type.Array(Uuid),
   overrides: Type.Record(Type.String(), Type.Unknown()),
 });
@@ -39,7 +41,11 @@ export const PostTarget = Type.Object({
 export const TargetReschedule = Type.Object({
   scheduledAt: Maybe(InstantInput('New instant; clears jitter.')),
   shiftMinutes: Maybe(
-    Type.Integer({ minimum: -525_600, maximum: 525_600, description: 'Moves by so many minutes; keeps jitter.' }),
+    Type.Integer({
+      minimum: -525_600,
+      maximum: 525_600,
+      description: 'Moves the target by so many minutes; the jitter stays.',
+    }),
   ),
 });
 export type TargetReschedule = Cleaned<typeof TargetReschedule>;

@@ -4,7 +4,7 @@ import { maxContent, postStatuses, searchedCharacters } from '#schemas/post.ts';
 import { type Cleaned, Defaulted, InstantInput, Maybe, PlatformInput, paging, stamps } from './common.ts';
 import { PostTarget } from './post-target.ts';
 
-/** POST /posts and its relatives: what a caller sends, and the post as answered. */
+/** POST /posts and its relatives: the caller's input, and the post as answered. */
 
 const Text = (maxLength: number, description?: string) =>
   Type.String(description === undefined ? { maxLength } : { maxLength, description });
@@ -17,7 +17,7 @@ const VariantInput = Type.Object({
   ),
   mediaIdsOverride: Maybe(MediaIds),
   overrides: Defaulted(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Keys of the platform; unknown ones are ignored.' }),
+    Type.Record(Type.String(), Type.Unknown(), { description: 'Settings of the platform; unknown keys are ignored.' }),
     {},
   ),
 });
@@ -29,7 +29,9 @@ const TargetsInput = Type.Object({
   }),
   clientId: Maybe(Uuid),
   accountIds: Maybe(Type.Array(Uuid, { minItems: 1, maxItems: 500 })),
-  platforms: Maybe(Type.Array(PlatformInput, { minItems: 1, maxItems: 11, description: 'Narrows a group.' })),
+  platforms: Maybe(
+    Type.Array(PlatformInput, { minItems: 1, maxItems: 11, description: 'Restricts a group to these platforms.' }),
+  ),
 });
 
 const ScheduleInput = Type.Object({
@@ -86,7 +88,9 @@ export const PostQuery = Type.Object({
   ...paging,
   status: Maybe(Type.Array(Type.Enum([...postStatuses]), { minItems: 1 })),
   clientId: Maybe(Uuid),
-  platform: Maybe(Type.Array(PlatformInput, { minItems: 1, description: 'Posts with a target on one of them.' })),
+  platform: Maybe(
+    Type.Array(PlatformInput, { minItems: 1, description: 'Posts with a target on one of these platforms.' }),
+  ),
   campaignId: Maybe(Uuid),
   from: Maybe(InstantInput('Scheduled (a draft: created) at or after.')),
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
@@ -100,7 +104,7 @@ export const PostQuery = Type.Object({
 
 const Counts = Type.Object(
   { total: Type.Integer({ minimum: 0 }) },
-  { additionalProperties: Type.Integer({ minimum: 0 }), description: 'Targets by status; absent = none.' },
+  { additionalProperties: Type.Integer({ minimum: 0 }), description: 'Number of targets by status; absent = 0.' },
 );
 
 const shared = {
@@ -136,8 +140,10 @@ const shared = {
   mediaAltTexts: Nullable(Type.Record(Type.String(), Type.String())),
   coverMediaId: Nullable(Uuid),
   coverFrameMs: Nullable(Type.Integer()),
-  scheduledAt: Nullable(Type.String({ format: 'date-time', description: 'Earliest due instant of its targets.' })),
-  publishedAt: Nullable(Type.String({ format: 'date-time', description: 'Instant its first target was published.' })),
+  scheduledAt: Nullable(Type.String({ format: 'date-time', description: 'The earliest due instant of its targets.' })),
+  publishedAt: Nullable(
+    Type.String({ format: 'date-time', description: 'The instant at which its first target was published.' }),
+  ),
   createdBy: Type.Object({ type: Type.String(), id: Type.String() }),
   approvalId: Nullable(Uuid),
   recycledFrom: Nullable(Uuid),

@@ -31,7 +31,7 @@ const definition = {
     platform: Nullable(Platform),
   }),
   window: Type.Enum(['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month'], {
-    description: 'Whole days, weeks or months before the day of a run, in the zone of the workspace.',
+    description: 'Whole days, weeks or months before the day of the run, in the zone of the workspace.',
   }),
   formats: Type.Array(Format),
   schedule: Nullable(
@@ -40,31 +40,34 @@ const definition = {
         every: Type.Enum(['day', 'week', 'month']),
         weekday: Nullable(Type.Integer({ minimum: 1, maximum: 7, description: '1 = Monday.' })),
         dayOfMonth: Nullable(
-          Type.Integer({ minimum: 1, maximum: 31, description: 'A month that is shorter runs on its last day.' }),
+          Type.Integer({ minimum: 1, maximum: 31, description: 'In a shorter month the report runs on its last day.' }),
         ),
         hour: Type.Integer({ minimum: 0, maximum: 23 }),
       },
-      { description: 'In the zone of the workspace. Null: it runs when it is asked for.' },
+      { description: 'In the zone of the workspace. Null: it runs only on request.' },
     ),
   ),
 };
 
 const Run = Type.Object({
   runId: Uuid,
-  name: Type.String({ description: 'Of the report when the run was asked for.' }),
+  name: Type.String({ description: 'Name of the report when the run was requested.' }),
   status: Type.Enum(['running', 'completed', 'failed']),
   by: Type.Enum(['schedule', 'request']),
   from: LocalDate,
   to: LocalDate,
   asOf: Nullable(
-    Type.String({ ...Instant, description: 'The freshest snapshot in it; later corrections do not change the run.' }),
+    Type.String({
+      ...Instant,
+      description: 'The freshest snapshot in the run; later corrections do not change the run.',
+    }),
   ),
   completeness: Nullable(
     Type.Object(
       {
-        complete: Type.Boolean({ description: 'No later look or count changes the figures of its days.' }),
+        complete: Type.Boolean({ description: 'True: no later observation or count changes the figures of its days.' }),
         provisionalDays: Type.Array(LocalDate, {
-          description: 'Days whose figures a later look or count may still change, oldest first.',
+          description: 'Days whose figures a later observation or count may still change, oldest first.',
         }),
       },
       {
@@ -73,14 +76,14 @@ const Run = Type.Object({
       },
     ),
   ),
-  format: Type.Enum([...reportFormats], { description: 'Of the export that is given unless another is asked for.' }),
+  format: Type.Enum([...reportFormats], { description: 'Format of the export that is returned by default.' }),
   bytes: Nullable(Bytes),
   sha256: Nullable(Sha256),
   exports: Type.Array(Type.Object({ format: Format, contentType: Type.String(), bytes: Bytes, sha256: Sha256 }), {
     description: `Empty until the run is completed, and again when its exports are deleted: ${life}.`,
   }),
   exportsUntil: Nullable(
-    Type.String({ ...Instant, description: 'When its exports are deleted by themselves. Null: it has none.' }),
+    Type.String({ ...Instant, description: 'When its exports are deleted automatically. Null: it has none.' }),
   ),
   startedAt: Instant,
   completedAt: Nullable(Instant),
@@ -92,7 +95,7 @@ export const ReportSummary = Type.Object({ ...definition, ...stamps });
 export const Report = Type.Object({
   ...definition,
   runs: Type.Array(Run, {
-    description: 'The newest 100, newest first. An older one is known to GET /reports/{id}/exports/{runId}.',
+    description: 'The newest 100, newest first. GET /reports/{id}/exports/{runId} also finds older ones.',
   }),
   ...stamps,
 });
@@ -103,7 +106,7 @@ export const ReportExport = Type.Object({
   runId: Uuid,
   format: Format,
   url: Type.String({
-    description: 'Presigned: whoever has it may read the file for 15 minutes. Ask again for another.',
+    description: 'Presigned: its holder may read the file for 15 minutes. Repeat the call for a new one.',
   }),
   expiresAt: Instant,
   exportsUntil: Type.String({ ...Instant, description: `The file is deleted ${life}.` }),

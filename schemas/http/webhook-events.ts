@@ -13,9 +13,9 @@ import { teamPublic } from './webhook-events/team.ts';
 import { webhookPublic } from './webhook-events/webhook.ts';
 
 /**
- * What is published to webhook endpoints, by type. Types are added, never changed. Every `data` but that of `media.ready`
- * names its resource and its client. It holds no personal member, and of a text at most an excerpt: an envelope is kept
- * and sent as it was rendered, so there must be nothing in it that an erasure would have to find.
+ * The events published to webhook endpoints, by type. Types are added, never changed. Every `data` except that of
+ * `media.ready` names its resource and its client. It holds no personal member, and of a text at most an excerpt: an
+ * envelope is stored and sent as it was rendered, so an erasure must find nothing in it.
  */
 export const publicEvents: Readonly<Record<string, PublicEvent>> = {
   ...postPublic,
@@ -34,7 +34,10 @@ export const eventTypes: readonly string[] = Object.keys(publicEvents);
 
 export const Envelope = (type: string, data: TSchema) =>
   Type.Object({
-    id: Type.String({ format: 'uuid', description: 'Stable through retries, resends and replays: dedupe on it.' }),
+    id: Type.String({
+      format: 'uuid',
+      description: 'The same through retries, resends and replays: deduplicate by it.',
+    }),
     type: Type.Literal(type),
     created: Instant,
     data,
@@ -44,8 +47,8 @@ export const Envelope = (type: string, data: TSchema) =>
 const lets = (entry: string, type: string): boolean =>
   entry === type || entry === '*' || (entry.endsWith('.*') && type.startsWith(entry.slice(0, -1)));
 
-/** Whether an endpoint with this filter hears events of this type. */
+/** Whether an endpoint with this filter receives events of this type. */
 export const matches = (filter: readonly string[], type: string): boolean => filter.some((entry) => lets(entry, type));
 
-/** Whether an entry of a filter lets any type through; one that lets none is a mistake of whoever wrote it. */
+/** Whether an entry of a filter includes any type; one that includes none is a caller's mistake. */
 export const isKnownFilter = (entry: string): boolean => eventTypes.some((type) => lets(entry, type));

@@ -8,24 +8,24 @@ import { Defaulted, InstantInput, Maybe, paging, stamps } from './common.ts';
 const Url = Type.String({
   minLength: 1,
   maxLength: 2048,
-  description: 'A public https address; no redirect is followed. Kept as sent.',
+  description: 'A public https address; redirects are not followed. Stored unchanged.',
 });
 const EventType = Type.String({ minLength: 1, maxLength: 100 });
 const Events = Type.Array(EventType, {
   minItems: 1,
   maxItems: 100,
-  description: 'Exact types, `<noun>.*` for all that begin so, or `*`.',
+  description: 'Exact types, `<noun>.*` for all types with this beginning, or `*`.',
 });
 const Description = Type.String({ maxLength: 500 });
 
 export const WebhookCreate = Type.Object({ url: Url, events: Events, description: Defaulted(Description, null) });
 
-/** Only what is sent changes. */
+/** Only the sent members change. */
 export const WebhookPatch = Type.Object({
   url: Maybe(Url),
   events: Maybe(Events),
   active: Maybe(
-    Type.Boolean({ description: 'False: nothing is sent, and what happens meanwhile is not sent later either.' }),
+    Type.Boolean({ description: 'False: nothing is sent, and events of this time are not sent later either.' }),
   ),
   description: Defaulted(Description, null),
 });
@@ -47,7 +47,7 @@ export const Webhook = Type.Object({
   ),
   secretHint: Nullable(Type.String({ description: 'The last 4 characters of the newest secret.' })),
   secrets: Type.Array(Type.Object({ createdAt: Instant, expiresAt: Nullable(Instant) }), {
-    description: 'Those that sign now, newest first; the newest has no end.',
+    description: 'The secrets that sign now, newest first; the newest does not expire.',
   }),
   secret: Type.Optional(
     Nullable(
@@ -65,7 +65,7 @@ export const SecretRotation = Type.Object({});
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const;
 const triggers = ['scheduled', 'test', 'resend', 'replay'] as const;
-/** Why there was no status. */
+/** Why an attempt has no status. */
 const attemptErrors = ['url_not_allowed', 'connection_failed', 'tls_failed', 'timeout', 'bad_response'] as const;
 
 export const DeliveryParams = Type.Object({ id: Uuid, deliveryId: Uuid });
@@ -81,20 +81,20 @@ export const DeliveryQuery = Type.Object({
 });
 
 const Attempt = Type.Object({
-  number: Type.Integer({ minimum: 1, description: 'Sent as X-Service-Attempt; goes on counting through resends.' }),
+  number: Type.Integer({ minimum: 1, description: 'Sent as X-Service-Attempt; counts on through resends.' }),
   at: Instant,
   trigger: Type.Enum([...triggers]),
   status: Nullable(Type.Integer({ description: 'HTTP status of the answer.' })),
-  error: Nullable(Type.Enum([...attemptErrors], { description: 'Why there was no answer; null where there is one.' })),
+  error: Nullable(Type.Enum([...attemptErrors], { description: 'Why there was no answer; null where there was one.' })),
   durationMs: Type.Number({ minimum: 0 }),
-  responseBody: Nullable(Type.String({ description: 'The beginning of it, at most 4 KiB.' })),
+  responseBody: Nullable(Type.String({ description: 'The beginning of the body, at most 4 KiB.' })),
 });
 
 export const WebhookDelivery = Type.Object({
   id: Uuid,
   object: Type.Literal('webhook_delivery'),
   webhookId: Uuid,
-  eventId: Type.String({ format: 'uuid', description: 'The id of the envelope, and its header webhook-id.' }),
+  eventId: Type.String({ format: 'uuid', description: 'The id of the envelope and of its header webhook-id.' }),
   eventType: Type.String(),
   status: Type.Enum([...deliveryStatuses]),
   attempts: Type.Array(Attempt, { description: 'Oldest first. Kept for 30 days.' }),
@@ -122,10 +122,10 @@ export const WebhookReplay = Type.Object({
   webhookId: Uuid,
   from: Instant,
   to: Instant,
-  types: Nullable(Type.Array(Type.String(), { description: 'Null: what the endpoint’s own filter lets through.' })),
+  types: Nullable(Type.Array(Type.String(), { description: 'Null: the types of the endpoint’s own filter.' })),
   status: Type.Enum([...replayStatuses]),
   progress: Type.Number({ minimum: 0, maximum: 1 }),
-  minted: Type.Integer({ minimum: 0, description: 'Deliveries made so far.' }),
+  minted: Type.Integer({ minimum: 0, description: 'Deliveries created so far.' }),
   readTo: Nullable(Instant),
   createdAt: Instant,
   updatedAt: Instant,

@@ -10,5 +10,7 @@ export const diskRoom = async (folder: string): Promise<null> => {
   const { bavail, bsize } = await statfs(folder);
   const left = bavail * bsize;
   if (left >= minFreeBytes) return null;
-  throw new Error(`The disk under ${folder} is full, ${Math.floor(left / 1024 ** 2)} MiB are left: delete files or enlarge it.`);
+  throw new Error(
+    `The disk under ${folder} is full, ${Math.floor(left / 1024 ** 2)} MiB are left: delete files or enlarge it.`,
+  );
 };

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { accountEvents } from '#schemas/account.ts';
 import { accountIds, example, exampleAccount, publicEvent } from './common.ts';
 
-/** What is published of a connected account. How the network names and shows it is personal, and not published. */
+/** Events of a connected account. Its name and picture on the network are personal, and not published. */
 
 const { timezone, expiresAt, inviteId } = accountEvents.AccountConnected.properties;
 const granted = { timezone, expiresAt, inviteId };
@@ -14,12 +14,12 @@ export const accountPublic = {
     ...exampleGrant,
   }),
   'account.reauthorized': publicEvent(
-    'An account was authorized anew: it works again, or with other rights.',
+    'An account was authorized again: it works again, or with other rights.',
     Type.Object({ ...accountIds, ...granted }),
     { ...exampleAccount, ...exampleGrant },
   ),
   'account.reauth_required': publicEvent(
-    'A connected account needs reauthorization; told once per lapse.',
+    'A connected account needs reauthorization; sent once per lapse.',
     Type.Object({ ...accountIds, reason: accountEvents.AccountReauthRequired.properties.reason }),
     { ...exampleAccount, reason: 'The token was revoked on the network.' },
   ),

@@ -3,7 +3,7 @@ import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { Completeness } from '#schemas/report.ts';
 import { example, exampleHash, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
-/** What is published of figures that were fetched and of reports that were made. */
+/** Events of fetched figures and of finished reports. */
 
 const Count = Type.Integer({ minimum: 0 });
 const run = { reportId: Uuid, runId: Uuid, ...perhapsClient };
@@ -11,7 +11,7 @@ const exampleRun = { reportId: example.reportId, runId: example.runId, clientId:
 
 export const analyticsPublic = {
   'analytics.refreshed': publicEvent(
-    'The figures that somebody asked to refresh were fetched.',
+    'The figures of a requested refresh were fetched.',
     Type.Object({ refreshId: Uuid, ...perhapsClient, asOf: Instant, accounts: Count, failedAccounts: Count }),
     { refreshId: example.refreshId, clientId: null, asOf: instants.last, accounts: 8, failedAccounts: 0 },
   ),
@@ -20,12 +20,14 @@ export const analyticsPublic = {
     Type.Object({
       ...run,
       format: Type.String({ maxLength: 20 }),
-      asOf: Nullable(Type.String({ ...Instant, description: 'The freshest snapshot in it; null: there was none.' })),
+      asOf: Nullable(
+        Type.String({ ...Instant, description: 'The freshest snapshot in the run; null: there was none.' }),
+      ),
       bytes: Count,
       sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
       completeness: Type.Optional({
         ...Completeness,
-        description: 'Whether its figures are final, and the days whose figures are not. Absent: it was not recorded.',
+        description: 'Whether its figures are final, and the days whose figures are not. Absent: not recorded.',
       }),
     }),
     {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ActorRef, example, exampleActor, exampleHash, examplePost, instants, postIds, publicEvent } from './common.ts';
 
-/** What is published of the approval of a post. */
+/** Events of the approval of a post. */
 
 const ids = { approvalId: Uuid, ...postIds };
 const exampleIds = { approvalId: example.approvalId, ...examplePost };
@@ -15,7 +15,7 @@ export const approvalPublic = {
     Type.Object({
       ...ids,
       requestedBy: ActorRef,
-      contentHash: Type.String({ maxLength: 100, description: 'Of exactly what would go out.' }),
+      contentHash: Type.String({ maxLength: 100, description: 'Hash of the exact content that would be published.' }),
       scheduledAt: Instant,
     }),
     { ...exampleIds, requestedBy: exampleActor, contentHash: exampleHash, scheduledAt: instants.due },

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Nullable, Uuid } from '#schemas/common.ts';
 import { example, perhapsClient, publicEvent } from './common.ts';
 
-/** What is published of a campaign; which posts it holds `post.campaign_changed` tells. */
+/** Events of a campaign; `post.campaign_changed` reports its posts. */
 
 const ids = { campaignId: Uuid, ...perhapsClient };
 const exampleIds = { campaignId: example.campaignId, clientId: example.clientId };
@@ -29,8 +29,8 @@ export const campaignPublic = {
     Type.Object({
       ...ids,
       shiftMinutes: Type.Integer({ description: 'Negative: earlier.' }),
-      shifted: Type.Integer({ minimum: 0, description: 'Targets moved.' }),
-      skipped: Type.Integer({ minimum: 0, description: 'Targets that could not be moved.' }),
+      shifted: Type.Integer({ minimum: 0, description: 'Number of moved targets.' }),
+      skipped: Type.Integer({ minimum: 0, description: 'Number of targets that could not be moved.' }),
     }),
     { ...exampleIds, shiftMinutes: 1440, shifted: 12, skipped: 1 },
   ),

@@ -3,7 +3,9 @@ import { ClientFields } from '#schemas/client.ts';
 import { Uuid } from '#schemas/common.ts';
 import { example, publicEvent } from './common.ts';
 
-/** What is published of a client. Its rules and its voice are of any size: that they changed is published, not what they are. */
+/**
+ * Events of a client. Its rules and its voice may be of any size: the events say that they changed, not their content.
+ */
 
 const { name, type, defaultPostMode, timezone, approvalRequired } = ClientFields.properties;
 const shown = { name, type, defaultPostMode, timezone, approvalRequired };

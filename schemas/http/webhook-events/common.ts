@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Nullable, Platform, Uuid } from '#schemas/common.ts';
 
-/** Words that several public events use, and the ids of the one story their examples tell. */
+/** Shapes that several public events use, and the ids of the one story that their examples tell. */
 
 export interface PublicEvent {
   readonly meaning: string;
@@ -24,9 +24,9 @@ export const postIds = { postId: Uuid, clientId: Uuid };
 export const accountIds = { accountId: Uuid, clientId: Uuid, platform: Platform };
 export const targetIds = { targetId: Uuid, postId: Uuid, ...accountIds };
 
-/** A member, a key or a service of ours: an id, never a name. */
+/** A member, a key or one of our services: an id, never a name. */
 export const ActorRef = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
-/** What went wrong with an asset or a run; the code is served under /errors/{code}. */
+/** The failure of an asset or a run; the code is served under /errors/{code}. */
 export const Problem = Type.Object({
   code: Type.String({ maxLength: 100 }),
   message: Type.String({ maxLength: 2000 }),
@@ -62,7 +62,7 @@ export const exampleTarget = { targetId, postId, ...exampleAccount };
 export const exampleActor = { type: 'member', id: example.memberId };
 export const exampleHash = 'f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2';
 
-/** Instants of the example, in order. */
+/** Instants of the examples, in order. */
 export const instants = {
   asked: '2026-01-31T08:00:00.000Z',
   due: '2026-02-02T08:00:00.000Z',

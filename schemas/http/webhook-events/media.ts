@@ -3,7 +3,7 @@ import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { MediaUse } from '#schemas/media.ts';
 import { example, instants, Problem, perhapsClient, publicEvent } from './common.ts';
 
-/** What is published of an uploaded or imported asset and of its renditions per network. No file’s address is. */
+/** Events of an uploaded or imported asset and of its renditions per network. They hold no file’s address. */
 
 const asset = { assetId: Uuid, ...perhapsClient };
 const exampleAsset = { assetId: example.assetId, clientId: example.clientId };
@@ -15,7 +15,7 @@ const ContentType = Type.String({ maxLength: 200 });
 
 export const mediaPublic = {
   'media.registered': publicEvent(
-    'An asset was uploaded or imported and is being looked at.',
+    'An asset was uploaded or imported and is being probed.',
     Type.Object({
       ...asset,
       status: Type.Literal('pending'),
@@ -26,17 +26,17 @@ export const mediaPublic = {
     { ...exampleAsset, status: 'pending', contentType: 'image/jpeg', bytes: 482_133, registeredAt: instants.asked },
   ),
   'media.ready': publicEvent(
-    'An asset can be composed against now.',
+    'Posts can use an asset now.',
     Type.Object({ assetId: Uuid, status: Type.Literal('transcoded') }),
     { assetId: example.assetId, status: 'transcoded' },
   ),
   'media.failed': publicEvent(
-    'An asset could not be processed; told once.',
+    'An asset could not be processed; sent once.',
     Type.Object({ ...asset, status: Type.Literal('failed'), failure: Problem }),
     { ...exampleAsset, status: 'failed', failure: { code: 'media_unreadable', message: 'The video has no picture.' } },
   ),
   'media.quarantined': publicEvent(
-    'An asset is not what it claims to be, is hostile, or is over the limits; told once.',
+    'An asset is not of its claimed type, is hostile, or exceeds the limits; sent once.',
     Type.Object({ ...asset, status: Type.Literal('quarantined'), failure: Problem }),
     { ...exampleAsset, status: 'quarantined', failure: { code: 'media_type_mismatch', message: 'It is no image.' } },
   ),
@@ -45,7 +45,7 @@ export const mediaPublic = {
     deletedAt: instants.asked,
   }),
   'media.variant.ready': publicEvent(
-    'A rendition for one network was produced; told once.',
+    'A rendition for one network was produced; sent once.',
     Type.Object({
       ...variant,
       contentType: ContentType,
@@ -57,7 +57,7 @@ export const mediaPublic = {
     { ...exampleVariant, contentType: 'image/jpeg', bytes: 301_772, width: 1080, height: 1350, durationMs: null },
   ),
   'media.variant.failed': publicEvent(
-    'A rendition for one network could not be produced; told once.',
+    'A rendition for one network could not be produced; sent once.',
     Type.Object({ ...variant, failure: Problem }),
     { ...exampleVariant, failure: { code: 'media_aspect_ratio', message: 'It is wider than the network shows.' } },
   ),

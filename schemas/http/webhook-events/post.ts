@@ -3,19 +3,25 @@ import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { maxTargets, postEvents } from '#schemas/post.ts';
 import { ActorRef, Excerpt, example, exampleActor, examplePost, instants, postIds, publicEvent } from './common.ts';
 
-/** What is published of a post as a whole; what became of each destination the `target.*` events tell. */
+/** Events of a post as a whole; the `target.*` events report each destination. */
 
 const Count = Type.Integer({ minimum: 0, maximum: maxTargets });
 const Counts = Type.Object({ total: Count, published: Count, failed: Count, canceled: Count });
 const MediaIds = Type.Array(Uuid, { maxItems: 20 });
 const Campaign = Nullable(Uuid);
-const Plan = Type.Integer({ minimum: 1, description: '1 for the first; a draft that came back makes the next.' });
+const Plan = Type.Integer({
+  minimum: 1,
+  description: '1 for the first plan; publishing a returned draft makes the next.',
+});
 const FailedTargetIds = Type.Array(Uuid, { maxItems: maxTargets });
-const Changed = Type.Array(Type.String({ maxLength: 50 }), { maxItems: 50, description: 'Names of the members.' });
+const Changed = Type.Array(Type.String({ maxLength: 50 }), {
+  maxItems: 50,
+  description: 'Names of the changed members.',
+});
 const TargetCount = Type.Integer({
   minimum: 0,
   maximum: maxTargets,
-  description: '0 in a draft: its selection is resolved when it is published.',
+  description: '0 for a draft: its selection is resolved when it is published.',
 });
 
 const composed = { excerpt: Excerpt, mediaIds: MediaIds, campaignId: Campaign };
@@ -47,7 +53,7 @@ export const postPublic = {
     ...exampleText,
   }),
   'post.scheduled': publicEvent(
-    'A post got its plan: each target has its time.',
+    'A post was scheduled: each target has its time.',
     Type.Object({
       ...postIds,
       plan: Plan,
@@ -68,27 +74,27 @@ export const postPublic = {
     },
   ),
   'post.submitted': publicEvent(
-    'A post waits for approval; its targets are held.',
+    'A post was submitted for approval; its targets are held.',
     Type.Object({ ...postIds, approvalId: Uuid, plan: Plan, submittedBy: ActorRef, targetCount: Count }),
     { ...examplePost, approvalId: example.approvalId, plan: 1, submittedBy: exampleActor, targetCount: 2 },
   ),
   'post.released': publicEvent(
-    'A post was approved; its targets go out when they are due.',
+    'A post was approved; its targets are published when they are due.',
     Type.Object({ ...postIds, approvalId: Uuid, scheduledAt: Instant, targetCount: Count }),
     { ...examplePost, approvalId: example.approvalId, scheduledAt: instants.due, targetCount: 2 },
   ),
   'post.returned_to_draft': publicEvent(
-    'Changes were requested: the post is a draft again.',
+    'An approver requested changes: the post is a draft again.',
     Type.Object({ ...postIds, approvalId: Uuid }),
     { ...examplePost, approvalId: example.approvalId },
   ),
   'post.revised': publicEvent(
-    'A scheduled post was changed, for the targets that had not gone out.',
+    'A scheduled post was changed for its unpublished targets.',
     Type.Object({ ...postIds, changed: Changed, ...composed, targetCount: Count }),
     { ...examplePost, changed: ['content'], ...exampleText, targetCount: 2 },
   ),
   'post.published': publicEvent(
-    'Every target of a post is published, canceled ones left out.',
+    'Every target of a post that was not canceled is published.',
     Type.Object({ ...postIds, ...settled, publishedAt: Instant }),
     {
       ...examplePost,
@@ -98,7 +104,7 @@ export const postPublic = {
     },
   ),
   'post.partially_published': publicEvent(
-    'All targets are settled, some of them failed; publicEvent once per post.',
+    'All targets are settled, some of them failed; sent once per post.',
     Type.Object({ ...postIds, ...settled, publishedAt: Instant, failedTargetIds: FailedTargetIds }),
     {
       ...examplePost,
@@ -119,7 +125,7 @@ export const postPublic = {
     },
   ),
   'post.canceled': publicEvent(
-    'Every target was canceled; publicEvent once per post.',
+    'Every target was canceled; sent once per post.',
     Type.Object({
       ...postIds,
       campaignId: Campaign,
@@ -129,7 +135,7 @@ export const postPublic = {
     { ...examplePost, campaignId: null, reason: 'targets_canceled', targetCount: 2 },
   ),
   'post.recycled': publicEvent(
-    'A recycled post went out again, as a new post.',
+    'A recycled post was published again, as a new post.',
     Type.Object({ ...postIds, newPostId: Uuid, occurrence: Type.Integer({ minimum: 1 }), scheduledAt: Instant }),
     { ...examplePost, newPostId: example.nextPostId, occurrence: 1, scheduledAt: instants.due },
   ),
@@ -145,7 +151,7 @@ export const postPublic = {
     { ...examplePost, enabled: true, everyDays: 30, times: 3, until: null },
   ),
   'post.campaign_changed': publicEvent(
-    'A post was put into a campaign or taken out of one.',
+    'A post was added to a campaign or removed from one.',
     Type.Object({ ...postIds, campaignId: Campaign, previousCampaignId: Campaign }),
     { ...examplePost, campaignId: example.campaignId, previousCampaignId: null },
   ),

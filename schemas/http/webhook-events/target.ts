@@ -3,14 +3,17 @@ import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
 import { Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
-/** What is published of one destination of a post. */
+/** Events of one destination of a post. */
 
 const planned = PlannedTarget.properties;
-const ScheduledAt = Type.String({ format: 'date-time', description: 'Instant it is due, jitter included.' });
-const Attempts = Type.Integer({ minimum: 0, description: 'Attempts begun, this one included.' });
-const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null where unknown.' }));
+const ScheduledAt = Type.String({
+  format: 'date-time',
+  description: 'The instant at which it is due, jitter included.',
+});
+const Attempts = Type.Integer({ minimum: 0, description: 'Started attempts, this one included.' });
+const ExternalId = Nullable(Type.String({ maxLength: 500, description: 'Its id on the network; null while unknown.' }));
 const SettledBy = Nullable(
-  Type.Enum(['reconcile', 'admin'], { description: 'Who found out what had become of it; null: the attempt itself.' }),
+  Type.Enum(['reconcile', 'admin'], { description: 'What determined the outcome; null: the attempt itself.' }),
 );
 const attempted = { attempts: Attempts, failure: Failure };
 
@@ -25,7 +28,7 @@ const exampleNetworkId = '3lgwdn7vd722r';
 const tooMany: Failure = {
   category: 'rate_limited',
   code: 'platform_rate_limited',
-  message: 'The network takes no more posts of this account for now.',
+  message: 'The network accepts no more posts of this account for now.',
   platformCode: '429',
   platformMessage: 'Rate Limit Exceeded',
   retryable: true,
@@ -46,7 +49,7 @@ const noAnswer: Failure = {
   ...tooMany,
   category: 'unknown',
   code: 'outcome_unknown',
-  message: 'The network was asked to publish and did not say whether it did.',
+  message: 'The network was asked to publish and did not confirm or deny it.',
   platformCode: null,
   platformMessage: null,
   retryable: false,
@@ -55,13 +58,13 @@ const away: Failure = {
   ...noAnswer,
   category: 'platform_down',
   code: 'platform_down',
-  message: 'It is away.',
+  message: 'The network is unavailable.',
   retryable: true,
 };
 
 export const targetPublic = {
   'target.scheduled': publicEvent(
-    'A target has its time.',
+    'A target was scheduled.',
     Type.Object({
       ...targetIds,
       ...time,
@@ -72,7 +75,7 @@ export const targetPublic = {
     { ...exampleTarget, ...exampleTime, timezone: 'Europe/Berlin', scheduleMode: 'managed', scheduleModeReason: null },
   ),
   'target.rescheduled': publicEvent(
-    'A target has another time.',
+    'A target was moved to another time.',
     Type.Object({ ...targetIds, ...time, previousScheduledAt: Instant }),
     { ...exampleTarget, ...exampleTime, previousScheduledAt: instants.due },
   ),
@@ -81,21 +84,21 @@ export const targetPublic = {
     scheduledAt: instants.due,
   }),
   'target.released': publicEvent(
-    'A held target goes out when it is due.',
+    'A held target was released: it is published when it is due.',
     Type.Object({ ...targetIds, scheduledAt: ScheduledAt }),
     { ...exampleTarget, scheduledAt: instants.due },
   ),
   'target.revised': publicEvent(
-    'A target goes out with the newer content of its post.',
+    'A target will be published with the newer content of its post.',
     Type.Object({
       ...targetIds,
       ...time,
-      postRevision: Type.Integer({ minimum: 0, description: 'Revision of the post whose content it takes.' }),
+      postRevision: Type.Integer({ minimum: 0, description: 'Revision of the post whose content it publishes.' }),
     }),
     { ...exampleTarget, ...exampleTime, postRevision: 1 },
   ),
   'target.publishing': publicEvent(
-    'An attempt to publish was begun.',
+    'An attempt to publish has started.',
     Type.Object({ ...targetIds, attempts: Attempts }),
     {
       ...exampleTarget,
@@ -127,17 +130,17 @@ export const targetPublic = {
     },
   ),
   'target.failed': publicEvent(
-    'A target failed; nothing more is tried unless somebody asks for it.',
+    'A target failed; it is tried again only on request.',
     Type.Object({ ...targetIds, ...attempted, settledBy: SettledBy }),
     { ...exampleTarget, attempts: 1, failure: refused, settledBy: null },
   ),
   'target.rate_limited': publicEvent(
-    'The network takes no more for now; tried again at retryAt.',
+    'The network accepts no more posts for now; the next attempt is at retryAt.',
     Type.Object({ ...targetIds, ...attempted, retryAt: Instant }),
     { ...exampleTarget, attempts: 1, failure: tooMany, retryAt: instants.later },
   ),
   'target.deferred': publicEvent(
-    'An attempt ended before the network was asked; tried again at retryAt.',
+    'An attempt ended before the call to the network; the next attempt is at retryAt.',
     Type.Object({ ...targetIds, ...attempted, retryAt: Instant }),
     { ...exampleTarget, attempts: 1, failure: away, retryAt: instants.later },
   ),
@@ -147,18 +150,19 @@ export const targetPublic = {
     { ...exampleTarget, reason: 'requested' },
   ),
   'target.outcome_unknown': publicEvent(
-    'The network did not say whether it published; we find out before anything else is tried.',
+    'The network did not confirm or deny the publication; we reconcile with it before any other attempt.',
     Type.Object({ ...targetIds, ...attempted, reconcileAt: Instant }),
     { ...exampleTarget, attempts: 1, failure: noAnswer, reconcileAt: instants.later },
   ),
   'target.requeued': publicEvent(
-    'A target that had stopped will be tried again.',
+    'A stopped target will be tried again.',
     Type.Object({
       ...targetIds,
       attempts: Attempts,
       scheduledAt: ScheduledAt,
       reason: Type.Enum(['retry_time_reached', 'retry_requested', 'proven_absent', 'segment_found'], {
-        description: 'proven_absent: the network says that the attempt whose outcome was unknown can never appear.',
+        description:
+          'proven_absent: the network confirms that the attempt with the unknown outcome published nothing and never will.',
       }),
     }),
     { ...exampleTarget, attempts: 1, scheduledAt: instants.later, reason: 'retry_requested' },

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Role, Uuid } from '#schemas/common.ts';
 import { example, noClient, publicEvent } from './common.ts';
 
-/** What is published of the members of the workspace: ids and roles, never a name. */
+/** Events of the members of the workspace: ids and roles, never a name. */
 
 const member = { memberId: Uuid, ...noClient, role: Role };
 const exampleMember = { memberId: example.memberId, clientId: null };

@@ -3,7 +3,7 @@ import { Uuid } from '#schemas/common.ts';
 import { webhookEvents } from '#schemas/webhook.ts';
 import { example, noClient, publicEvent } from './common.ts';
 
-/** What is published of webhook endpoints, mostly to the other endpoints. Never an address: it may hold a credential. */
+/** Events of webhook endpoints, mostly for the other endpoints. Never an address: it may hold a credential. */
 
 const ids = { webhookId: Uuid, ...noClient };
 const exampleIds = { webhookId: example.webhookId, clientId: null };

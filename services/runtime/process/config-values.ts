@@ -46,7 +46,8 @@ export const targets: Reader<readonly string[]> = (value) => {
   return all;
 };
 export const topicPrefix: Reader<string> = (value) => {
-  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value)) throw new Error('must consist of letters, digits, dots, underscores and dashes');
+  if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value))
+    throw new Error('must consist of letters, digits, dots, underscores and dashes');
   return value;
 };
 /**
