@@ -1,6 +1,6 @@
 /**
- * What every blob store must do, its presigned URLs over real HTTP. An adapter's test hands over a harness; cases work
- * under keys of their own, so the store need not be empty.
+ * The behaviour of every blob store, its presigned URLs over real HTTP included. An adapter's test passes a harness;
+ * cases use their own keys, so the store need not be empty.
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -13,12 +13,12 @@ import { buffer, text } from 'node:stream/consumers';
 import { BlobError, type BlobErrorCode, type BlobStore } from './blob-store.ts';
 
 export interface Harness {
-  /** Its presigned URLs answer on this machine. The harness closes what it opened. */
+  /** Its presigned URLs answer on this machine. The harness closes the stores it opened. */
   open(): Promise<BlobStore>;
   close(): Promise<void>;
 }
 
-/** The part of the runner's `t` that the suite uses. */
+/** The methods of the runner's `t` that the suite uses. */
 export interface Cases {
   (name: string, run: () => Promise<void>): void;
   before(run: () => Promise<void>): void;
@@ -31,7 +31,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Not `fetch`: that sets the length itself, and decides which headers are sent. */
+/** Not `fetch`, which sets the length itself and restricts headers. */
 export const ask = (
   method: string,
   url: string,
@@ -211,7 +211,8 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     await put(key, content);
     const file = await store.localFile(key, path.join(folder, 'local'));
     assert.ok(content.equals(await readFile(file)));
-    // Tools that decode it have no rights of ours where they can be taken; over a closed file they would keep them.
+    // Tools that decode the file run as another user where possible; a file that only we may read would keep them as
+    // our user.
     assert.equal((await stat(file)).mode & 0o777, 0o644);
     await assert.rejects(store.localFile(key, path.join(folder, 'aborted'), AbortSignal.abort()));
   });

@@ -1,13 +1,13 @@
 /**
- * Where media files lie. Keys are `<workspace>/<asset>/…`, of `[A-Za-z0-9._-]` parts joined by `/`. A key that was
- * written whole is there whole; a write that breaks off leaves nothing.
+ * Storage of media files. Keys are `<workspace>/<asset>/…`, segments of `[A-Za-z0-9._-]` joined by `/`. A key never
+ * shows half a write; a write that breaks off leaves nothing.
  */
 import type { Readable } from 'node:stream';
 
 export interface BlobInfo {
   readonly key: string;
   readonly bytes: number;
-  /** As given when it was written. */
+  /** As given at the write. */
   readonly contentType: string;
   /** Changes with the content. */
   readonly etag: string;
@@ -19,7 +19,7 @@ export interface BlobRange {
   readonly end: number;
 }
 
-/** `not_found`; `precondition` (copy: the source is not what `etag` says); `unavailable` (again may help); `refused`. */
+/** `not_found`; `precondition` (copy: the source no longer has `etag`); `unavailable` (a retry may help); `refused`. */
 export type BlobErrorCode = 'not_found' | 'precondition' | 'unavailable' | 'refused';
 
 export class BlobError extends Error {
@@ -52,32 +52,35 @@ export interface BlobStore {
     options?: { readonly range?: BlobRange; readonly signal?: AbortSignal },
   ): Promise<{ readonly info: BlobInfo; readonly body: Readable }>;
   /**
-   * The whole file on this machine, to be read only: the blob itself where it lies on a disk here, else a copy at `to`. Every
-   * user who may pass to it can read it: tools that decode it run as nobody.
+   * The whole file on this machine, read-only: the blob itself where it lies on a local disk, else a copy at `to`.
+   * Other users who may enter its folder can read it: tools that decode it run as another user.
    */
   localFile(key: string, to: string, signal?: AbortSignal): Promise<string>;
   /** Only while the source still has this etag; later writes to it do not reach the copy. @throws BlobError */
   copy(from: string, to: string, etag: string): Promise<BlobInfo>;
-  /** Nothing when there is none. */
+  /** Does nothing when there is none. */
   delete(key: string): Promise<void>;
-  /** Whoever has the URL may write this key, of this type and length only, until it expires. */
+  /** The holder of the URL may write this key, of this type and length only, until it expires. */
   presignPut(
     key: string,
     options: { readonly contentType: string; readonly bytes: number; readonly expiresAt: Date },
   ): Promise<PresignedPut>;
   /**
-   * Whoever has the URL may read this key until it expires. `contentType`: as it was written with, so that nobody has to
-   * look it up. `fileName`: as it is saved (Content-Disposition). Only pictures, video and PDF are shown in place;
-   * everything else is sent as a download.
+   * The holder of the URL may read this key until it expires. `contentType`: as given at the write, so that the store
+   * need not look it up. `fileName`: the name for saving (Content-Disposition). Only pictures, video and PDF are shown
+   * inline; every other type is sent as a download.
    */
   presignGet(
     key: string,
     options: { readonly contentType: string; readonly expiresAt: Date; readonly fileName?: string },
   ): Promise<string>;
-  /** Rejects while the store is away. */
+  /** Rejects while the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
-  /** Where presigned URLs lead to our own api (the disk adapter): what the api serves. Null: they lead elsewhere. */
+  /**
+   * Where presigned URLs lead to our own api (the disk adapter): the handler that the api serves. Null: they lead
+   * elsewhere.
+   */
   readonly served: ServedBlobs | null;
 }
 
@@ -88,12 +91,13 @@ export interface ServedAnswer {
 }
 
 /**
- * `url_invalid`: not signed by us for this, altered, or expired; `mismatch`: of another type or length than the URL was made
- * for, or broken off; `type`: the Content-Type is longer than any real one; `method`: neither PUT nor GET nor HEAD; `not_found`: nothing lies there.
+ * `url_invalid`: not signed by us for this use, altered, or expired; `mismatch`: of another type or length than the URL
+ * permits, or broken off; `type`: the Content-Type is longer than any real one; `method`: neither PUT nor GET nor HEAD;
+ * `not_found`: there is no file.
  */
 export type ServedRefusalCode = 'url_invalid' | 'mismatch' | 'type' | 'method' | 'not_found';
 
-/** What a caller asked for and does not get; the message is theirs to read. */
+/** A refused request; the message is for the caller. */
 export class ServedRefusal extends Error {
   readonly code: ServedRefusalCode;
   constructor(code: ServedRefusalCode, message: string) {
@@ -103,7 +107,7 @@ export class ServedRefusal extends Error {
   }
 }
 
-/** Presigned URLs of a store that has no HTTP of its own. Each call checks the signature first; its body is streamed. */
+/** Presigned URLs of a store without its own HTTP. Each call checks the signature first; its body is streamed. */
 export interface ServedBlobs {
   /** Path under the origin that presigned URLs begin with, e.g. `/blobs/`. */
   readonly prefix: string;

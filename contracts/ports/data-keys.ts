@@ -1,6 +1,6 @@
 /**
  * The key that sealed stored bytes is missing, or does not open them. The reader may conclude nothing from that, and no
- * event is to blame: the reader stops, and tries again once an operator may have restored the key.
+ * event is to blame: the reader stops, and tries again, since an operator may restore the key.
  */
 export class MissingKey extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

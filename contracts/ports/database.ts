@@ -1,8 +1,8 @@
-/** Failures of Postgres that callers tell apart by class: adapters throw them, services catch them. */
+/** Failures of Postgres that callers distinguish by class: adapters throw them, services catch them. */
 
 /**
- * The server did not answer a statement in time. The connection is destroyed, and nobody knows whether the statement took
- * effect: the caller repeats it on another connection, or looks.
+ * The server did not answer a statement in time. The connection is destroyed, and whether the statement took effect is
+ * unknown: the caller repeats it on another connection, or checks.
  */
 export class QueryTimeout extends Error {
   readonly code = 'query_timeout';

@@ -1,6 +1,6 @@
 /**
- * What every event store adapter must do. An adapter's test hands over a harness: handles over one and the same data.
- * The data need not be empty and may be shared with others (a real server), so every case works in streams of its own.
+ * The behaviour of every event store adapter. An adapter's test passes a harness: handles over the same data. The data
+ * need not be empty and may be shared (a real server), so every case uses its own streams.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ import {
 } from './event-store.ts';
 
 export interface Harness {
-  /** Another handle on the same data, as another process would hold it. The harness closes what it opened. */
+  /** Another handle on the same data, as another process would hold it. The harness closes the handles it opened. */
   open(): Promise<EventStore>;
   close(): Promise<void>;
   /** The next append commits and its reply is lost. */
@@ -27,16 +27,18 @@ export interface Harness {
   restart?(): Promise<void>;
   /** Writes one event into a `$` stream, as the server itself does. */
   systemEvent?(): Promise<void>;
-  /** Resolves when the adapter's index of workspaces holds all that has been appended. It need not follow by itself. */
+  /**
+   * Resolves when the adapter's index of workspaces holds every appended event. The index need not follow by itself.
+   */
   index?(): Promise<void>;
-  /** Events a subscription holds that its consumer has not taken yet, over all handles. */
+  /** Events that subscriptions hold and their consumers have not taken yet, over all handles. */
   buffered?(): number;
 }
 
-/** What a harness offers beyond handles; a case that makes no sense without one is not registered. */
+/** Optional abilities of a harness; a case that needs a missing one is not registered. */
 export type Offer = 'dropReplyAfterCommit' | 'killConnections' | 'restart' | 'systemEvent' | 'index' | 'buffered';
 
-/** The part of the runner's `t` that the suite uses. */
+/** The methods of the runner's `t` that the suite uses. */
 export interface Cases {
   (name: string, run: () => Promise<void>): void;
   before(run: () => Promise<void>): void;
@@ -95,7 +97,7 @@ const readAllOf = async (store: EventStore, streams: ReadonlySet<string>, after:
   }
 };
 
-/** Events of one workspace, page by page. The next page begins where the last one says, and every page moves on. */
+/** Events of one workspace, page by page. The next page begins where the last one says, and every page advances. */
 const workspaceEvents = async (
   store: EventStore,
   workspaceId: string,
@@ -131,7 +133,7 @@ interface Tail {
   stop(): Promise<void>;
 }
 
-/** Reads a subscription in the background; keeps events of the given streams (all when not given). */
+/** Reads a subscription in the background; keeps events of the given streams (of all by default). */
 const tail = (
   store: EventStore,
   options: {
@@ -183,7 +185,9 @@ const tail = (
   };
 };
 
-/** Repeats an append whose outcome is unknown or which found nobody, with the same ids, until it is known. */
+/**
+ * Repeats an append with an unknown outcome, or without a connection, with the same ids, until the outcome is known.
+ */
 const appendUntilKnown = async (
   store: EventStore,
   stream: string,
@@ -202,7 +206,7 @@ const appendUntilKnown = async (
   }
 };
 
-/** Everything a tail saw of these streams equals what the store holds of them, in the same order. */
+/** A tail saw exactly the stored events of these streams, in the same order. */
 const sawEverything = async (
   store: EventStore,
   from: bigint | null,
@@ -296,7 +300,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     const second = events(3);
     const one = await store.append(stream, 'none', first);
     const two = await store.append(stream, 1n, second);
-    // Its answer is its own revision, never the head.
+    // The answer has the append's own revision, never the head's.
     for (const handle of [store, other]) {
       const again = await handle.append(stream, 'none', first);
       assert.equal(again.revision, 1n);
@@ -327,7 +331,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     await conflicts(store.append(stream, 'none', [b, a]), 1n);
     await conflicts(store.append(stream, 0n, [a]), 1n);
     await conflicts(store.append(stream, 0n, [b, c]), 1n);
-    // A prefix in place is the same append as far as its own events go.
+    // A repeat of only the first events of an append succeeds too.
     assert.equal((await store.append(stream, 'none', [a])).revision, 0n);
     assert.equal((await store.append(stream, 0n, [b])).revision, 1n);
     // The same id in another stream is another event.
@@ -400,7 +404,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     const results = await Promise.allSettled(
       list.map((e, i) => store.append(stream, i === 0 ? 'none' : BigInt(i - 1), [e])),
     );
-    // A store may refuse a successor that overtook, never accept one out of place.
+    // A store may refuse a successor that overtook its predecessor, but never accept one out of place.
     const accepted = list.filter((_, i) => results[i]?.status === 'fulfilled');
     assert.ok(accepted.length >= 1);
     assert.deepEqual(ids(await store.read(stream)), ids(accepted));
@@ -468,7 +472,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
       const got = read.map((e) => ({ data: Buffer.from(e.data), metadata: Buffer.from(e.metadata), type: e.type }));
       assert.deepEqual(got, sent);
     }
-    // Each as the only one of its answer: what some of them need is not done to the others.
+    // Each in its own answer: the special handling of one must not depend on another.
     for (const [at, one] of list.entries()) {
       const alone = newStream();
       const from = await store.head();
@@ -522,7 +526,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     const whole = await readAllOf(store, streams, from, 1_000);
     assert.equal(whole.length, 35);
     for (const page of [1, 2, 7]) assert.deepEqual(ids(await readAllOf(other, streams, from, page)), ids(whole));
-    // Events of one append stand together, and one stream's in its order.
+    // Events of one append stand together, and each stream's events in its order.
     assert.deepEqual(
       whole.slice(0, 4).map((e) => e.revision),
       [0n, 1n, 2n, 3n],
@@ -551,7 +555,8 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     const stream = newStream();
     const { position } = await store.append(stream, 'none', [event()]);
     assert.ok(position !== null);
-    // Where positions are counted, the one of a refused append is left out; where they are bytes, nearly all are none.
+    // Where positions are counted, that of a refused append is skipped; where they are bytes, most numbers are no
+    // position.
     await conflicts(store.append(stream, 'none', [event()]), 0n);
     const next = await store.append(newStream(), 'none', [event()]);
     assert.ok(next.position !== null && next.position > position + 1n, 'no position is left out');
@@ -746,7 +751,7 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     assert.ok(isAscending([from ?? -1n, ...subscribed.seen.map((e) => e.position)]));
   });
 
-  // Where the server keeps streams of its own; elsewhere no `$` stream can exist.
+  // Only where the server keeps its own streams; elsewhere no `$` stream can exist.
   if (offered('systemEvent')) {
     t('streams of the store itself are not seen', async () => {
       const stream = newStream();
@@ -840,14 +845,14 @@ export const eventStoreSuite = (t: Cases, make: () => Promise<Harness>, offers: 
     }
   });
 
-  // Only where a reply travels apart from the commit.
+  // Only where the reply is separate from the commit.
   if (offered('dropReplyAfterCommit')) {
     t('an append whose reply was lost is repeated with the same ids and stands once', async () => {
       for (let round = 0; round < 3; round++) {
         const stream = newStream();
         const list = events(2);
         await hook('dropReplyAfterCommit');
-        // An adapter may repeat by itself; if it says anything, it says that it does not know.
+        // An adapter may repeat by itself; if it rejects, the error must be `outcome_unknown`.
         await store.append(stream, 'none', list).catch((error: unknown) => {
           assert.ok(error instanceof EventStoreError);
           assert.equal(error.code, 'outcome_unknown', error.message);

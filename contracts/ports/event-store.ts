@@ -1,6 +1,6 @@
 /**
- * The event store: streams of immutable events and one total order over them.
- * Adapters are proved by `event-store.suite.ts`; the rules come from what EventStoreDB really does.
+ * The event store: streams of immutable events and one total order over them. `event-store.suite.ts` proves adapters;
+ * the rules follow the real behaviour of EventStoreDB.
  */
 
 /** Exact expectation about a stream: it has no events, or its last event has this revision. Never `any`. */
@@ -16,8 +16,8 @@ export interface EventToAppend {
   /** Key of the record in the log; decides its partition. Equals `partitionKey` in the metadata. */
   readonly partitionKey: string;
   /**
-   * Lower-case UUID of the workspace whose event it is. Every adapter finds a workspace's events by `workspaceOf` their
-   * metadata, and refuses an event whose metadata names another one: no replay would ever find it.
+   * Lower-case UUID of the event's workspace. Every adapter finds a workspace's events by `workspaceOf` their metadata,
+   * and refuses an event whose metadata names another one: no replay would ever find it.
    */
   readonly workspaceId?: string;
 }
@@ -28,7 +28,7 @@ export interface RecordedEvent {
   readonly type: string;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
-  /** Place in the stream. Contiguous, but a re-created stream does not start at 0. */
+  /** Index in the stream. Contiguous, but a re-created stream does not start at 0. */
   readonly revision: bigint;
   /** Commit position in the total order. Strictly increasing, with gaps. */
   readonly position: bigint;
@@ -48,9 +48,9 @@ export type SubscriptionItem =
   | { readonly kind: 'caughtUp' };
 
 /**
- * Where a read of the total order begins. Only a position that this store gave with an event is a position: EventStoreDB's
- * are byte offsets, and it refuses one that starts no record. Neighbours are never counted: the event itself is read with
- * `from`, what lies behind it with `after`. Beyond the end there is nothing, and nothing is refused.
+ * Where a read of the total order begins. Only the position of a returned event is valid: EventStoreDB's are byte
+ * offsets, and it refuses one at which no record starts. So callers never compute neighbours: `from` reads the event
+ * itself, `after` the events behind it. A read beyond the end is empty, not refused.
  */
 export type ReadStart =
   /** Exclusive; null = from the start. */
@@ -59,15 +59,15 @@ export type ReadStart =
   | { readonly from: bigint; readonly after?: undefined };
 
 export interface WorkspacePage {
-  /** Events of the workspace alone, in total order. May be none though more follow. */
+  /** Events of this workspace only, in total order. May be empty though more follow. */
   readonly events: readonly RecordedEvent[];
   /**
-   * Every event of the workspace up to here has been read: `after` it the next page begins, here and in `readAll`. It
-   * moves on with every page that is not the last, also with an empty one. It may be the position of another workspace's
-   * event, so no caller of HTTP may see it. Null where nothing was found and no `after` given: begin there again.
+   * Every event of the workspace up to here has been read: the next page begins `after` it, here and in `readAll`. It
+   * advances with every page that is not the last, also an empty one. It may be the position of another workspace's
+   * event, so no HTTP caller may see it. Null where no event was found and no `after` given: begin there again.
    */
   readonly next: bigint | null;
-  /** Whether nothing of the workspace follows: up to `until`, or without it up to the end at the time of the call. */
+  /** Whether no event of the workspace follows: up to `until`, or without it up to the end at the time of the call. */
   readonly isEnd: boolean;
 }
 
@@ -90,10 +90,10 @@ export interface EventStore {
    */
   readAll(options: ReadStart & { readonly limit: number }): Promise<readonly RecordedEvent[]>;
   /**
-   * One page of a workspace's events, of every kind of stream, in total order: of those that `readAll` gives, the ones whose
-   * metadata name the workspace. What it reads of other workspaces is bounded, however many events they have.
-   * @param options `limit`: most events of the page, at least 1. `until`: no event behind this position (inclusive).
-   * @throws EventStoreError `invalid_position` as `readAll`, but no adapter need notice
+   * One page of a workspace's events, of every kind of stream, in total order: those events of `readAll` whose metadata
+   * name the workspace. It reads a bounded number of other workspaces' events.
+   * @param options `limit`: most events of the page, at least 1. `until`: no event behind this position (inclusive)
+   * @throws EventStoreError `invalid_position` as `readAll`, but adapters need not detect it
    */
   readWorkspace(
     workspaceId: string,
@@ -103,9 +103,9 @@ export interface EventStore {
   head(): Promise<bigint | null>;
   /**
    * All events after `after` (exclusive), then new ones as they come, until the signal aborts. It reconnects by itself
-   * from the last event the consumer took; nothing is skipped, nothing comes out of order. Slow consumers push back.
-   * Where `after` lies beyond the end it is caught up at once, and events up to `after` are left out when they come.
-   * @throws EventStoreError `access_denied | invalid_position`, which no repetition mends.
+   * from the last event that the consumer took; it never skips or reorders events. Slow consumers push back. With an
+   * `after` beyond the end it is caught up at once, and leaves out later events up to `after`.
+   * @throws EventStoreError `access_denied | invalid_position`, which no retry fixes
    */
   subscribe(options: { readonly after: bigint | null; readonly signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
   /** Resolves when the store answers, rejects with `unavailable` when it does not. */
@@ -126,7 +126,7 @@ export type EventStoreErrorCode =
 /** The port's one error class: both sides need `instanceof`, so it lives with the types. */
 export class EventStoreError extends Error {
   readonly code: EventStoreErrorCode;
-  /** For `wrong_expected_revision`: the stream's head, where the store tells it. */
+  /** For `wrong_expected_revision`: the stream's head, where the store returns it. */
   readonly actual: bigint | 'none' | undefined;
   constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown; actual?: bigint | 'none' }) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
@@ -140,8 +140,8 @@ const workspaceMember = '"workspaceId":"';
 const quotedUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"$/;
 
 /**
- * The workspace that an event's metadata name; null where they name none. They are JSON as `JSON.stringify` writes it, so
- * the first member of that name is found without parsing the rest. The Postgres adapter asks the same in SQL.
+ * The workspace in an event's metadata; null where there is none. `JSON.stringify` wrote them, so the first member of
+ * that name is found without parsing the rest. The Postgres adapter does the same in SQL.
  */
 export const workspaceOf = (metadata: Uint8Array): string | null => {
   const bytes = Buffer.from(metadata.buffer, metadata.byteOffset, metadata.byteLength);
@@ -152,5 +152,5 @@ export const workspaceOf = (metadata: Uint8Array): string | null => {
   return quotedUuid.test(value) ? value.slice(0, 36) : null;
 };
 
-/** Largest append: data, metadata and type names of all its events, in bytes as serialised. */
+/** Largest append: data, metadata and type names of all its events, in serialised bytes. */
 export const maxAppendBytes = 512 * 1024;

@@ -1,6 +1,6 @@
 /**
- * The smallest consumer that is right: position and effect in one transaction, behind an epoch; repeats are told by
- * revision. The suite's effect is a row per record applied, so that "twice" and "out of order" can be seen.
+ * The smallest correct consumer: position and effect in one transaction, fenced by an epoch; it recognises repeats by
+ * revision. The suite's effect is a row per applied record, so that repeated and reordered records show.
  */
 import { Pool } from 'pg';
 import type { ConsumerHandlers, Lane, LaneBatch, LanePosition, LogRecord, Overrun } from './log.ts';
@@ -37,7 +37,7 @@ export class Effects {
       CREATE INDEX ON applied (grp)`);
   }
 
-  /** What the group did, in the order of its transactions. */
+  /** The group's effects, in the order of its transactions. */
   async applied(group: string): Promise<Applied[]> {
     const { rows } = await this.pool.query(
       'SELECT member, stream, revision::int, id FROM applied WHERE grp = $1 ORDER BY seq',
@@ -82,9 +82,9 @@ export class Effects {
 export interface Hooks {
   /** Before a batch's transaction. */
   readonly before?: (batch: LaneBatch) => Promise<void>;
-  /** While true, it takes batches and does nothing with them, as a lane that is stopped. */
+  /** While true, it takes batches and does nothing with them, like a stopped lane. */
   readonly resting?: () => boolean;
-  /** Records of the store after a commit position, in order, for a lane the log lost records of. */
+  /** Records of the store after a commit position, in order, for a lane whose records the log lost. */
   readonly store?: (lane: Lane, after: bigint | null) => readonly LogRecord[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What every log adapter must do, seen through a consumer that keeps its position with its effect. The log need not be
- * empty and may be shared: every case has groups, streams and keys of its own, and begins at the log's end.
+ * The behaviour of every log adapter, seen through a consumer that stores its position with its effect. The log need
+ * not be empty and may be shared: every case has its own groups, streams and keys, and begins at the log's end.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -8,7 +8,7 @@ import { partitionOf } from '#schemas/topics.ts';
 import { type Applied, Effects, type Hooks, type Member } from './log.suite-consumer.ts';
 import type { Lane, LaneBatch, Log, LogRecord, LogSubscription } from './log.ts';
 
-/** A fact of a stream on its way into the log. */
+/** An event of a stream on its way into the log. */
 export interface Fact {
   readonly stream: string;
   readonly key: string;
@@ -22,29 +22,29 @@ export interface Fact {
 export interface LogHarness {
   /** An empty database for the consumers' positions and effects. */
   readonly effectsUrl: string;
-  /** A member that is silent for so long loses its lanes, milliseconds. */
+  /** A member without a sign of life for this long loses its lanes, milliseconds. */
   readonly sessionMs: number;
-  /** Another handle on the same log, as another process would hold it. The harness closes what it opened. */
+  /** Another handle on the same log, as another process would hold it. The harness closes the handles it opened. */
   open(): Promise<Log>;
-  /** A handle whose network can be cut, for good. */
+  /** A handle whose network can be cut permanently. */
   openCuttable(): Promise<{ readonly log: Log; cut(): void }>;
   /** Resolves to the records when the log has acknowledged all of them; sends again until it does. */
   write(facts: readonly Fact[]): Promise<readonly LogRecord[]>;
   close(): Promise<void>;
   /** Kills the server with -9 and starts it again on the same data. */
   kill9?(): Promise<void>;
-  /** Writes, and the acknowledgement of the first try is lost after the log took the records. */
+  /** Writes; the acknowledgement of the first try is lost after the log took the records. */
   writeLosingAck?(facts: readonly Fact[]): Promise<readonly LogRecord[]>;
-  /** Puts records of before into the log once more, as a relay does that crashed or was asleep. */
+  /** Writes earlier records into the log again, as a relay does that crashed or was suspended. */
   repeat?(records: readonly LogRecord[]): Promise<void>;
-  /** Deletes everything the lanes of these topics hold now. */
+  /** Deletes everything that the lanes of these topics hold now. */
   truncate?(topics: readonly string[]): Promise<void>;
 }
 
-/** What a harness offers beyond handles; a case that makes no sense without one is not registered. */
+/** Optional abilities of a harness; a case that needs a missing one is not registered. */
 export type Offer = 'kill9' | 'writeLosingAck' | 'repeat' | 'truncate';
 
-/** The part of the runner's `t` that the suite uses. */
+/** The methods of the runner's `t` that the suite uses. */
 export interface Cases {
   (name: string, run: () => Promise<void>): void;
   before(run: () => Promise<void>): void;
@@ -62,7 +62,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 };
 
-/** Streams of one case, each with its own key, and the next facts of them in turn. */
+/** Streams of one case, each with its own key, and their next events in turn. */
 class Source {
   readonly streams: readonly string[];
   readonly facts: Fact[] = [];
@@ -252,7 +252,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     resting = false;
     const assigned = run.member.assignments.length;
     for (const lane of run.subscription.lanes()) run.subscription.again(lane);
-    // Nothing new comes: it is the asking alone that brings them.
+    // No new record comes: only `again` brings these.
     await settled(group, source);
     assert.ok(run.member.assignments.length > assigned);
     run.subscription.again('nobody-0');
@@ -357,7 +357,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     await until('lanes', () => slow.subscription.lanes().length > 0);
     await write(source, 20);
     await settled(group, source);
-    // One that lost its lanes meanwhile would join again before it gets these.
+    // A member that lost its lanes meanwhile would join again before it gets these.
     await write(source, 20);
     await settled(group, source);
     assert.equal(slow.member.assignments.length, 1, 'joined once');
@@ -534,7 +534,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
       await write(source, 100);
       const second = join(log, group, 'second', { store });
       await settled(group, source);
-      // And the other way: a position above the end, as after a log that was lost and began anew.
+      // The reverse: a position above the end, as after a log that was lost and recreated.
       await second.stop();
       assert.ok(second.member.overrun.length > 0);
       const beyond = (await log.ends(['posts'])).map((end) => ({ ...end, nextOffset: (end.nextOffset ?? 0n) + 1000n }));
@@ -630,7 +630,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
     await settled(group, source);
     await run.stop();
     once(await effects.applied(group), source);
-    // 20,000 records are about 10 MB of values; what is under way at once is a fetch, not the log.
+    // 20,000 records are about 10 MB of values; memory holds a fetch at a time, not the log.
     assert.ok(held < 64 * 1024 * 1024, `${Math.round(held / 1024 / 1024)} MiB of buffers held`);
   });
 };

@@ -1,29 +1,29 @@
 /**
- * The log: the store's events by topic and partition, for consumers that keep their own position.
- * Two adapters: Kafka, and the Postgres event table read by position. Proved by `log.suite.ts`.
- * A log may repeat older records (a relay that crashed, a zombie); it never drops or reorders one inside a key.
+ * The log: the store's events by topic and partition, for consumers that keep their own position. Two adapters: Kafka,
+ * and the Postgres event table read by position. `log.suite.ts` proves them. A log may repeat older records (a relay
+ * that crashed, a zombie); it never drops or reorders records of one key.
  */
 
-/** A fact as it travels. Value and metadata are the stored bytes, unchanged. */
+/** An event in the log. Value and metadata are the stored bytes, unchanged. */
 export interface LogRecord {
   readonly topic: string;
   readonly partition: number;
-  /** Key of order: records of one key are in the order of the store. */
+  /** Key of order: records of one key keep the order of the store. */
   readonly key: string;
   readonly stream: string;
   readonly id: string;
   readonly type: string;
   readonly revision: bigint;
   readonly position: bigint;
-  /** Instant the store recorded it, ISO 8601. */
+  /** The instant at which the store recorded it, ISO 8601. */
   readonly time: string;
   readonly value: Uint8Array;
   readonly metadata: Uint8Array;
 }
 
 /**
- * The unit a consumer keeps a position for. Kafka: one per topic partition, named `<topic>-<partition>`.
- * The embedded log: a single lane `*` that carries every topic, so idle partitions cost nothing.
+ * The unit for which a consumer keeps a position. Kafka: one per topic partition, named `<topic>-<partition>`. The
+ * embedded log: a single lane `*` that carries every topic, so that idle partitions cost nothing.
  */
 export type Lane = string;
 
@@ -39,51 +39,53 @@ export interface LaneBatch {
   readonly lane: Lane;
   readonly records: readonly LogRecord[];
   /**
-   * To be stored with the effect of these records, in one transaction. Both never step back on a lane. A batch without
-   * records only moves `nextOffset`: the embedded log passed over other topics' events.
+   * To be stored with the effect of these records, in one transaction. Neither ever steps back on a lane. A batch
+   * without records only moves `nextOffset`: the embedded log skipped events of other topics.
    */
   readonly nextOffset: bigint;
   readonly position: bigint | null;
   /**
-   * What is at hand of the batch after this one, or will be in a moment, so that a handler may get ready for it; it is
-   * still handed over in its turn. A log of many lanes leaves it out: there, one lane's work fills the other's pauses.
+   * Records of the next batch that have arrived, or will in a moment, so that a handler may prepare for it; the batch
+   * is still delivered in its turn. A log of many lanes omits it: there, one lane works while another waits.
    */
   readonly next?: readonly LogRecord[] | Promise<readonly LogRecord[]>;
 }
 
-/** A lane that the log has overrun. */
+/** A lane of which the log has deleted unread records. */
 export interface Overrun {
   readonly from: LanePosition;
-  /** The first offset that the log has of it. */
+  /** The first offset that the log still has. */
   readonly firstOffset: bigint;
 }
 
 export interface ConsumerHandlers {
   /**
-   * Called when lanes are given to this member, before any record of them, and for a lane that is to be read `again`.
-   * Returns where to read on. The implementation bumps the lane's epoch here, so that the member who had it before is fenced.
+   * Called when this member receives lanes, before any record of them, and for a lane that is read `again`. Returns
+   * where to read on. The implementation bumps the lane's epoch here, so that the former owner is fenced.
    */
   assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]>;
-  /** Applies a batch and its position in one transaction. A `Fenced` error ends this member's hold on the lane. */
+  /** Applies a batch and its position in one transaction. A `Fenced` error ends this member's ownership of the lane. */
   batch(batch: LaneBatch): Promise<void>;
   /**
-   * The log does not have what these lanes should read next (retention overran it, or the log was lost and began anew).
-   * Applies from the store what lies after each one's `from.position`, up to a head taken now, and returns where to read
-   * on, as a rule `firstOffset`: every record from there on is repeated or new. Called once for all such lanes, before any
-   * further record of theirs; other lanes flow meanwhile. Without this handler the subscription stops with `LogError fatal`.
-   * @param lost aborts when the lanes are given to another member; what is returned then is not looked at
+   * The log lacks the next records of these lanes (retention deleted them, or the log was lost and recreated). Applies
+   * the events after each lane's `from.position` from the store, up to a head taken now, and returns where to read on,
+   * as a rule `firstOffset`: every record from there on is repeated or new. Called once for all such lanes, before any
+   * further record of theirs; other lanes go on meanwhile. Without this handler the subscription stops with `LogError
+   * fatal`.
+   * @param lost aborts when another member receives the lanes; the result is then ignored
    */
   outOfRange?(lanes: readonly Overrun[], lost: AbortSignal): Promise<readonly LanePosition[]>;
 }
 
 export interface LogSubscription {
-  /** Resolves when the subscription ended by its signal; rejects with the error that stopped it. */
+  /** Resolves when the signal ended the subscription; rejects with the error that stopped it. */
   readonly done: Promise<void>;
-  /** Lanes this member holds now. */
+  /** Lanes that this member owns now. */
   lanes(): readonly Lane[];
   /**
-   * Reads a lane of this member anew from its stored position: `assigned` is asked for it once more. For a consumer that
-   * took records without applying them. Nothing happens where the lane is not held: then it is assigned anyway.
+   * Reads a lane of this member again from its stored position: calls `assigned` for it once more. For a consumer that
+   * took records without applying them. Does nothing where the member does not own the lane: a new owner reads its
+   * position anyway.
    */
   again(lane: Lane): void;
 }
@@ -97,9 +99,9 @@ export interface SubscribeOptions {
   /** Most records of one batch. Default 500. */
   readonly maxBatch?: number;
   /**
-   * Least time between the beginnings of two batches that are not full, milliseconds: what comes in quick succession
-   * shares transactions. 0 for a consumer whom somebody waits for; asked before each pause where it is a function. A log
-   * that gathers by itself (Kafka) pays no heed.
+   * Shortest time between the starts of two batches that are not full, milliseconds: records in quick succession share
+   * transactions. 0 for a consumer on which a caller waits; a function is called before each pause. A log that gathers
+   * by itself (Kafka) ignores it.
    */
   readonly spacingMs?: number | (() => number);
 }
@@ -109,17 +111,17 @@ export interface Log {
   subscribe(options: SubscribeOptions): LogSubscription;
   /** The lane that carries a topic's partition. */
   laneOf(topic: string, partition: number): Lane;
-  /** End of each lane of these topics as of now: the next offset that will be written (embedded: head position). */
+  /** Present end of each lane of these topics: the next offset to be written (embedded: head position). */
   ends(topics: readonly string[]): Promise<readonly LanePosition[]>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the relay writes to. The embedded log has none: the event table is the log. */
+/** The log that the relay writes to. The embedded log has none: the event table is the log. */
 export interface LogWriter {
   /**
    * Writes the batch in order and resolves when all of it is acknowledged. One call at a time per writer.
-   * @throws LogError `unavailable` after its own retries; the same batch may be sent again.
+   * @throws LogError `unavailable` after its own retries; the same batch may be sent again
    */
   send(records: readonly LogRecord[]): Promise<void>;
   close(): Promise<void>;

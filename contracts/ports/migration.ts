@@ -1,7 +1,7 @@
 /**
- * Changes of tables, one at a time in a database. They may take longer than a statement of the running system may: an
- * index is built over all rows. A change that waited for a table's lock without an end would make every statement behind
- * it wait too, so it gives up its place after a while, says who holds the lock, and asks again.
+ * Changes of tables, one at a time in a database. A change may take longer than a statement of the running system: an
+ * index is built over all rows. A change that waited for a table's lock for ever would make every statement behind it
+ * wait too, so it gives up its place after a while, reports the holder of the lock, and requests the lock again.
  *
  * NOTE: behaviour among the ports, since adapters and runtime must take the same lock and neither may import the other.
  */
@@ -9,27 +9,29 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 
 export interface MigrationLimits {
-  /** Milliseconds one statement may take. Default one hour. */
+  /** Milliseconds for one statement. Default one hour. */
   readonly statementMs?: number;
   /** Milliseconds that one request for a lock waits; then statements queued behind it get their turn. Default 10 s. */
   readonly lockMs?: number;
-  /** Milliseconds of waiting for locks in all. Default 15 minutes. */
+  /** Milliseconds of waiting for locks in total. Default 15 minutes. */
   readonly patienceMs?: number;
-  /** Milliseconds to try for a connection: where everything starts at once, one comes late. Default one minute. */
+  /** Milliseconds to try for a connection: when everything starts at once, one comes late. Default one minute. */
   readonly connectMs?: number;
   /** Milliseconds between two reports of a wait. Default 5 s. */
   readonly tellMs?: number;
-  /** Takes the reports. Default: `process.emitWarning`. */
+  /** Receives the reports. Default: `process.emitWarning`. */
   readonly told?: (text: string) => void;
 }
 
-/** Key of the advisory lock for all tables beside the events. Any number, but the same in every release. */
+/** Key of the advisory lock for all tables except the events. Any number, but the same in every release. */
 export const tablesLock = 7_070_707;
 
-/** A lock did not come in time, or two waited for each other: a running process may hold one table and want another. */
+/**
+ * A lock did not come in time, or two transactions deadlocked: a running process may hold one table and want another.
+ */
 const lockFaults: readonly unknown[] = ['55P03', '40P01'];
 
-/** A client whose statements may take this long: the pool's own deadline is made for statements of the running system. */
+/** A client with this deadline: the pool's own one suits statements of the running system. */
 const patient = (client: PoolClient, query_timeout: number): PoolClient =>
   Object.assign(Object.create(client) as PoolClient, {
     query: (asked: string | QueryConfig, values?: unknown[]) => {
@@ -38,7 +40,7 @@ const patient = (client: PoolClient, query_timeout: number): PoolClient =>
     },
   });
 
-/** Names the sessions that block this one; null when none does, or no connection is free to ask. */
+/** Names the sessions that block this one; null when none does, or no connection is free for the query. */
 const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
   const { rows } = await pool
     .query<{ holder: string }>(
@@ -52,11 +54,11 @@ const holdersFor = async (pool: Pool, pid: number): Promise<string | null> => {
 };
 
 /**
- * Runs idempotent changes in one transaction; no other change under the same lock overlaps it. `change` runs again when a
- * lock did not come, so it may have no effect outside of its transaction.
+ * Runs idempotent changes in one transaction; no other change under the same lock overlaps it. `change` runs again when
+ * a lock did not come, so it must have no effect outside of its transaction.
  * @param lock a number, or a text that is hashed to one
- * @throws Error when a lock did not come within `patienceMs`; the message names its holder and says what to do. That of
- * the server or of the network when no connection came within `connectMs`
+ * @throws Error when a lock did not come within `patienceMs`; the message names its holder and the remedy. The server's
+ * or network's error when no connection came within `connectMs`
  */
 export const withTableLock = async (
   pool: Pool,
@@ -86,7 +88,7 @@ export const withTableLock = async (
   }
 };
 
-/** Wrong password, no such role or database, no right: the next try is answered no better. */
+/** Wrong password, no such role or database, missing right: a retry gets the same answer. */
 const isRefused = (error: unknown): boolean => /^(28|3D|42)/.test(String((error as { code?: unknown }).code));
 
 const connected = async (pool: Pool, withinMs: number): Promise<PoolClient> => {
@@ -108,7 +110,7 @@ const attempt = async (
 ): Promise<void> => {
   const client = await connected(pool, connectMs);
   const tx = patient(client, statementMs);
-  // A connection that dies under us fails the statement; without a listener it would end the process too.
+  // A connection that dies fails the statement; without a listener it would end the process too.
   let broken: Error | undefined;
   const died = (error: Error): void => {
     broken = error;

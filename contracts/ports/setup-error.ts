@@ -1,6 +1,6 @@
 /**
- * What the configuration names cannot be used as it is. The message is for the operator: it names the setting, where it
- * points to (never a password), and what to do next. A process ends with it before it does any work.
+ * A setting has a value that cannot be used. The message is for the operator: it names the setting, its target (never a
+ * password), and the remedy. A process ends with it before it does any work.
  */
 export class SetupError extends Error {
   constructor(message: string, options?: ErrorOptions) {

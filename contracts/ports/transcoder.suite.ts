@@ -1,6 +1,6 @@
 /**
- * What every transcoder must do, shown with real files. A harness hands over the adapter, files it makes, and a look at
- * what it left behind.
+ * The behaviour of every transcoder, shown with real files. A harness passes the adapter, makes files, and lists
+ * leftovers.
  */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -17,13 +17,13 @@ import {
 
 export interface TranscoderHarness {
   readonly transcoder: Transcoder;
-  /** Where renditions of the cases may lie. */
+  /** Folder for the renditions of the cases. */
   readonly folder: string;
   /** A new file each time: 1 s, 320 by 180 at 30 pictures a second, H.264 with sound. */
   clip(seconds?: number): Promise<string>;
   /** A new JPEG of 400 by 300. */
   picture(): Promise<string>;
-  /** Whatever else was made in the work folder and is still there. */
+  /** Other files that are still in the work folder. */
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

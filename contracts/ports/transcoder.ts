@@ -1,6 +1,6 @@
 /**
- * Looks into media files and makes renditions of them. Files may be hostile: whatever they make a decoder do is bounded
- * in time, processor, memory and output, and reaches nothing but the files it was given.
+ * Probes media files and makes renditions of them. Files may be hostile: their effect on a decoder is bounded in time,
+ * processor, memory and output, and reaches only the given files.
  */
 import type { MediaFailure, MediaProbe, RenditionSpec } from '#schemas/media.ts';
 
@@ -13,7 +13,7 @@ export interface SourceFile {
 export interface WantedRendition {
   readonly id: string;
   readonly spec: RenditionSpec;
-  /** Path of the file to be made. */
+  /** Path of the output file. */
   readonly to: string;
 }
 
@@ -29,20 +29,20 @@ export type MadeRendition =
       readonly height: number | null;
       readonly durationMs: number | null;
     }
-  /** This one cannot be made of this source, however often it is tried. */
+  /** This output cannot be made from this source, however often it is tried. */
   | { readonly id: string; readonly kind: 'failed'; readonly failure: MediaFailure };
 
 /**
- * `unreadable`: damaged, or no media. `hostile`: does what no honest file does (a bomb, reaching out, a polyglot).
- * `unsupported`: honest, but of a kind that is not taken. `interrupted`: nothing of the file's; again may help. What is
- * no TranscodeError (a tool that ran out of time, or was killed from outside) may be the file's doing or not: it is tried
- * again, but not for ever.
+ * `unreadable`: damaged, or not media. `hostile`: does what no honest file does (a bomb, reaching out, a polyglot).
+ * `unsupported`: honest, but of a kind that is not accepted. `interrupted`: not the file's fault; a retry may help. Any
+ * other error (a tool that ran out of time, or was killed from outside) may be the file's fault or not: it is retried a
+ * few times.
  */
 export type TranscodeErrorKind = 'unreadable' | 'hostile' | 'unsupported' | 'interrupted';
 
 export class TranscodeError extends Error {
   readonly kind: TranscodeErrorKind;
-  /** For the asset; absent where `interrupted`. */
+  /** For the asset; null for `interrupted`. */
   readonly failure: MediaFailure | null;
   constructor(kind: TranscodeErrorKind, failure: MediaFailure | null, options?: { readonly cause?: unknown }) {
     super(failure?.message ?? 'the work on a media file was interrupted', options);
@@ -52,14 +52,14 @@ export class TranscodeError extends Error {
   }
 }
 
-/** What the first bytes say; null when nothing that is taken. */
+/** The type by the first bytes; null when it is not accepted. */
 export interface SniffedType {
   readonly kind: MediaProbe['kind'];
   readonly contentType: string;
 }
 
 export interface RenderOptions {
-  /** Threads that all of it together may keep busy. */
+  /** Threads for the whole render. */
   readonly threads: number;
   readonly signal: AbortSignal;
   /** 0–1 of the whole, at most twice a second. */
@@ -67,12 +67,13 @@ export interface RenderOptions {
 }
 
 export interface Transcoder {
-  /** @throws TranscodeError for what is hostile on its face (markup, playlists, archives, two types at once). */
+  /** @throws TranscodeError for an evidently hostile file (markup, playlists, archives, two types at once) */
   sniff(path: string): Promise<SniffedType | null>;
   /** @throws TranscodeError */
   probe(path: string, sniffed: SniffedType, options: { readonly signal: AbortSignal }): Promise<MediaProbe>;
   /**
-   * Makes them all, decoding the source once; in the order asked. One that fails harms no other.
+   * Makes all of them, decoding the source once; results in the order of the requests. A failed one does not affect the
+   * others.
    * @throws TranscodeError when the source as a whole is at fault, or `interrupted`
    */
   render(
