@@ -12,7 +12,7 @@ export type Given<Event> = Event & { readonly commandId?: string; readonly at?: 
 interface Then<Event> {
   /** `again`: what the repeated command does where it is not nothing: other events, or a refusal's code. */
   then(expected: readonly Event[], options?: { readonly again?: readonly Event[] | string }): void;
-  /** `saying`: what the caller must be able to read in the sentence that comes with the code. */
+  /** `saying`: what the caller must be able to read, in the sentence that comes with the code or in its list of errors. */
   refused(code: string, saying?: string): void;
 }
 
@@ -32,7 +32,10 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
         },
       })),
     );
-  const refusalOf = (command: Command, state: State): { readonly code: string; readonly message: string } => {
+  const refusalOf = (
+    command: Command,
+    state: State,
+  ): { readonly code: string } & Pick<Rejection, 'message' | 'errors'> => {
     try {
       decider.decide(command, state);
     } catch (error) {
@@ -40,7 +43,7 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
       assert.match(error.message, /^[A-Z].*\.$/, 'a refusal says why in a sentence');
       return error;
     }
-    return { code: 'not refused', message: '' };
+    return { code: 'not refused', message: '', errors: [] };
   };
   assert.match(decider.kind, /^[a-z]+$/, 'a stream is named after its kind');
   return {
@@ -61,7 +64,8 @@ export const deciding = <State, Command, Event extends { readonly type: string; 
         refused: (code, saying = '') => {
           const refusal = refusalOf(command, folded(events));
           assert.equal(refusal.code, code);
-          assert.ok(refusal.message.includes(saying), `"${refusal.message}" does not say "${saying}"`);
+          const said = [refusal.message, ...refusal.errors.map(({ path, message }) => `${path} ${message}`)].join('\n');
+          assert.ok(said.includes(saying), `"${said}" does not say "${saying}"`);
         },
       }),
     }),

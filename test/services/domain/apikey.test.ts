@@ -52,15 +52,19 @@ suite('apikey', (t) => {
     for (const scopes of [[], ['posts.readd'], ['posts.read', '__proto__']]) {
       given([])
         .when({ ...create, scopes })
-        .refused('validation_failed');
+        .refused('validation_failed', '/scopes must be known scopes, at least one');
     }
+    given([])
+      .when({ ...create, scopes: [] })
+      .refused('validation_failed', 'posts.compose, ');
   });
 
   t('expires after now and within a year, leap years included', () => {
     const until = (ms: number) =>
       given([]).when({ ...create, expiresAt: new Date(Date.parse(now) + ms).toISOString() });
     const day = 86_400_000;
-    for (const ms of [0, -1, 366 * day + 1]) until(ms).refused('validation_failed');
+    const why = '/expiresAt must be after now and at most one year away';
+    for (const ms of [0, -1, 366 * day + 1]) until(ms).refused('validation_failed', why);
     for (const ms of [1, 365 * day, 366 * day]) {
       const at = new Date(Date.parse(now) + ms).toISOString();
       until(ms).then([{ ...created, data: { ...created.data, expiresAt: at } } as ApiKeyEvent]);
@@ -108,6 +112,7 @@ suite('apikey', (t) => {
   t('is revoked once; a rotation that raced it does not bring it back', () => {
     given([created]).when({ type: 'Revoke' }).then([revoked]);
     given([]).when({ type: 'Revoke' }).refused('not_found');
+    deepEqual(state([created]), { status: 'active', hash: 'one', expiresAt, mode: 'live' });
     const rotated: ApiKeyEvent = {
       type: 'ApiKeyRotated',
       data: { hash: 'two', prefix: 'p', previousHash: 'one', previousUntil: expiresAt },

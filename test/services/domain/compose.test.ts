@@ -67,6 +67,18 @@ suite('a body against itself', (t) => {
     ]),
   );
 
+  t('says in words what is missing and what contradicts', () => {
+    const words = (over: Partial<PostBody>) =>
+      bodyIssues(postBody({ targetSelection: group, ...over }), 'acme').map(({ message }) => message);
+    deepEqual(words({ targetSelection: selection({}) }), ['is required when mode is group']);
+    deepEqual(words({ targetSelection: selection({ clientId: 'other' }) }), ['must equal clientId']);
+    deepEqual(words({ targetSelection: selection({ mode: 'accounts' }) }), ['is required when mode is accounts']);
+    deepEqual(words({ variants: [variant('x'), variant('x')] }), ['x has a variant already']);
+    deepEqual(unsupportedIssues(postBody({ campaignId: 'c' })), [
+      { path: '/campaignId', message: 'is not supported yet' },
+    ]);
+  });
+
   t('says everything that is wrong at once, the schedule too', () => {
     const schedule = { ...postBody().schedule, type: 'range' as const };
     const over = {
@@ -188,6 +200,16 @@ suite('media that a body names', (t) => {
       ...fine,
       notInClient: ['/variants/0/mediaIdsOverride/0'],
     });
+    const own = [{ ...to('1', 'x'), clientId: 'zebra' }, to('2', 'facebook')];
+    deepEqual(grouped(alone, own, assets), fine, 'the file of a variant goes to its network alone');
+    const threaded = postBody({
+      variants: [variant('x', { mediaIdsOverride: ['ours'] })],
+      thread: { segments: [{ content: 'one', mediaIds: [] }] },
+    });
+    deepEqual(grouped(threaded, own, assets), fine, 'in place of it goes the thread');
+    deepEqual(mediaIssues(body, [other], assets).notInClient, [
+      { path: '/mediaIds/0', message: 'belongs to another client than the post goes to' },
+    ]);
     const cover = postBody({ coverMediaId: 'ours' });
     deepEqual(grouped(cover, [other], assets), { ...fine, notInClient: ['/coverMediaId'] });
     deepEqual(grouped(cover, [{ ...other, platform: 'x' }], assets), fine, 'X takes no cover');
@@ -214,6 +236,9 @@ suite('media that a body names', (t) => {
       grouped(postBody({ mediaIds, coverFrameMs }), [to('1', 'tiktok'), to('2', 'threads')], assets).invalid;
     deepEqual(frame(29_999), []);
     deepEqual(frame(30_000), ['/coverFrameMs']);
+    deepEqual(mediaIssues(postBody({ mediaIds: ['v'], coverFrameMs: 30_000 }), [to('1', 'tiktok')], assets).invalid, [
+      { path: '/coverFrameMs', message: 'must lie before the end of the video, which has 30000 ms' },
+    ]);
     deepEqual(frame(30_000, ['long']), []);
     deepEqual(frame(70_000, ['v', 'long']), [], 'of several no frame is chosen');
     deepEqual(frame(70_000, []), []);
@@ -250,7 +275,7 @@ suite('what goes out', (t) => {
     });
     const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'facebook'), to('d', 'linkedin'), to('e', 'threads')];
     const { empty, threadless } = emptyIssues(body, all);
-    deepEqual(paths(empty), ['/thread/segments/2']);
+    deepEqual(empty, [{ path: '/thread/segments/2', message: 'a segment needs text or media' }]);
     deepEqual(paths(threadless), ['/content', '/content']);
     deepEqual(
       threadless.map(({ message }) => message.slice(0, 9)),

@@ -142,6 +142,10 @@ suite('account metrics', (t) => {
     given([heard(known)])
       .when(look(newest, ofDay(2, '2026-01-04', { videoViews: 8 }), same, old))
       .then([heard(old), heard(ofDay(2, '2026-01-04', { videoViews: 8 })), heard(newest)]);
+    const days = (...names: readonly string[]) => names.map((day) => ofDay(2, `2026-01-${day}`, { videoViews: 4 }));
+    given([])
+      .when(look(newest, ...days('03', '01', '04', '02')))
+      .then([...days('01', '02', '03', '04'), newest].map(heard));
     // What the later look does not tell of the day is kept beside what it revises.
     given([heard(known)])
       .when(look(newest, ofDay(2, '2026-01-03', { videoViews: 6 })))
@@ -170,8 +174,10 @@ suite('account metrics', (t) => {
 
   t('remember the newest days, and no more of them than networks revise', () => {
     const all = Array.from({ length: 30 }, (_, day) => ofDay(1, `2026-01-${String(30 - day).padStart(2, '0')}`, {}));
-    const { days } = state(all.map(heard));
-    equal(Object.keys(days).length, 14);
-    equal(Object.keys(days).sort()[0], '2026-01-17');
+    for (const told of [all, all.toReversed()]) {
+      const { days } = state(told.map(heard));
+      equal(Object.keys(days).length, 14);
+      equal(Object.keys(days).sort()[0], '2026-01-17');
+    }
   });
 });

@@ -67,6 +67,7 @@ suite('invite', (t) => {
   t('says one and the same of an unknown, a revoked and an expired one, at the very instant too', () => {
     given([]).when(use).refused('not_found');
     given([created, revoked]).when(use).refused('not_found');
+    deepEqual(state([created, revoked]), { ...state([created]), status: 'revoked' });
     given([created])
       .when({ ...use, now: expiresAt })
       .refused('not_found');

@@ -184,6 +184,23 @@ suite('media: step by step', (t) => {
     equal(nextStep(state([...shared, ready(x, one), ready(tiktok, one), transcoded])), null);
   });
 
+  t('a file that cannot be taken is refused once, with the reason, and no step is left', () => {
+    for (const [command, then, status] of [
+      [{ type: 'RecordFailed', failure }, failed, 'failed'],
+      [{ type: 'RecordQuarantined', failure }, quarantined, 'quarantined'],
+    ] as const) {
+      for (const events of [begun, looked, shared]) {
+        given(events).when(command).then([then]);
+        const after = asset([...events, then]);
+        deepEqual([after.status, 'failure' in after && after.failure], [status, failure]);
+        equal(nextStep(after), null);
+      }
+      given([...shared, ready(x, one), ready(tiktok, one), transcoded])
+        .when(command)
+        .then([]);
+    }
+  });
+
   t('out of turn nothing is said', () => {
     given(begun).when({ type: 'RecordProbed', probe }).then([]);
     given([...begun, stored])

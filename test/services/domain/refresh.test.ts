@@ -1,10 +1,11 @@
+import { equal } from 'node:assert/strict';
 import { refresh } from '#domain/refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('a refresh of figures', (t) => {
-  const { given } = deciding(refresh);
+  const { given, state } = deciding(refresh);
   const request = { type: 'Request', accountIds: ['a', 'b'] } as const;
   const requested: RefreshEvent = { type: 'AnalyticsRefreshRequested', data: { accountIds: ['a', 'b'] } };
   const complete = { type: 'Complete', accountIds: ['a'], failedAccountIds: ['b'] } as const;
@@ -17,6 +18,7 @@ suite('a refresh of figures', (t) => {
     given([]).when(request).then([requested]);
     given([requested]).when(request).then([]);
     given([requested, refreshed]).when(request).then([]);
+    equal(state([requested]).status, 'open');
   });
 
   t('is completed once, after it was requested', () => {

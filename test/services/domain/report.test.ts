@@ -1,6 +1,6 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
-import { type ReportCommand, report } from '#domain/report.ts';
+import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
 import type { ReportDefinition, ReportEvent } from '#schemas/report.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { suite } from '#test/support/suite.ts';
@@ -77,7 +77,11 @@ suite('report', (t) => {
     for (const [path, over] of wrong) {
       throws(
         () => report.decide({ type: 'Define', definition: { ...definition, ...over } }, report.initial),
-        (error) => error instanceof Rejection && error.code === 'validation_failed' && error.errors[0]?.path === path,
+        (error) =>
+          error instanceof Rejection &&
+          error.code === 'validation_failed' &&
+          error.errors[0]?.path === path &&
+          error.message.includes(path),
         path,
       );
     }
@@ -112,6 +116,35 @@ suite('report', (t) => {
       given([defined, requested, removed]).when(command).then([]);
       given([]).when(command).then([]);
     }
+  });
+
+  t('a run is open until it is told what became of it, and then says that', () => {
+    const runAfter = (...events: readonly ReportEvent[]) => {
+      const now = state([defined, requested, ...events]);
+      return now.status === 'live' ? now.runs.get(runId) : undefined;
+    };
+    const open = {
+      ...requested.data,
+      requestedAt: '2026-01-01T00:00:00.000Z',
+      about: { name: 'Monthly', kind: 'workspace', filters: everything },
+      status: 'open',
+    };
+    deepEqual(runAfter(), open);
+    const made = { status: 'completed', asOf: '2026-03-03T01:00:00.000Z', exports: [exported] };
+    deepEqual(runAfter(completed), { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z' });
+    const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
+    const complete: ReportEvent = { ...completed, data: { ...completed.data, completeness } };
+    deepEqual(runAfter(complete), { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z', completeness });
+    deepEqual(runAfter(failed), { ...open, status: 'failed', code: 'report_failed', message: 'It did.' });
+  });
+
+  t('exports are kept for 400 days after their run is complete', () =>
+    equal(exportsEndAt('2026-01-01T00:00:00.000Z'), '2027-02-05T00:00:00.000Z'),
+  );
+
+  t('of a report or a run that is not there nothing is known, whatever is in the stream', () => {
+    for (const event of [requested, completed, failed, removed]) deepEqual(state([event]), report.initial);
+    for (const event of [completed, failed]) deepEqual(state([defined, event]), state([defined]));
   });
 
   t('a completed run stays as it is, whatever is in the stream after it', () => {

@@ -52,7 +52,15 @@ suite('workspace', (t) => {
     given([created, ann])
       .when({ type: 'ChangeProfile', ...profile })
       .then([{ type: 'WorkspaceProfileChanged', data: profile }]);
-    given([created, ann]).when({ type: 'ChangeProfile', name: 'North', timezone: 'Europe/Paris' }).then([]);
+    const now = { name: 'North', timezone: 'Europe/Paris' };
+    given([created, ann])
+      .when({ type: 'ChangeProfile', ...now })
+      .then([]);
+    for (const half of [{ name: 'South' }, { timezone: 'Asia/Tokyo' }]) {
+      given([created, ann])
+        .when({ type: 'ChangeProfile', ...now, ...half })
+        .then([{ type: 'WorkspaceProfileChanged', data: { ...now, ...half } }]);
+    }
   });
 
   t('adds a member once', () => {

@@ -249,6 +249,16 @@ suite('media at the gate', (t) => {
     equal(words('facebook', 'image video'), 'Facebook takes no images and videos in one post');
     equal(words('youtube', 'image'), 'media m0: YouTube takes no images');
     equal(words('instagram', 'image', 'reel'), 'media m0: Instagram takes no images as a reel');
+    equal(words('linkedin', 'image video document'), 'LinkedIn takes no images, videos and documents in one post');
+    equal(words('linkedin', 'video*2'), 'LinkedIn takes at most 1 video; there are 2');
+    const two = [1_500, 900].map((height, n) => ({
+      ...{ id: `m${n}`, kind: 'image' as const },
+      probe: imageProbe({ width: 1_000, height }),
+    }));
+    equal(
+      gate(input('pinterest', two))[0]?.message,
+      'Pinterest takes several images only of one ratio of width to height',
+    );
   });
 
   t('each code of the shapes is explained', () => {

@@ -79,6 +79,50 @@ suite('gate and publish check', (t) => {
     deepEqual(errors('telegram', {}, `<b>${'a'.repeat(4096)}</b>`), ['/content text_too_long']);
   });
 
+  t('a refused text or override is told in words: what the network counts, its limit, and what there is', () => {
+    const say = (platform: Platform, content: string, overrides: Overrides = {}) =>
+      gate({ platform, content, overrides, media }).map(({ message }) => message);
+    const numbered = (sign: string) => Array.from({ length: 31 }, (_, n) => `${sign}a${n}`).join(' ');
+    const family = '👨‍👩‍👧‍👦';
+    const table: readonly [Platform, string, readonly string[]][] = [
+      ['x', 'a'.repeat(281), ['X takes at most 280 weighted characters; the text has 281']],
+      ['linkedin', 'a'.repeat(3_001), ['LinkedIn takes at most 3000 characters; the text has 3001']],
+      ['facebook', 'a'.repeat(63_207), ['Facebook takes at most 63206 characters; the text has 63207']],
+      ['pinterest', 'a'.repeat(801), ['Pinterest takes at most 800 characters; the text has 801']],
+      ['tiktok', 'a'.repeat(2_201), ['TikTok takes at most 2200 characters; the text has 2201']],
+      ['youtube', 'é'.repeat(2_501), ['YouTube takes at most 5000 bytes; the text has 5002']],
+      [
+        'telegram',
+        'a'.repeat(4_097),
+        ['Telegram takes at most 4096 characters after its markup is read; the text has 4097'],
+      ],
+      [
+        'threads',
+        '😀'.repeat(126),
+        ['Threads takes at most 500 characters, an emoji counting as its bytes; the text has 504'],
+      ],
+      [
+        'threads',
+        numbered('https://a.com/').slice(0, 101),
+        ['Threads takes at most 5 different links; the text has 6'],
+      ],
+      ['instagram', numbered('#'), ['Instagram takes at most 30 hashtags; the text has 31']],
+      ['instagram', numbered('@'), ['Instagram takes at most 20 mentions; the text has 31']],
+      [
+        'bluesky',
+        family.repeat(301),
+        [
+          'Bluesky takes at most 300 characters; the text has 301',
+          'Bluesky takes at most 3000 bytes; the text has 7525',
+        ],
+      ],
+    ];
+    for (const [platform, content, expected] of table) deepEqual(say(platform, content), expected);
+    deepEqual(say('x', '', { firstComment: 'a'.repeat(281) }), [
+      "firstComment is over the network's own limit of 280: 281",
+    ]);
+  });
+
   t('a missing required override fails at publish, never at the gate', () => {
     for (const platform of platforms) deepEqual(errors(platform, {}, ''), [], platform);
     equal(failure('tiktok', {}), 'tiktok_privacy_level_required');
