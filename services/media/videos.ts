@@ -1,5 +1,5 @@
+import { Slots } from '#runtime/work/slots.ts';
 import { Postponed } from './postponed.ts';
-import { Slots } from './slots.ts';
 
 /**
  * Renders of videos that this process has under way. They take minutes or hours, everything else seconds. No workspace

@@ -4,6 +4,7 @@ import { backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
+import { Slots } from '#runtime/work/slots.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
@@ -12,7 +13,6 @@ import { type DueJob, type JobLane, Jobs } from './jobs.ts';
 import { LeasedAsset } from './leased-asset.ts';
 import { mediaMetrics } from './metrics.ts';
 import { Postponed } from './postponed.ts';
-import { Slots } from './slots.ts';
 import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
 import { isInnocent, OtherLane, processAsset } from './work.ts';
 

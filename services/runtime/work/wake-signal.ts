@@ -34,7 +34,7 @@ export class WakeSignal {
 }
 
 /** Poll intervals that a loop waits at most between two looks that find nothing. */
-const maxPolls = 4;
+const usualMaxPolls = 4;
 
 /**
  * How long a loop waits for its signal: longer after each look that found nothing, because the next look finds something
@@ -42,15 +42,17 @@ const maxPolls = 4;
  */
 export class Rest {
   readonly #pollMs: number;
+  readonly #maxMs: number;
   #ms = 0;
 
-  constructor(pollMs: number) {
+  constructor(pollMs: number, maxPolls = usualMaxPolls) {
     this.#pollMs = pollMs;
+    this.#maxMs = maxPolls * pollMs;
   }
 
   /** Milliseconds until the next look. */
   after(busy: boolean): number {
-    this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), maxPolls * this.#pollMs);
+    this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), this.#maxMs);
     return this.#ms;
   }
 }

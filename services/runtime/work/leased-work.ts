@@ -1,0 +1,131 @@
+import type { Pool } from 'pg';
+import type { Clock } from '#runtime/postgres/database-clock.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
+import { type Lease, Leases } from './leases.ts';
+import { Liveness } from './liveness.ts';
+import { Rest, type WakeSignal } from './wake-signal.ts';
+
+export interface LeasedWorkOptions<Job> {
+  readonly pool: Pool;
+  readonly leaseKind: string;
+  readonly leaseTtlMs: number;
+  /** While it has a fault nothing is leased. */
+  readonly clock?: Pick<Clock, 'fault'> | undefined;
+  readonly logger: Logger;
+  /** Milliseconds between two looks when nothing wakes the loop. */
+  readonly pollMs: number;
+  /** Poll intervals that an idle loop waits at most. Default 4. */
+  readonly maxPolls?: number;
+  /** A loop that has not looked for so many poll intervals is not well. */
+  readonly stalePolls: number;
+  readonly wakeSignal: WakeSignal;
+  /** Ends the loop; jobs that run see it too. */
+  readonly signal: AbortSignal;
+  readonly idOf: (job: Job) => string;
+  /**
+   * Works on one job and settles what failed of it. `signal` aborts when the lease is lost or the loop ends.
+   * @returns milliseconds in which nobody is to take the job, or null
+   */
+  readonly work: (job: Job, lease: Lease, signal: AbortSignal) => Promise<number | null>;
+}
+
+/**
+ * The loop of a worker: it looks for due jobs, leases those that it can begin, and holds each lease while it works. If the
+ * process dies its leases lapse, and another process finds the same rows; what it does then follows from the streams.
+ */
+export class LeasedWork<Job> {
+  readonly liveness: Liveness;
+  readonly #options: LeasedWorkOptions<Job>;
+  readonly #leases: Leases;
+  readonly #running = new Map<Promise<void>, Job>();
+
+  constructor(options: LeasedWorkOptions<Job>) {
+    const { pool, leaseKind, leaseTtlMs, clock, logger, pollMs, stalePolls } = options;
+    this.#options = options;
+    this.liveness = new Liveness(stalePolls * pollMs);
+    this.#leases = new Leases({
+      pool,
+      kind: leaseKind,
+      ttlMs: leaseTtlMs,
+      ...(clock === undefined ? {} : { clock }),
+      onError: (error) => logger.warn({ err: error }, 'leases could not be renewed or given back'),
+    });
+  }
+
+  get running(): readonly Job[] {
+    return [...this.#running.values()];
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Begins with those of the jobs that no other process holds, and answers them. */
+  async begin(jobs: readonly Job[]): Promise<readonly Job[]> {
+    const byId = new Map(jobs.map((job) => [this.#options.idOf(job), job]));
+    const begun: Job[] = [];
+    for (const lease of await this.#leases.acquire([...byId.keys()])) {
+      const job = byId.get(lease.id);
+      if (job === undefined) continue;
+      const done = this.#hold(job, lease).finally(() => {
+        this.#running.delete(done);
+        this.#options.wakeSignal.wake();
+      });
+      this.#running.set(done, job);
+      begun.push(job);
+    }
+    return begun;
+  }
+
+  /** Resolves when no job runs. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.keys());
+  }
+
+  /**
+   * Until the signal aborts and every job has ended.
+   * @param look begins what is due; true: it has worked on something, so there may be more
+   * @param sought what the log says a failed look was for
+   */
+  async run(look: () => Promise<boolean>, sought: string): Promise<void> {
+    const { pollMs, maxPolls, wakeSignal, signal } = this.#options;
+    const isOver = (): boolean => signal.aborted;
+    const rest = new Rest(pollMs, maxPolls);
+    const wake = (): void => wakeSignal.wake();
+    signal.addEventListener('abort', wake, { once: true });
+    try {
+      while (!isOver()) {
+        const more = await this.#look(look, sought);
+        const waitMs = rest.after(more || this.#running.size > 0);
+        if (!more) await wakeSignal.wait(waitMs, isOver);
+      }
+      await this.idle();
+    } finally {
+      signal.removeEventListener('abort', wake);
+      await this.#leases.close();
+    }
+  }
+
+  async #look(look: () => Promise<boolean>, sought: string): Promise<boolean> {
+    try {
+      // A lease that was given back and is not written yet would hide its job from the look.
+      await this.#leases.flush();
+      return await look();
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, `looking for ${sought} failed`);
+      return false;
+    }
+  }
+
+  /** Never rejects. */
+  async #hold(job: Job, lease: Lease): Promise<void> {
+    const { work, signal, idOf, leaseKind, logger } = this.#options;
+    let restMs: number | null = null;
+    try {
+      restMs = await work(job, lease, AbortSignal.any([lease.signal, signal]));
+    } catch (error) {
+      logger.error({ err: error, leaseKind, id: idOf(job) }, 'a worker did not settle the failure of a job');
+    }
+    lease.release(restMs === null ? {} : { notBeforeMs: restMs });
+  }
+}
