@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
  * Runs that are to be made, and runs and reports with exports that are to be deleted. The row only says where to look; what is
@@ -21,26 +22,17 @@ export interface Begun {
   readonly written: readonly string[];
 }
 
-/**
- * One of each workspace, the longest due first, those left out that somebody holds. Workspaces are stepped through by the
- * index, and each has its turn before one has a second.
- */
-const dueSql = `
-with recursive workspaces as (
-  (select workspace_id from ops.report_jobs order by workspace_id limit 1)
-  union all
-  select (select j.workspace_id from ops.report_jobs j where j.workspace_id > w.workspace_id order by j.workspace_id limit 1)
-  from workspaces w where w.workspace_id is not null
-)
-select j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId",
-  j.heard::text, now() as now
-from workspaces w, lateral (
-  select * from ops.report_jobs one
-  where one.workspace_id = w.workspace_id and one.due_at <= now() and one.id::text not in (
-    select l.id from ops.work_leases l where l.kind = $1 and l.until > now())
-  order by one.due_at limit 1
-) j
-order by j.due_at limit 100`;
+const table: WorkTable = {
+  name: 'ops.report_jobs',
+  id: 'id',
+  due: 'due_at',
+  where: 'true',
+  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.heard::text, now() as now`,
+};
+
+/** One run of each workspace a look: each has its turn before one has a second. */
+const ofEach = 1;
+const maxDue = 100;
 
 /** One statement: an export is one that is kept, or one that is to be deleted, whenever we die. */
 const overSql = `
@@ -60,7 +52,8 @@ export class Jobs {
   }
 
   async due(leaseKind: string): Promise<readonly Job[]> {
-    return (await this.#pool.query<Job>({ name: 'reports-due', text: dueSql, values: [leaseKind] })).rows;
+    const query = { name: 'reports-due', text: dueSql(table), values: [leaseKind, ofEach, maxDue] };
+    return (await this.#pool.query<Job>(query)).rows;
   }
 
   /** Runs whose exports were kept long enough become jobs. */
