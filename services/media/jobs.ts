@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { dueSql, notLeased, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
  * Assets that something is to be done for. The row only says where to look; what is done follows from the stream. A row
@@ -16,7 +17,7 @@ export interface DueJob {
  */
 export type JobLane = 'downloads' | 'videos' | 'files';
 
-export interface Suspect extends DueJob {
+export interface PoisonCandidate extends DueJob {
   /** Milliseconds since it was due, or since somebody began it last. */
   readonly waitedMs: number;
 }
@@ -29,11 +30,11 @@ export interface Begun {
   readonly written: readonly string[];
 }
 
-export interface PutOff {
+export interface Reschedule {
   /** 0: it is due as it was, and keeps its place. */
   readonly waitMs: number;
   /** What went wrong, if anything, was not of the file's making: this time is not counted against it. */
-  readonly innocent: boolean;
+  readonly infrastructureFault: boolean;
   readonly failed: boolean;
   readonly fetch: boolean;
   /** Where it waits now. */
@@ -90,47 +91,33 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
  */
 export const suspectAfter = 2;
 
-/** A job in the lane of downloads is due for nobody else: its `due_at` is infinite. */
-const lanes: Readonly<Record<JobLane, { readonly at: string; readonly where: string }>> = {
-  downloads: { at: 'fetch_at', where: 'fetch_at is not null' },
-  videos: { at: 'due_at', where: `video and attempts < ${suspectAfter}` },
-  files: { at: 'due_at', where: `not video and attempts < ${suspectAfter}` },
+const table = (due: string, where: string): WorkTable => ({
+  name: 'ops.media_jobs',
+  id: 'asset_id',
+  due,
+  where,
+  columns: 'j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId"',
+});
+
+/** A job in the lane of downloads is due in no other lane: its `due_at` is infinite. */
+const lanes: Readonly<Record<JobLane, WorkTable>> = {
+  downloads: table('fetch_at', 'fetch_at is not null'),
+  videos: table('due_at', `video and attempts < ${suspectAfter}`),
+  files: table('due_at', `not video and attempts < ${suspectAfter}`),
 };
 
-/**
- * Some of each workspace, the longest due first: `$1` of each, those left out that somebody holds (`$2`: kind of lease).
- * The first of each come before the second of any. Workspaces are stepped through by the index, so one with a million
- * files costs no more than any other.
- */
-const dueSql = ({ at, where }: (typeof lanes)[JobLane]): string => `
-with recursive workspaces as (
-  (select workspace_id from ops.media_jobs where ${where} order by workspace_id limit 1)
-  union all
-  select (select j.workspace_id from ops.media_jobs j where ${where} and j.workspace_id > w.workspace_id
-    order by j.workspace_id limit 1)
-  from workspaces w where w.workspace_id is not null
-)
-select j.asset_id::text as "assetId", j.workspace_id::text as "workspaceId"
-from workspaces w, lateral (
-  select one.*, row_number() over (order by one.${at}) as turn from (
-    select asset_id, workspace_id, ${at} from ops.media_jobs
-    where workspace_id = w.workspace_id and ${at} <= now() and ${where} and asset_id::text not in (
-      select l.id from ops.work_leases l where l.kind = $2 and l.until > now())
-    order by ${at} limit $1
-  ) one
-) j
-order by j.turn, j.${at} limit 500`;
+/** Jobs that a look answers of one lane. */
+const maxDue = 500;
 
-/** The one that waits longest, unless somebody holds it. */
-const suspectSql = `
+/** The poison candidate that has waited longest, unless a worker holds it. */
+const candidateSql = `
 select asset_id::text as "assetId", workspace_id::text as "workspaceId",
   extract(epoch from now() - greatest(due_at, tried_at))::float8 * 1000 as "waitedMs"
 from ops.media_jobs
-where attempts >= ${suspectAfter} and fetch_at is null and due_at <= now() and asset_id::text not in (
-  select l.id from ops.work_leases l where l.kind = $1 and l.until > now())
+where attempts >= ${suspectAfter} and fetch_at is null and due_at <= now() and ${notLeased('asset_id', '$1')}
 order by greatest(due_at, tried_at) limit 1`;
 
-const putOffSql = `
+const rescheduleSql = `
 update ops.media_jobs j set due_at = case when $6::text = 'downloads' then 'infinity' else next.at end,
   fetch_at = case when $6 = 'downloads' then next.at end, video = $6 = 'videos',
   attempts = greatest(0, attempts - $3), failures = failures + $4, fetches = fetches + $5
@@ -147,15 +134,15 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Suspects are left out. */
+  /** Poison candidates are left out. */
   async due(leaseKind: string, ofEach: number, lane: JobLane): Promise<readonly DueJob[]> {
-    const text = dueSql(lanes[lane]);
-    return (await this.#pool.query<DueJob>({ name: `media-due-${lane}`, text, values: [ofEach, leaseKind] })).rows;
+    const values = [leaseKind, ofEach, maxDue];
+    return (await this.#pool.query<DueJob>({ name: `media-due-${lane}`, text: dueSql(lanes[lane]), values })).rows;
   }
 
-  async poisonCandidate(leaseKind: string): Promise<Suspect | null> {
-    const { rows } = await this.#pool.query<Suspect>({ name: 'media-suspect', text: suspectSql, values: [leaseKind] });
-    return rows[0] ?? null;
+  async poisonCandidate(leaseKind: string): Promise<PoisonCandidate | null> {
+    const query = { name: 'media-poison-candidate', text: candidateSql, values: [leaseKind] };
+    return (await this.#pool.query<PoisonCandidate>(query)).rows[0] ?? null;
   }
 
   /**
@@ -212,11 +199,11 @@ export class Jobs {
     return rows[0]?.ms ?? 0;
   }
 
-  async reschedule(assetId: string, how: PutOff): Promise<void> {
-    await this.#pool.query(putOffSql, [
+  async reschedule(assetId: string, how: Reschedule): Promise<void> {
+    await this.#pool.query(rescheduleSql, [
       assetId,
       how.waitMs,
-      how.innocent ? 1 : 0,
+      how.infrastructureFault ? 1 : 0,
       how.failed ? 1 : 0,
       how.fetch ? 1 : 0,
       how.lane,

@@ -168,8 +168,8 @@ const tidy = async (held: LeasedAsset, { importUrls, usage }: Tools): Promise<vo
   await usage.set(bytesOf(state));
 };
 
-/** Faults of what is around the file: they go on being tried, and are not counted against it. */
-export const isInnocent = (error: unknown): boolean => {
+/** A fault of what the file needs and not of the file: the worker tries again without end and blames no file. */
+export const isFaultOfSurroundings = (error: unknown): boolean => {
   if (error instanceof DownloadError || error instanceof Postponed) return true;
   if (error instanceof TranscodeError) return error.kind === 'interrupted';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -1,11 +1,11 @@
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { backOff } from '#runtime/work/back-off.ts';
-import { type Lease, Leases } from '#runtime/work/leases.ts';
-import { Liveness } from '#runtime/work/liveness.ts';
+import { LeasedWork } from '#runtime/work/leased-work.ts';
+import type { Lease } from '#runtime/work/leases.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { Slots } from '#runtime/work/slots.ts';
-import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
+import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
 import type { MediaDeps, Tools } from './deps.ts';
@@ -14,168 +14,129 @@ import { LeasedAsset } from './leased-asset.ts';
 import { mediaMetrics } from './metrics.ts';
 import { Postponed } from './postponed.ts';
 import { NoRoom, videoSlotOf, videoSlots } from './videos.ts';
-import { isInnocent, OtherLane, processAsset } from './work.ts';
+import { isFaultOfSurroundings, OtherLane, processAsset } from './work.ts';
 
 /**
- * Finds assets that something is to be done for, leases them, and works on some at once, each workspace in its turn.
- * Downloads have slots of their own, so that slow servers hold up nothing but other downloads of their workspace. A lost
- * lease ends the work on it, down to the processes it started; whoever takes it over finds the same next step.
+ * Works on some assets at once, each workspace in its turn. Downloads have slots of their own, so that slow servers hold up
+ * nothing but other downloads of their workspace. A lost lease ends the work on an asset, down to the processes it started;
+ * the worker that takes the asset over finds the same next step.
  */
 
 const leaseKind = 'media';
-/** How long a suspect lets others be begun before it has this process to itself, milliseconds. */
+/** How long a poison candidate lets other files begin before it has this process to itself, milliseconds. */
 const patienceMs = 300_000;
 /** Longest wait after faults in a row, milliseconds. */
 const maxBackOffMs = 600_000;
+const stalePolls = 10;
 
 export class Worker {
   readonly #deps: MediaDeps;
   readonly #signal: AbortSignal;
-  readonly #wakeSignal: WakeSignal;
   readonly #jobs: Jobs;
-  readonly #leases: Leases;
+  readonly #work: LeasedWork<Job>;
   readonly #cores: Cores;
   readonly #customers: Customers;
+  readonly #tools: SharedTools;
   readonly #downloads: Slots;
-  /** Of all that is no download. */
+  /** Of everything that is no download. */
   readonly #files: Slots;
-  /** Those of them that render a video. */
+  /** Of the files, those that render a video. */
   readonly #videos: Slots;
-  readonly #underWay = new Set<Promise<void>>();
-  /** Whether what is under way beside the downloads must stay the only one. */
+  /** A poison candidate runs: no file may run beside it. */
   #alone = false;
-  /** The newest report of each asset's progress: the row goes after it. */
+  /** The newest report of each asset's progress: the row is deleted after it. */
   readonly #reports = new Map<string, Promise<void>>();
-  readonly #liveness: Liveness;
 
   constructor(deps: MediaDeps, wakeSignal: WakeSignal, signal: AbortSignal) {
     const { pool, store, config, clock, logger, readiness, machine, pollMs = 1_000 } = deps;
-    const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
+    const { leaseTtlMs, mediaConcurrency, mediaDownloads, mediaDownloadsPerWorkspace } = config;
     this.#deps = deps;
-    this.#wakeSignal = wakeSignal;
     this.#signal = signal;
     this.#jobs = new Jobs(pool);
-    this.#liveness = new Liveness(10 * pollMs);
-    this.#leases = new Leases({
-      pool,
-      kind: leaseKind,
-      ttlMs: config.leaseTtlMs,
-      onError,
-      ...(clock === undefined ? {} : { clock }),
+    this.#work = new LeasedWork({
+      ...{ pool, leaseKind, leaseTtlMs, clock, logger, pollMs, stalePolls, wakeSignal, signal },
+      idOf: ({ assetId }) => assetId,
+      work: (job, lease, stop) => this.#hold(job, lease, stop),
     });
-    this.#cores = new Cores({ pool, ttlMs: config.leaseTtlMs, onError, ...machine });
-    const { mediaConcurrency, mediaDownloads, mediaDownloadsPerWorkspace } = config;
+    const onError = (error: unknown): void => logger.warn({ err: error }, 'leases could not be renewed or given back');
+    this.#cores = new Cores({ pool, ttlMs: leaseTtlMs, onError, ...machine });
     this.#customers = new Customers(store);
     this.#downloads = new Slots(mediaDownloads, mediaDownloadsPerWorkspace);
     // No workspace has the last slot.
     this.#files = new Slots(mediaConcurrency, Math.max(1, mediaConcurrency - 1));
     this.#videos = videoSlots(mediaConcurrency);
-    readiness?.add('media', async () => this.#liveness.check(`works on ${this.#underWay.size}`));
+    this.#tools = this.#shared();
+    readiness?.add('media', async () => this.#work.liveness.check(`works on ${this.#work.size}`));
   }
 
   async run(): Promise<void> {
-    const { folder, transcoder, fetchFile, importUrls, uses, registry, logger, pool, pollMs = 1_000 } = this.#deps;
-    const metrics =
-      registry === undefined
-        ? null
-        : mediaMetrics(registry, { queued: () => this.#jobs.length(), underWay: () => this.#underWay.size });
-    const progress = (assetId: string, done: number): void => {
-      // One that fails is made up for by the next.
-      this.#reports.set(
-        assetId,
-        reportProgress(pool, assetId, done).catch(() => undefined),
-      );
-    };
-    const tools = {
-      transcoder,
-      fetchFile,
-      importUrls,
-      uses,
-      folder,
-      metrics,
-      logger,
-      cores: this.#cores,
-      jobs: this.#jobs,
-      progress,
-    };
-    const isOver = (): boolean => this.#signal.aborted;
-    const rest = new Rest(pollMs);
-    this.#signal.addEventListener('abort', () => this.#wakeSignal.wake(), { once: true });
     try {
-      while (!isOver()) {
-        const more = await this.#look(tools);
-        const waitMs = rest.after(more || this.#underWay.size > 0);
-        if (!more) await this.#wakeSignal.wait(waitMs, isOver);
-      }
-      while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+      await this.#work.run(() => this.#look(), 'media work');
     } finally {
-      await this.#leases.close();
       await this.#cores.close();
     }
   }
 
-  /** True when it has begun something: there may be more. */
-  async #look(tools: Shared): Promise<boolean> {
-    const { logger } = this.#deps;
-    try {
-      const downloads = await this.#due('downloads', this.#downloads);
-      const { chosen: files, alone } = await this.#filesToBegin();
-      this.#liveness.looked();
-      const chosen = [...downloads, ...files];
-      const leases = await this.#leases.acquire(chosen.map(({ assetId }) => assetId));
-      for (const lease of leases) {
-        const job = chosen.find(({ assetId }) => assetId === lease.id);
-        if (job === undefined) continue;
-        this.#begin(job, lease, tools);
-        if (job.lane !== 'downloads') this.#alone = alone;
-      }
-      return leases.length > 0;
-    } catch (error) {
-      logger.warn({ err: error }, 'looking for media work failed');
-      return false;
-    }
+  #shared(): SharedTools {
+    const { folder, transcoder, fetchFile, importUrls, uses, registry, logger, pool } = this.#deps;
+    const gauges = { queued: () => this.#jobs.length(), underWay: () => this.#work.size };
+    const metrics = registry === undefined ? null : mediaMetrics(registry, gauges);
+    const progress = (assetId: string, done: number): void => {
+      // The next report makes up for one that fails.
+      const reported = reportProgress(pool, assetId, done).catch(() => undefined);
+      this.#reports.set(assetId, reported);
+    };
+    const made = { cores: this.#cores, jobs: this.#jobs, metrics, progress };
+    return { transcoder, fetchFile, importUrls, uses, folder, logger, ...made };
   }
 
-  async #filesToBegin(): Promise<{ readonly chosen: readonly Job[]; readonly alone: boolean }> {
-    if (this.#files.free <= 0 || this.#alone) return { chosen: [], alone: this.#alone };
+  /** True when it has begun something. */
+  async #look(): Promise<boolean> {
+    const downloads = await this.#due('downloads', this.#downloads);
+    const files = await this.#filesToBegin();
+    this.#work.liveness.looked();
+    return (await this.#work.begin([...downloads, ...files])).length > 0;
+  }
+
+  async #filesToBegin(): Promise<readonly Job[]> {
+    if (this.#files.free <= 0 || this.#alone) return [];
     const poisonCandidate = await this.#jobs.poisonCandidate(leaseKind);
     if (poisonCandidate !== null && this.#files.running === 0) {
       const customer = await this.#customers.of(poisonCandidate.workspaceId);
-      return { chosen: [{ ...poisonCandidate, lane: 'files', customer }], alone: true };
+      return [{ ...poisonCandidate, lane: 'files', customer, alone: true }];
     }
-    const heldBack = poisonCandidate !== null && poisonCandidate.waitedMs > patienceMs;
-    if (heldBack) return { chosen: [], alone: false };
+    if (poisonCandidate !== null && poisonCandidate.waitedMs > patienceMs) return [];
     const videos = await this.#due('videos', this.#videos);
     const files = await this.#due('files', this.#files);
-    return { chosen: this.#files.fairly([...videos, ...files]), alone: false };
+    return this.#files.fairly([...videos, ...files]);
   }
 
-  /** Those that there is room for among the slots. */
+  /** The due jobs of a lane that get a slot. */
   async #due(lane: JobLane, slots: Slots): Promise<readonly Job[]> {
     if (slots.free <= 0) return [];
     const jobs: Job[] = [];
     for (const job of await this.#jobs.due(leaseKind, slots.free, lane)) {
-      jobs.push({ ...job, lane, customer: await this.#customers.of(job.workspaceId) });
+      jobs.push({ ...job, lane, customer: await this.#customers.of(job.workspaceId), alone: false });
     }
     return slots.fairly(jobs);
   }
 
-  #begin(job: Job, lease: Lease, tools: Shared): void {
-    const slots = job.lane === 'downloads' ? this.#downloads : this.#files;
+  async #hold(job: Job, lease: Lease, signal: AbortSignal): Promise<null> {
+    const isDownload = job.lane === 'downloads';
+    const slots = isDownload ? this.#downloads : this.#files;
     slots.take(job.customer);
-    const work = this.#hold(job, lease, tools).finally(() => {
-      this.#underWay.delete(work);
+    if (!isDownload) this.#alone = job.alone;
+    try {
+      await this.#process(job, lease, signal);
+    } finally {
       slots.leave(job.customer);
-      if (job.lane !== 'downloads') this.#alone = false;
-      this.#wakeSignal.wake();
-    });
-    this.#underWay.add(work);
+      if (!isDownload) this.#alone = false;
+    }
+    return null;
   }
 
-  /** Never rejects. */
-  async #hold({ assetId, lane, customer }: Job, lease: Lease, shared: Shared): Promise<void> {
-    const signal = AbortSignal.any([lease.signal, this.#signal]);
-    // A folder of each hold: one that lost the asset may still be at work when we take it anew.
+  async #process({ assetId, lane, customer }: Job, lease: Lease, signal: AbortSignal): Promise<void> {
+    // A folder for each lease: a worker that lost the asset may still write when this process takes it anew.
     const folderName = `${assetId}-${lease.epoch}`;
     const began: Began = { lane, revision: null, failures: 0, counted: lane !== 'downloads' };
     const counted = async (): Promise<void> => {
@@ -187,7 +148,7 @@ export class Worker {
       reserve: (bytes) => this.#deps.usage.reserve(assetId, customer, bytes, null),
       set: (bytes) => this.#deps.usage.set(assetId, customer, bytes),
     };
-    const tools: Tools = { ...shared, lane, counted, usage, videos: videoSlotOf(this.#videos, customer) };
+    const tools: Tools = { ...this.#tools, lane, counted, usage, videos: videoSlotOf(this.#videos, customer) };
     try {
       const { store, blobs, now = Date.now } = this.#deps;
       const loaded = await store.load(media, assetId);
@@ -196,59 +157,59 @@ export class Worker {
       Object.assign(began, { revision: loaded.revision, failures: begun.failures });
       const folder = await tools.folder.of(folderName);
       const { jobs } = tools;
-      const held = new LeasedAsset(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
-      await processAsset(held, begun, tools);
+      const asset = new LeasedAsset(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
+      await processAsset(asset, begun, tools);
     } catch (error) {
-      await this.#putOff(assetId, lease, error, began);
+      await this.#reschedule(assetId, lease, error, began);
     } finally {
       await tools.folder.clear(folderName).catch(() => undefined);
       await this.#reports.get(assetId);
       if (this.#reports.delete(assetId)) await endProgress(this.#deps.pool, assetId).catch(() => undefined);
-      lease.release();
     }
   }
 
-  /** When the database is away too, the row stays as it is, and this time counts as if we had died. */
-  async #putOff(assetId: string, lease: Lease, error: unknown, began: Began): Promise<void> {
+  /** When the database is unavailable too, the row stays as it is, and this try counts as if the process had died. */
+  async #reschedule(assetId: string, lease: Lease, error: unknown, began: Began): Promise<void> {
     const { logger, backOffMs = 1_000 } = this.#deps;
-    const tell = (fault: unknown): void => logger.warn({ err: fault, assetId }, 'a media job could not be put off');
-    // It is somebody else's now.
+    const warn = (fault: unknown): void => logger.warn({ err: fault, assetId }, 'a media job could not be rescheduled');
     if (!lease.isHeld()) {
-      logger.debug({ err: error, assetId }, 'a media file was left to somebody else');
+      logger.debug({ err: error, assetId }, 'another worker has taken over a media file');
       const { revision, counted } = began;
-      if (revision !== null && counted) await this.#jobs.uncount(assetId, revision).catch(tell);
+      if (revision !== null && counted) await this.#jobs.uncount(assetId, revision).catch(warn);
       return;
     }
     const lane = laneAfter(error, began.lane);
     const failed = !this.#signal.aborted && !(error instanceof Postponed);
-    const infrastructureFault = !failed || isInnocent(error);
-    const waits = error instanceof Postponed ? error.waitMs : 0;
-    const waitMs = failed ? backOff(began.failures, { firstMs: backOffMs, maxMs: maxBackOffMs }) : waits;
+    const isBlameless = !failed || isFaultOfSurroundings(error);
+    const postponedMs = error instanceof Postponed ? error.waitMs : 0;
+    const waitMs = failed ? backOff(began.failures, { firstMs: backOffMs, maxMs: maxBackOffMs }) : postponedMs;
     if (failed) {
-      const words = infrastructureFault
-        ? 'a media file waits for what it needs'
+      const words = isBlameless
+        ? 'a media file waits for an unavailable dependency'
         : 'a media file could not be worked on';
-      logger[infrastructureFault ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
+      logger[isBlameless ? 'warn' : 'error']({ err: error, assetId, waitMs }, words);
     }
     const fetch = failed && error instanceof DownloadError;
-    // What was not begun was not counted.
-    const isTakenBack = infrastructureFault && began.revision !== null && began.counted;
-    await this.#jobs.reschedule(assetId, { waitMs, innocent: isTakenBack, failed, fetch, lane }).catch(tell);
+    // A try that was not begun was not counted.
+    const infrastructureFault = isBlameless && began.revision !== null && began.counted;
+    await this.#jobs.reschedule(assetId, { waitMs, infrastructureFault, failed, fetch, lane }).catch(warn);
   }
 }
 
-/** Where a job waits that this ended. What waited among the videos has left them: it says again when it needs their room. */
+/** The lane a job waits in after it ended like this. A job that waited for a video's slot has taken it, and asks anew. */
 const laneAfter = (error: unknown, lane: JobLane): JobLane => {
   if (error instanceof OtherLane) return error.lane;
   if (error instanceof NoRoom) return 'videos';
   return lane === 'downloads' ? 'downloads' : 'files';
 };
 
-type Shared = Omit<Tools, 'lane' | 'counted' | 'usage' | 'videos'>;
+type SharedTools = Omit<Tools, 'lane' | 'counted' | 'usage' | 'videos'>;
 
 interface Job extends DueJob {
   readonly lane: JobLane;
   readonly customer: string;
+  /** No other file may run beside it. */
+  readonly alone: boolean;
 }
 
 /** How a job stood when this worker began it. */
