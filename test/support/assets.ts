@@ -1,4 +1,4 @@
-/** Assets of the library as the worker leaves them, for tests and benches that have no worker. */
+/** Assets of the library as the worker leaves them, for tests and benches without a worker. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
@@ -12,13 +12,13 @@ export interface AssetOptions {
   readonly folder?: string | null;
   readonly name?: string;
   readonly altText?: string | null;
-  /** Networks whose needs the source is said to fit; default: every one that takes the kind. */
+  /** Networks whose needs the source fits; default: every network that accepts the kind. */
   readonly platforms?: readonly Platform[];
   /** Replaces the needs that follow from `platforms`. */
   readonly needs?: readonly MediaNeed[];
-  /** Members of the probe that are otherwise; `video`, `image` and `audio` are replaced whole. */
+  /** Members of the probe that differ; `video`, `image` and `audio` are replaced whole. */
   readonly probe?: Partial<MediaProbe>;
-  /** The file itself; the events then tell its length and hash. */
+  /** The file itself; the events then state its length and hash. */
   readonly body?: Uint8Array;
 }
 
@@ -62,7 +62,7 @@ const probes: Readonly<Record<MediaKind, MediaProbe>> = {
     audio: null,
     digitalSourceType: null,
   },
-  // 9:16 and 10 s: what a reel, a short and a feed video all take.
+  // 9:16 and 10 s: accepted as a reel, a short and a feed video.
   video: {
     kind: 'video',
     contentType: 'video/mp4',
@@ -104,7 +104,7 @@ const probes: Readonly<Record<MediaKind, MediaProbe>> = {
   },
 };
 
-/** A probe that every network which takes the kind takes as it is. */
+/** A probe that every network which accepts the kind accepts unchanged. */
 export const fittingProbe = (kind: MediaKind, over: Partial<MediaProbe> = {}): MediaProbe => ({
   ...probes[kind],
   ...over,
@@ -132,7 +132,7 @@ const needsOf = (kind: MediaKind, wanted: readonly Platform[]): MediaNeed[] =>
 
 const extensions: Readonly<Record<MediaKind, string>> = { image: 'jpg', video: 'mp4', gif: 'gif', document: 'pdf' };
 
-/** Everything that happened to an asset until it could be published: its source fits each of its needs. */
+/** Every event of an asset until it is publishable: its source fits each of its needs. */
 export const assetEvents = (
   workspaceId: string,
   id: string,

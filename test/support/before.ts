@@ -1,4 +1,4 @@
-/** The build that ran before: its sources, unpacked where they run on the packages of this tree. */
+/** The previous build: its sources, unpacked where they run on the packages of this tree. */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const fixtures = fileURLToPath(new URL('../fixtures/', import.meta.url));
 const workers = readFileSync(new URL('../faults/workers.ts', import.meta.url), 'utf8');
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
-/** Makes every table as that build makes it, so that it is never the newer build that was there first. */
+/** Creates every table as that build does, so that the older build always comes first. */
 const makeTables = `
 import { openParts } from '#infra/adapters.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
@@ -38,16 +38,16 @@ await adapters.close();
 `;
 
 export interface Before {
-  /** Folder that its mains lie under. */
+  /** Folder of its mains. */
   readonly root: string;
   readonly commit: string;
-  /** Program under the folder that makes its tables, told where by its environment. */
+  /** Program under the folder that creates its tables; its environment says where. */
   readonly makeTables: string;
-  /** As test/faults/workers.ts, of its own workers. */
+  /** As test/faults/workers.ts, with its own workers. */
   readonly workers: string;
 }
 
-/** Kept from run to run under the user's cache: what Node compiled of it is kept by its path. */
+/** Kept between runs in the user's cache: Node's compile cache goes by path. */
 export const unpackBefore = (): Before => {
   const archive = readFileSync(path.join(fixtures, 'before.tar.gz'));
   const name = hash('sha256', Buffer.concat([archive, Buffer.from(modules + makeTables + workers)]), 'hex').slice(

@@ -14,7 +14,7 @@ export interface TestClickHouse {
   readonly client: ClickHouseClient;
   /** With credentials and database; `openAnalytics({ url })` opens it. */
   readonly url: string;
-  /** Done by itself at the end of the file, at the latest. */
+  /** Runs automatically at the end of the file, at the latest. */
   drop(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export const testClickHouse = async (): Promise<TestClickHouse> => {
   return { client, url: url.href, drop };
 };
 
-/** The server for a whole run. The caller stops it; a server that was given is left running. */
+/** The server for a whole run. The caller stops it; a given server is left running. */
 export const sharedClickHouse = async (): Promise<SharedClickHouse> => {
   for (const name of ['TEST_CLICKHOUSE_URL', 'CLICKHOUSE_URL']) {
     const url = process.env[name];
@@ -72,7 +72,7 @@ export const sharedClickHouse = async (): Promise<SharedClickHouse> => {
   return { url: embedded.url, source: 'chdb', stop: remove };
 };
 
-/** One of the caller's own, in a folder of its own that goes with this process: to be killed, for one. */
+/** A private server in its own folder, deleted with this process: for tests that kill it. */
 export const embeddedClickHouse = async (
   memoryBytes = 2 * 1024 ** 3,
 ): Promise<{ readonly embedded: EmbeddedAnalytics; readonly dir: string; remove(): Promise<void> }> => {

@@ -1,4 +1,4 @@
-/** A small clip that every network takes as it is. */
+/** A small clip that every network accepts unchanged. */
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { type AssetOptions, type ReadyAsset, readyAsset } from './assets.ts';
 const cache = fileURLToPath(new URL('../../node_modules/.cache/media/', import.meta.url));
 const clipMs = 5_000;
 const size = { width: 720, height: 1280 };
-/** What makes it; another text is another file. */
+/** How it is made; another recipe gives another file. */
 const recipe = [
   ...['-f', 'lavfi', '-i', `testsrc2=size=${size.width}x${size.height}:rate=30`],
   ...['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000', '-t', String(clipMs / 1_000)],
@@ -42,7 +42,7 @@ const makeClip = async (): Promise<Buffer> => {
   return readFileSync(file);
 };
 
-/** The clip as an asset that can be published everywhere, its bytes in the store. */
+/** The clip as an asset that can be published everywhere, with its bytes in the store. */
 export const readyClip = async (
   store: DomainStore,
   workspaceId: string,
@@ -75,7 +75,7 @@ export const lentClip = async (mediaId: string = randomUUID()): Promise<PublishM
     altText: null,
     file: async () => file,
     url: async () => {
-      throw new Error('nobody fetches it');
+      throw new Error('this clip has no address');
     },
   };
 };

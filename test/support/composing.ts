@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import type { Platform } from '#schemas/common.ts';
 import type { Answered, Caller, World } from './http.ts';
 
-/** A client with accounts, connected as a guest does it, and posts for them. */
+/** A client with accounts, connected as a guest connects them, and posts for them. */
 
 export interface Composer {
   readonly clientId: string;
   readonly accounts: Readonly<Record<string, string>>;
-  /** A valid body for a group, due tomorrow unless told otherwise. */
+  /** A valid body for a group, due tomorrow by default. */
   body(more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
 }
 
@@ -54,7 +54,7 @@ export const composer = async (
   };
 };
 
-/** The refusal: its status, its code, and the paths its errors name. */
+/** Asserts a refusal: its status, its code, and the paths of its errors. */
 export const refused = (answer: Answered, status: number, code: string, paths?: readonly string[]): void => {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.body.code, code, answer.text);

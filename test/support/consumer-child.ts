@@ -1,4 +1,6 @@
-/** A consumer in a process of its own, so that it can die: one row per event into `effects`. Arguments: URL, group. */
+/**
+ * A consumer in its own process, so that a test can kill it: one row per event into `effects`. Arguments: URL, group.
+ */
 import { Pool } from 'pg';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
-/** Whether a container engine answers here. Costs nothing where there is no sign of one. */
+/** Whether a container engine answers here. Costs nothing on a machine without one. */
 export async function engineAnswers(): Promise<boolean> {
   const sockets = ['/var/run/docker.sock', path.join(homedir(), '.docker/run/docker.sock')];
   if (process.env.XDG_RUNTIME_DIR) sockets.push(path.join(process.env.XDG_RUNTIME_DIR, 'docker.sock'));

@@ -1,4 +1,7 @@
-/** Holds every request and answer of a test against contracts/openapi.json, as a caller with only the contract would. */
+/**
+ * Validates every request and answer of a test against contracts/openapi.json, as a caller with only the contract
+ * would.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -38,7 +41,7 @@ interface Found {
 
 const literals = (path: string): number => path.split('/').filter((part) => !part.startsWith('{')).length;
 
-/** The documented operation of a request; null where the contract knows none. `path` without /v1 and query. */
+/** The documented operation of a request; null where the contract has none. `path` without /v1 and query. */
 export const documented = (method: string, path: string): Found | null => {
   const parts = path.split('/');
   const fits = (template: string): boolean => {
@@ -61,7 +64,7 @@ export interface Exchange {
   readonly body: unknown;
 }
 
-/** @throws AssertionError where the exchange is not as the contract says. */
+/** @throws AssertionError where the exchange differs from the contract */
 export const assertContract = ({ method, path, sent, status, contentType, body }: Exchange): void => {
   const found = documented(method, path);
   if (found === null) return;
@@ -82,7 +85,7 @@ export const assertContract = ({ method, path, sent, status, contentType, body }
     assert.ok(validate(value), `${where}: ${what} ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value)}`);
   };
   check([...place, 'responses', String(status), 'content', type, 'schema'], body, 'answer');
-  // What was taken must have been allowed; what was refused may be anything.
+  // An accepted body must be valid; a refused one may be anything.
   if (status === 200 && operation.requestBody !== undefined && sent !== undefined) {
     check([...place, 'requestBody', 'content', 'application/json', 'schema'], sent, 'request');
   }

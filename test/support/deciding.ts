@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { type Decider, type Fact, fold, Rejection } from '#domain/decider.ts';
 
 /**
- * `given(events).when(command).then(events)` for one decider. `then` decides twice: on what the first decision left,
- * the same command must yield nothing, unless the test says what else it does.
+ * `given(events).when(command).then(events)` for one decider. `then` decides twice: on the state after the first
+ * decision the same command must yield nothing, unless the test states another result.
  */
 
-/** An event as a test writes it: its fact is made up, revision by place. */
+/** An event as a test writes it: the rest of the fact is generated, its revision by its place. */
 export type Given<Event> = Event & { readonly commandId?: string; readonly at?: string };
 
 interface Then<Event> {
-  /** `again`: what the repeated command does where it is not nothing: other events, or a refusal's code. */
+  /** `again`: the result of the repeated command where it is not empty: other events, or a refusal's code. */
   then(expected: readonly Event[], options?: { readonly again?: readonly Event[] | string }): void;
   /** `saying`: what the caller must be able to read, in the sentence that comes with the code or in its list of errors. */
   refused(code: string, saying?: string): void;

@@ -1,10 +1,10 @@
-/** A name server on loopback (UDP) that says what a test wants, and may say another thing the next time. */
+/** A name server on loopback (UDP) with answers from the test, which may change at any time. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
 export type RecordType = 'A' | 'AAAA';
 
-/** What a question is answered with: addresses (none = no such record), no such name, or nothing at all. */
+/** The answer to a question: addresses (none = no such record), no such name, or silence. */
 export type DnsAnswer = readonly string[] | 'no such name' | 'silence';
 
 export interface DnsDouble {
@@ -46,7 +46,7 @@ export const dnsDouble = async (): Promise<DnsDouble> => {
   };
 };
 
-/** Of the one question a query has (RFC 1035 4.1): its name, its type, and where it ends. */
+/** The single question of a query (RFC 1035 4.1): its name, its type, and its end. */
 const question = (query: Buffer): { readonly name: string; readonly type: RecordType | null; readonly end: number } => {
   const labels: string[] = [];
   let at = 12;
@@ -54,11 +54,11 @@ const question = (query: Buffer): { readonly name: string; readonly type: Record
     labels.push(query.toString('latin1', at + 1, at + 1 + length));
     at += 1 + length;
   }
-  // NOTE: the case of letters is random in each query, to make forged answers harder; answers repeat it, tests do not.
+  // NOTE: each query randomises the case of letters, against forged answers; answers repeat it, tests do not.
   return { name: labels.join('.').toLowerCase(), type: TYPES[query.readUInt16BE(at + 1)] ?? null, end: at + 5 };
 };
 
-/** Header and question as they came, then the records, each with a time to live of 0. */
+/** Copies header and question, then appends the records, each with a time to live of 0. */
 const response = (asked: Buffer, answer: readonly string[] | 'no such name'): Buffer => {
   const records = answer === 'no such name' ? [] : answer.map(record);
   const head = Buffer.from(asked);

@@ -1,4 +1,4 @@
-/** The write side over the in-memory store: streams, keys and a context, for tests that look at one part of it. */
+/** The write side over the in-memory store: streams, keys and a context, for tests of one module. */
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
@@ -10,7 +10,7 @@ import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/doma
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 
-/** Keys in memory, with the law of the real ones: a destroyed key is null, one that was never made is a fault. */
+/** Keys in memory, with the rules of the real ones: a destroyed key is null, a missing one is a fault. */
 export class MemoryDataKeys implements DataKeys {
   readonly #keys = new Map<string, Buffer | null>();
 
@@ -32,13 +32,13 @@ export class MemoryDataKeys implements DataKeys {
     this.#keys.set(clientId, null);
   }
 
-  /** As when the table was not restored: not the same as destroyed. */
+  /** As after a restore without the table: not the same as destroyed. */
   lose(clientId: string): void {
     this.#keys.delete(clientId);
   }
 }
 
-/** Remembers every append it was asked for, also those whose answer it lost. */
+/** Records every append, also those whose answer it lost. */
 export class RecordingEventStore extends MemoryEventStore {
   readonly asked: {
     readonly stream: string;

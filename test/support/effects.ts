@@ -1,7 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
-/** An effect that shows "twice" and "out of order": one row per event applied, in the order of the transactions. */
+/**
+ * An effect in which repeated and reordered events show: one row per applied event, in the order of the transactions.
+ */
 
 export const createEffects = async (pool: Pool): Promise<void> => {
   await pool.query('create table effects (seq bigserial primary key, grp text, stream text, revision int, id uuid)');

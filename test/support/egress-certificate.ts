@@ -1,4 +1,4 @@
-/** A certificate authority of one test process: certificates for any name, and trust in them where a test asks for it. */
+/** A certificate authority of one test process: certificates for any name, trusted where a test asks for it. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
@@ -7,7 +7,7 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** Signed by itself, for these host names, good for this decade or, expired, for the last. */
+/** Self-signed, for these host names, valid for this decade or, expired, for the last. */
 export const certificateFor = (names: readonly string[], { expired = false } = {}): Certificate => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const subject = der(0x30, der(0x31, der(0x30, oid('550403'), text(0x0c, names[0] ?? ''))));
@@ -30,7 +30,7 @@ export const certificateFor = (names: readonly string[], { expired = false } = {
   return { key: pem(privateKey), cert: certificate(body, privateKey) };
 };
 
-/** All TLS clients of this process trust these from now on, besides those they trusted. */
+/** All TLS clients of this process trust these from now on, besides those they trusted before. */
 export const trust = (...certificates: readonly Certificate[]): void =>
   setDefaultCACertificates([...getCACertificates('default'), ...certificates.map(({ cert }) => cert)]);
 

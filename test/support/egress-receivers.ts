@@ -1,6 +1,6 @@
 /**
- * Receivers that mean us harm, each under its own path, in a process of its own so that what they cost is not counted as
- * ours. Started by `startReceivers`; run as a program it is that process.
+ * Hostile receivers, each under its own path, in their own process, so that their cost does not count as ours.
+ * `startReceivers` starts it; run as a program this file is that process.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,11 +10,11 @@ import { gzipSync } from 'node:zlib';
 export interface Receivers {
   readonly port: number;
   url(path: ReceiverPath): string;
-  /** What this path has had and done so far, over all its connections. */
+  /** Requests and actions of this path so far, over all its connections. */
   seen(path: ReceiverPath): Promise<Seen>;
   /** Connections that are open now, over all paths. */
   open(): Promise<number>;
-  /** Stops the process: it takes no connection, and the machine only as many as wait in a queue of 1. */
+  /** Stops the process: it accepts no connection, and the kernel only as many as fit a queue of 1. */
   freeze(): void;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface Seen {
   /** Connections that ended with this path. */
   readonly closed: number;
   readonly bytesSent: number;
-  /** Of the last request, as it came. */
+  /** The last request, unchanged. */
   readonly lastRequest: string;
 }
 
@@ -51,7 +51,7 @@ const pour = (socket: Socket, piece: Buffer, times: number, end: () => void = ()
 };
 
 const bombs = new Map<number, Buffer>();
-/** Made once: what it costs us would slow down everybody who is answered by this process. */
+/** Made once: making it would slow down all other answers of this process. */
 const bombOf = (megabytes: number): Buffer => {
   const bomb = bombs.get(megabytes) ?? gzipSync(Buffer.alloc(megabytes << 20));
   bombs.set(megabytes, bomb);
@@ -63,7 +63,7 @@ const drip = (socket: Socket, piece: string): void => {
   socket.once('close', () => clearInterval(timer));
 };
 
-/** What each does once a whole request came. */
+/** The behaviour of each after a whole request. */
 const behaviours = {
   '/ok': (socket: Socket) => socket.write(`${head('200 OK', 'content-length: 2')}ok`),
   '/exact': (socket: Socket) => socket.write(head('200 OK', 'content-length: 16384') + 'x'.repeat(16_384)),
@@ -134,7 +134,7 @@ const behaviours = {
   '/reset': (socket: Socket) => socket.resetAndDestroy(),
   '/close': (socket: Socket) => socket.end(),
   '/status-then-reset': (socket: Socket) => {
-    // The reset throws away what the other side has not read: it comes once this has been.
+    // The reset drops bytes that the other side has not read: it is sent once they are read.
     socket.write(`${head('200 OK', 'content-length: 100')}part`, () => setTimeout(() => socket.resetAndDestroy(), 50));
   },
   '/status-then-close': (socket: Socket) => socket.end(`${head('200 OK', 'content-length: 100')}part`),
@@ -169,7 +169,7 @@ export const startReceivers = async ({ shortQueue = false } = {}): Promise<Recei
     return (await once(child, 'message'))[0];
   };
   const port = Number(await ask('port'));
-  // One question at a time: answers are told apart by their order.
+  // One question at a time: only their order tells answers apart.
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = (message: string): Promise<unknown> => {
     turn = turn.then(() => ask(message));

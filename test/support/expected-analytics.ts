@@ -1,4 +1,4 @@
-/** What reads of the analytics must tell, counted from observations alone, in the plainest way there is. */
+/** The expected results of analytics reads, counted from observations alone, in the plainest way. */
 import type {
   AccountRollup,
   Board,
@@ -14,7 +14,7 @@ import type { Platform } from '#schemas/common.ts';
 import { type AccountFigures, counters, type Demographics } from '#schemas/insights.ts';
 import { foldedFigures, type Seen, type Sums, sumsBy, targetDays } from './observations.ts';
 
-/** What a network told of an account. */
+/** A network's answer about an account. */
 export interface SeenAccount {
   readonly workspaceId: string;
   readonly accountId: string;
@@ -24,9 +24,9 @@ export interface SeenAccount {
   /** ISO 8601 */
   readonly observedAt: string;
   readonly figures: AccountFigures;
-  /** The network's own day that its daily figures are of; null: it tells none. */
+  /** The network's own day of its daily figures; null: it reports none. */
   readonly figuresDay: string | null;
-  /** Absent: it was not asked for. */
+  /** Absent: not requested. */
   readonly demographics?: Demographics | null;
 }
 
@@ -67,11 +67,11 @@ const daysOf = ({ from, to }: Window): readonly string[] => {
   return days;
 };
 
-/** Until then a look may still change the day of the look before. */
+/** Until then an observation may still change the day of the previous one. */
 const openMs = 36 * 3_600_000;
 
 /**
- * @param isOf whether the look that says whose a day is is of what is asked about
+ * @param isOf whether the observation that decides a day's owner belongs to the query
  * @param zone of the workspace
  */
 export const expectedRollup = (
@@ -104,7 +104,7 @@ export const expectedRollup = (
   };
 };
 
-/** Followers of each network, or of all, by day: the last that each account told, up to the day. */
+/** Followers of each network, or of all, by day: the last value of each account up to the day. */
 const followersBy = (own: readonly SeenAccount[], { from, to }: Window) => {
   const looks = lastOfDays(own, ({ accountId }) => accountId).filter(({ day }) => day >= from && day <= to);
   return (day: string, platform?: string): number | null => {
@@ -118,7 +118,7 @@ const followersBy = (own: readonly SeenAccount[], { from, to }: Window) => {
   };
 };
 
-/** @param own of the accounts that are asked about */
+/** @param own of the accounts in the query */
 export const expectedBoard = (
   all: readonly Seen[],
   own: readonly SeenAccount[],
@@ -191,7 +191,7 @@ export const expectedAccount = (
 
 const isCounter = (name: string): boolean => counters.some((one) => one === name);
 
-/** By target: its counters each as it was fetched last, the rest as it was told last. */
+/** By target: each counter as it was last fetched, the other members as last reported. */
 export const expectedPosts = (
   all: readonly Seen[],
 ): ReadonlyMap<string, Pick<PostFiguresRow, 'postId' | 'platform' | 'figures' | 'fetchedAt' | 'day'>> =>

@@ -1,4 +1,6 @@
-/** Loaded before a process that must not outlive who started it, however that ends. Give it by NODE_OPTIONS=--import. */
+/**
+ * Loaded before a process that must not outlive its parent, however the parent ends. Pass it by NODE_OPTIONS=--import.
+ */
 import { isMainThread } from 'node:worker_threads';
 
 const parent = process.ppid;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Lane, LanePosition, Log, SubscribeOptions } from '#contracts/ports/log.ts';
 
-/** A log in the test's hands: it gives lanes and batches when the test says so. */
+/** A log under the test's control: it delivers lanes and batches when the test calls it. */
 export class HandLog implements Log {
   readonly partitions = 4;
   #subscribed: SubscribeOptions | undefined;
-  /** Lanes that the consumer wants to read anew. */
+  /** Lanes that the consumer wants to read again. */
   readonly #again: Lane[] = [];
   get again(): readonly Lane[] {
     return this.#again;

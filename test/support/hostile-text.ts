@@ -1,7 +1,7 @@
 /**
- * Texts on which a regular expression works hardest: for each of its open repetitions, what leads into it and then the
- * repeated thing over and over, with an end that fits and with ends that do not. A pattern that tries every split of a
- * run, or every start in it, takes the square of the length on one of them.
+ * Texts on which a regular expression works hardest: for each open repetition, a text that leads to it and then the
+ * repeated unit over and over, with an end that matches and with ends that do not. A pattern that tries every split of
+ * a run, or every start in it, takes quadratic time on one of them.
  */
 
 type Node =
@@ -13,7 +13,7 @@ type Node =
 
 const none: Node = { kind: 'none' };
 
-/** One character of every sort that our patterns tell apart. */
+/** One character of each kind that our patterns distinguish. */
 const pool = [
   ...' a-.\\/0_日"([<,;:\tTzx1\n\rAb9+\'>)]{}*#@&?=%!~`|^$Zé\u00df＃',
   ...['😀', '👨', '\0', '\u00a0', '\u0301', '\u200d', '\u2028', '\ufeff', '\ufe0f', '🇩', 'ا', '\u202e'],
@@ -110,7 +110,7 @@ const samplesOf = (source: string, flags: string): readonly string[] => {
   return found.length > 0 ? found : plain.length === 1 ? [plain] : ['a'];
 };
 
-/** The shortest text that fits, more or less: look-arounds are not looked at. */
+/** Roughly the shortest match: look-arounds are ignored. */
 const shortest = (node: Node, flags: string): string => {
   if (node.kind === 'set') return samplesOf(node.source, flags)[0] ?? '';
   if (node.kind === 'sequence') return node.items.map((one) => shortest(one, flags)).join('');
@@ -123,7 +123,7 @@ interface Pump {
   readonly units: readonly string[];
 }
 
-/** A repetition of at least so many is long enough to hurt. */
+/** A repetition of at least this many can take long. */
 const open = 50;
 
 const pumpsOf = (node: Node, before: string, flags: string): readonly Pump[] => {
@@ -131,7 +131,7 @@ const pumpsOf = (node: Node, before: string, flags: string): readonly Pump[] => 
     let led = before;
     return node.items.flatMap((one) => {
       const found = pumpsOf(one, led, flags);
-      // What may be left out is there too: behind it the pattern goes on as well.
+      // Optional units are included: the pattern continues behind them too.
       led += shortest(one, flags);
       return found;
     });
@@ -145,10 +145,10 @@ const pumpsOf = (node: Node, before: string, flags: string): readonly Pump[] => 
 const unitsOf = (node: Node, flags: string): readonly string[] =>
   (node.kind === 'choice' ? node.items : [node]).map((one) => shortest(one, flags)).filter((one) => one !== '');
 
-/** Enough of them: those that our patterns tell apart most often come first. */
+/** Enough units; the kinds that our patterns distinguish most often come first. */
 const maxUnits = 8;
 
-/** Each is made when it is asked for: all at once would fill the memory. */
+/** Generated lazily: all at once would fill the memory. */
 export function* hostileTexts(source: string, flags: string, length: number): Generator<string> {
   const reader = new Reader(source);
   const node = (flags.includes('v') ? reader.nesting() : reader).read();
@@ -161,7 +161,7 @@ export function* hostileTexts(source: string, flags: string, length: number): Ge
       const run = to(unit);
       yield `${before}${run}\0`;
       yield `${before}${run}a`;
-      // Not from the start: there a pattern that is at home there may take it all.
+      // Not at the start of the text: an anchored pattern may match all of it there.
       yield `\0${before}${run}\0`;
       if (before !== '') yield to(`${before}${unit}`);
     }

@@ -1,6 +1,6 @@
 /**
- * A world with the api in it: a real server over Postgres event store, log, projections. Requests go over HTTP and are
- * held, with their answers, against the contract.
+ * A world with the api: a real server over Postgres event store, log and projections. Requests go over HTTP; they and
+ * their answers are validated against the contract.
  *
  *     const world = await startWorld();
  *     const { status, data } = await world.owner.post('/clients', { name: 'Acme', type: 'brand' });
@@ -69,7 +69,7 @@ export interface Answered {
 
 export interface Ask {
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   /** Idempotency-Key; default a new one for every POST; null = none. */
@@ -126,10 +126,10 @@ export const callerOf = (base: () => string, token: string | null) => {
 };
 
 export interface WorldOptions {
-  /** An empty database of the caller's own; it is not dropped. */
+  /** An empty database of the caller; it is not dropped. */
   readonly databaseUrl?: string;
   readonly rate?: Deps['rate'];
-  /** Replaces parts of what the api stands on. */
+  /** Replaces dependencies of the api. */
   readonly deps?: Partial<Deps>;
 }
 
@@ -199,7 +199,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     egress: new EgressGuard({
       privateTargets: [],
       ownHosts: () => [new URL(origin).host],
-      // One public address for every name: what it refuses is looked at where the guard is tested.
+      // One public address for every name: the guard's own tests cover refusals.
       resolve: async () => ['93.184.215.14'],
     }),
     blobs,
@@ -215,7 +215,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   const written: Positions = new Map();
   const operator: Operator = { store, actor: { type: 'admin', id: 'test' }, clock: now, positions: written };
 
-  /** Waits until the read models, or others, have applied everything that is stored now. */
+  /** Waits until the read models, or other readers, have applied everything stored so far. */
   const settled = async (readers: Readers = 'read models'): Promise<void> => {
     const { rows } = await pool.query(
       'select topic, partition, max(position)::text as position from es.events where topic is not null group by 1, 2',
@@ -252,7 +252,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     return { ...made, owner: live.caller, tester: test.caller, liveKey: live, testKey: test };
   };
 
-  /** `stream-kind/EventType` of everything stored after a position, in order. */
+  /** `stream-kind/EventType` of every event stored after a position, in order. */
   const eventsAfter = async (position: bigint): Promise<readonly { stream: string; type: string }[]> =>
     (await pool.query('select stream, type from es.events where position > $1 order by position', [String(position)]))
       .rows;
@@ -272,7 +272,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     logger,
     secrets,
     operator,
-    /** What was logged, a JSON line each. */
+    /** The log, a JSON line each. */
     lines,
     clock,
     origin: () => origin,

@@ -1,4 +1,7 @@
-/** Ingests and recounts until its standard input ends: `ingester-child.ts <Postgres> <ClickHouse>`. It says when it works. */
+/**
+ * Ingests and recounts until its standard input ends: `ingester-child.ts <Postgres> <ClickHouse>`. Prints a line when
+ * it works.
+ */
 import { Pool } from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';

@@ -1,6 +1,6 @@
 /**
- * A real Kafka broker for tests: the one given (KAFKA_BROKERS, or TEST_KAFKA_BROKERS of the run), else a container,
- * else the jars from Maven Central. `private` asks for one that may be killed, and so is never the given one.
+ * A real Kafka broker for tests: the given one (KAFKA_BROKERS, or TEST_KAFKA_BROKERS of the run), else a container,
+ * else the jars from Maven Central. `private` asks for one that the test may kill, which is never the given one.
  */
 import { Kafka, logLevel } from 'kafkajs';
 import { silenceNegativeTimeouts } from '#infra/kafka/client.ts';
@@ -9,7 +9,7 @@ import { type JavaBroker, javaBroker, missingTools } from './kafka/java-broker.t
 
 export interface Broker {
   readonly brokers: readonly string[];
-  /** Where it came from, for the one line a test world prints. */
+  /** Its origin, for the line that a test world prints. */
   readonly source: 'environment' | 'docker' | 'jars';
   /** kill -9, data kept. Throws on a broker that was given. */
   kill9(): Promise<void>;
@@ -54,13 +54,15 @@ const given = (brokers: string): Broker => {
 
 const named = (): string | undefined => process.env.TEST_KAFKA_BROKERS ?? process.env.KAFKA_BROKERS;
 
-/** Why there is no broker to be had, without starting one; null when there is. */
+/** Why no broker is available, without starting one; null when one is. */
 export const kafkaMissing = async (options?: { private?: boolean }): Promise<string | null> => {
   if (named() && options?.private !== true) return null;
   return (await engineAnswers()) ? null : missingTools();
 };
 
-/** On ports that were free when it was made. One that does not come up may have come second there: make another. */
+/**
+ * On ports that were free a moment ago. When another program took one of them the broker does not start: make another.
+ */
 const started = async (make: typeof javaBroker): Promise<JavaBroker> => {
   const broker = await make(answers);
   try {

@@ -1,6 +1,6 @@
 /**
- * A process, or a thread of it, that logs: `node log-writer.ts <file, or - for standard output> <threads> <lines each>`.
- * With 0 threads it logs a line whenever a line comes in, and answers how many it has dropped.
+ * A process, with threads or without, that logs: `node log-writer.ts <file, or - for standard output> <threads> <lines
+ * each>`. With 0 threads it logs a line for each input line, and answers how many it has dropped.
  */
 import { createInterface } from 'node:readline';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-/** The main job over HTTP, as a caller does it, each exchange held against the contract. */
+/** The main job over HTTP, as a caller does it; each exchange is validated against the contract. */
 import assert from 'node:assert/strict';
 import { platforms } from '#schemas/common.ts';
 import { clip } from './clip.ts';
@@ -54,7 +54,7 @@ export const prepare = async (
 
 const short = 'Winter menu is here ❄️☕ Maple cortado, and a very good hot chocolate.';
 
-/** A clip that every network takes, uploaded and worked on until it can be published. Answers its id. */
+/** Uploads a clip that every network accepts and waits until it is publishable. Returns its id. */
 export const upload = async (http: Caller, within = 60_000): Promise<string> => {
   const body = await clip();
   const offer = ok(await uploaded(http, { fileName: 'menu.mp4', contentType: 'video/mp4', body }));
@@ -72,8 +72,8 @@ export const upload = async (http: Caller, within = 60_000): Promise<string> => 
 };
 
 /**
- * One post to every account of the client. Accounts on networks that take no text alone need a file.
- * @param mediaId of what goes to those; null: there are none
+ * One post to every account of the client. Networks without text-only posts need a file.
+ * @param mediaId for those networks; null: there are none
  */
 export const compose = async (
   http: Caller,
@@ -98,7 +98,7 @@ export const compose = async (
     }),
   );
 
-/** Waits until every target of the post is published and the post says so; answers it. */
+/** Waits until every target of the post is published and the post is too; returns the post. */
 export const published = async (http: Caller, postId: string, within = 60_000): Promise<Answered> => {
   let last: Answered | null = null;
   try {

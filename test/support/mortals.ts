@@ -1,4 +1,4 @@
-/** Processes that die, or stop, at a named point: children of a test that go with it. */
+/** Child processes of a test that die, or stop, at a named fault point and end with the test. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,13 +8,13 @@ export class Mortals {
   readonly #args: () => readonly string[];
   readonly #children = new Set<ChildProcess>();
 
-  /** @param script a program that says something once it works, and ends when its standard input does. */
+  /** @param script a program that prints a line once it works, and ends with its standard input */
   constructor(script: string, args: () => readonly string[]) {
     this.#script = script;
     this.#args = args;
   }
 
-  /** Starts one and waits for its first word. `fault` is empty for one that lives on. */
+  /** Starts one and waits for its first line. `fault` is empty for one that must survive. */
   async child(
     fault: string,
     signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL',
@@ -29,7 +29,7 @@ export class Mortals {
     return made;
   }
 
-  /** Waits until it died at its point. */
+  /** Waits until it died at its fault point. */
   async died(one: ChildProcess): Promise<void> {
     if (one.exitCode === null && one.signalCode === null) await once(one, 'exit');
     assert.equal(one.signalCode, 'SIGKILL', 'the child did not die at its point');

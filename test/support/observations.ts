@@ -1,4 +1,4 @@
-/** Observations as events, and what the grains of them are, counted in the plainest way there is. */
+/** Observations as events, and their expected grains, counted in the plainest way. */
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Temporal } from 'temporal-polyfill';
@@ -66,7 +66,7 @@ export interface HistoryOptions {
 
 const from = Date.parse('2026-02-01T00:00:00.000Z');
 const platforms: readonly Platform[] = ['instagram', 'linkedin', 'youtube'];
-/** Told by everybody, by few, with gaps: absent, null and 0 all happen. */
+/** Reported by all networks, by few, with gaps: absent, null and 0 all occur. */
 const told: readonly Counter[] = [
   'impressions',
   'likes',
@@ -77,7 +77,7 @@ const told: readonly Counter[] = [
   'videoViews',
 ];
 
-/** Lifetime figures that grow, stand still, and are corrected downwards; some days are not observed, some twice. */
+/** Lifetime figures that grow, stand still, and are corrected downwards; some days have no observation, some two. */
 export const history = (random: () => number, options: HistoryOptions): Seen[] => {
   const { targets, days, workspaceId = randomUUID() } = options;
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
@@ -124,11 +124,11 @@ export const history = (random: () => number, options: HistoryOptions): Seen[] =
 /** By column. */
 export type Sums = Record<string, number | null>;
 
-/** Each as it was fetched last. */
+/** Each counter as it was last fetched. */
 export const foldedFigures = (seen: readonly Seen[]): PostFigures =>
   Object.assign({}, ...seen.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).map(({ figures }) => figures));
 
-/** A value of a counter that was told at an instant, milliseconds. */
+/** A counter's value at an instant, milliseconds. */
 interface Told {
   readonly at: number;
   readonly value: number;
@@ -144,7 +144,7 @@ const rounded = (value: number): number => {
 const gapMs = 36 * 3_600_000;
 type Span = readonly [start: number, end: number];
 
-/** What was gained between two looks, as far as it falls between two midnights; null: nothing of it does. */
+/** The gain between two observations, as far as it falls between two midnights; null: none of it does. */
 const pieceOf = (from: Told, to: Told, [start, end]: Span): number | null => {
   const gained = to.value - from.value;
   if (to.at - from.at > gapMs) return to.at >= start && to.at < end ? gained : null;
@@ -159,7 +159,7 @@ const added = (values: readonly (number | null)[]): number | null => {
   return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
 };
 
-/** What one target gained on a day, counter by counter. */
+/** The gains of one target on a day, by counter. */
 class Life {
   readonly #looks: readonly Seen[];
   readonly #published: number;
@@ -177,7 +177,7 @@ class Life {
     });
   }
 
-  /** @param after looks after that alone */
+  /** @param after counts only observations after this */
   gained(counter: Counter, span: Span, after = Number.NEGATIVE_INFINITY): number | null {
     const told = this.told(counter);
     const first = Date.parse(this.#looks[0]?.observedAt ?? '');
@@ -200,7 +200,7 @@ class Life {
     return { interactions: gainOf(made), impressions: gainOf(['impressions']) };
   }
 
-  /** The look that says whose the day is: the last one on it, else the first after it. */
+  /** The observation that decides a day's owner: the last on it, else the first after it. */
   shown([start, end]: Span): Seen | undefined {
     const at = ({ observedAt }: Seen): number => Date.parse(observedAt);
     return (
@@ -231,17 +231,17 @@ const dayAt = (at: number, zone: string): string =>
 const midnightOf = (day: string, zone: string, days = 0): number =>
   Temporal.PlainDate.from(day).add({ days }).toZonedDateTime(zone).epochMilliseconds;
 
-/** A target on a day of the zone: what it gained, and the looks on that day. */
+/** A target on a day of the zone: its gains, and the observations of the day. */
 export interface TargetDay {
   readonly seen: Seen;
   readonly sums: Sums;
-  /** ISO 8601: the newest look that the day is counted from. */
+  /** ISO 8601: the newest observation that counts for the day. */
   readonly observedAt: string;
-  /** Whether the next look may change the day. */
+  /** Whether the next observation may change the day. */
   readonly open: boolean;
 }
 
-/** Interpolated between looks, counter by counter, in the plainest way there is. */
+/** Interpolated between observations, counter by counter, in the plainest way. */
 export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetDay[] =>
   [...Map.groupBy(all, (seen) => seen.targetId).values()].flatMap((own) => {
     const life = new Life(own);
@@ -263,7 +263,7 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
     });
   });
 
-/** Whether a look after the day tells of the day. */
+/** Whether an observation after the day contributes to the day. */
 const pieceTold = (life: Life, seen: Seen, span: Span): boolean => {
   const at = Date.parse(seen.observedAt);
   return counters.some((one) => {
@@ -294,7 +294,7 @@ export const sumsBy = (days: readonly TargetDay[], keyOf: (seen: Seen) => string
 
 const cells = ['targets', ...counters.map(columnOf), 'rated_interactions', 'rated_impressions'];
 
-/** What a grain's table shows now, `key` → sums; rows that are empty are left out. */
+/** The present content of a grain's table, `key` → sums; empty rows are left out. */
 export const shownGrain = async (
   client: ClickHouseClient,
   name: 'workspace_days' | 'client_days' | 'account_days',

@@ -1,7 +1,7 @@
 /**
- * `given(events).when(event).gives({ 'public.type': data })`: what is published of the event, exactly, from its stream as
- * the codec decodes it. Each envelope must fit its schema and hold no member that the schema does not name, no personal
- * value of any event given, and be rendered to the same bytes once the client's key is destroyed.
+ * `given(events).when(event).gives({ 'public.type': data })`: the exact public payloads of the event, from its stream
+ * as the codec decodes it. Each envelope must fit its schema, hold no unnamed member and no personal value of any given
+ * event, and have the same bytes after the client's key is destroyed.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -23,12 +23,12 @@ import { idOf, kindOf } from '#schemas/topics.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { type Given, stored, TestKeys } from './projecting.ts';
 
-/** Less than receivers are advised to take. */
+/** Below the size that receivers are advised to accept. */
 export const maxBytes = 20_000;
 
-/** What was seen: `kind/Event public.type`, and `kind/Event` for those that gave nothing. */
+/** The covered pairs: `kind/Event public.type`, and `kind/Event` for events without one. */
 export const covered = new Set<string>();
-/** `kind/Event` of those given with each of their personal members set. */
+/** `kind/Event` of given events with all their personal members set. */
 export const personal = new Set<string>();
 
 /** The schema, with every object closed. */
@@ -65,7 +65,7 @@ const personalValues = ({ stream, type, data }: DecodedEvent): readonly string[]
   return values;
 };
 
-/** All events of one stream, from its birth on. */
+/** All events of one stream, from the first on. */
 export const given = (...before: readonly Given[]) => ({
   when: (event: Given) => ({
     gives: async (expected: Readonly<Record<string, object>>): Promise<void> => {

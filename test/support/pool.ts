@@ -6,7 +6,7 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** A pool whose queries go through `seen` first: what it throws, or rejects with, is their answer. */
+/** A pool whose queries call `seen` first: an error from it is their answer. */
 export const watched = (pool: Pool, seen: (statement: Statement) => unknown): Pool =>
   Object.assign(Object.create(pool), {
     query: async (statement: Statement) => {

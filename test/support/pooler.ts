@@ -1,6 +1,6 @@
 /**
- * A connection pooler before a Postgres, as far as a client can tell: each transaction, or each connection in session
- * mode, goes to a backend that is free. It asks no password of its clients.
+ * A connection pooler in front of a Postgres, as a client sees one: each transaction, or each connection in session
+ * mode, gets a free backend. It asks its clients for no password.
  */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ export interface PoolerOptions {
   /** Of the server behind it. */
   readonly url: string;
   readonly mode: 'transaction' | 'session';
-  /** Which of the free backends is taken: the one that rested last, or first. Default: the last, as PgBouncer does. */
+  /** Which free backend is taken: the last or the first one that was released. Default: the last, as in PgBouncer. */
   readonly takes?: 'last' | 'first';
   /** Backends that are open from the start. */
   readonly open?: number;
@@ -44,10 +44,13 @@ const message = (type: string, ...ints: readonly (number | string)[]): Buffer =>
   return Buffer.concat([Buffer.from(type), length, body]);
 };
 
-/** What a server says at the start of a session: it is let in, its cancel key (not the backend's), and that it may ask. */
+/**
+ * A server's messages at the start of a session: authentication ok, its cancel key (not the backend's), ready for
+ * query.
+ */
 const welcome = Buffer.concat([message('R', 0), message('K', 1, 2), message('Z', 'I')]);
 
-/** Hands out each whole message: its type, '' for the untyped one a client begins with. */
+/** Calls back with each whole message: its type, '' for the untyped first one of a client. */
 const framed = (begins: boolean, each: (type: string, whole: Buffer) => void) => {
   let rest: Buffer = Buffer.alloc(0);
   let untyped = begins;

@@ -1,16 +1,16 @@
-/** Ports for servers that are killed and come back on the same one. */
+/** Ports for servers that tests kill and restart on the same port. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the range that the system gives out by itself: a client that keeps trying a dead port of that range may be given
- * the same port for its own end, connects to itself, and the server that comes back finds its port taken.
+ * Below the range that the system assigns: a client that retries a dead port of that range may get the same port for
+ * its own end, connect to itself, and so take the port from the restarted server.
  */
 export const somePort = (): number => 10_000 + Math.floor(Math.random() * 20_000);
 
 const maxTries = 20;
 
-/** One of those that nobody listened at a moment ago; whoever starts a server there may still come second. */
+/** A port without a listener a moment ago; another program may still take it first. */
 export const freePort = async (): Promise<number> => {
   for (let tried = 1; ; tried += 1) {
     const port = somePort();

@@ -1,7 +1,7 @@
 /**
- * Real Postgres for tests. One server for a run, one database for a file; the server is, in this order:
- * `TEST_DATABASE_URL` (set by `test/run.ts` for its files), `DATABASE_URL`, a container, or the embedded server.
- * What this file starts itself ends with the process, however that ends.
+ * Real Postgres for tests: one server per run, one database per file. The server is, in this order: `TEST_DATABASE_URL`
+ * (set by `test/run.ts` for its files), `DATABASE_URL`, a container, or the embedded server. A server that this file
+ * starts ends with the process, however that ends.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,11 +16,11 @@ import { afterFile } from './suite.ts';
 
 export interface TestDatabase {
   readonly url: string;
-  /** Ends its connections and removes it. Done by itself at the end of the file, at the latest. */
+  /** Ends its connections and drops it. Runs automatically at the end of the file, at the latest. */
   drop(): Promise<void>;
 }
 
-/** A server of the caller's own, to be stopped, killed and started; the URL stays the same. Data survives all three. */
+/** A private server, to be stopped, killed and started; the URL stays the same. Data survives all three. */
 export interface TestServer {
   readonly url: string;
   /** Shuts down with a checkpoint; open connections are ended. */
@@ -29,11 +29,11 @@ export interface TestServer {
   start(): Promise<void>;
   /** Kills the postmaster with SIGKILL; its children follow at once. */
   kill9(): Promise<void>;
-  /** Stops the server and removes its data. Done by itself at the end of the file, at the latest. */
+  /** Stops the server and removes its data. Runs automatically at the end of the file, at the latest. */
   drop(): Promise<void>;
 }
 
-/** Server of a run: where it is and which of the sources it came from. */
+/** Server of a run: its address and its origin. */
 export interface SharedServer {
   readonly url: string;
   readonly source: string;
@@ -62,7 +62,7 @@ export async function testDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop };
 }
 
-/** The server for a whole run. The caller stops it; a server that was given is left running. */
+/** The server for a whole run. The caller stops it; a given server is left running. */
 export async function sharedServer(): Promise<SharedServer> {
   for (const name of ['TEST_DATABASE_URL', 'DATABASE_URL']) {
     const url = process.env[name];
@@ -74,7 +74,7 @@ export async function sharedServer(): Promise<SharedServer> {
       .withEnvironment({ POSTGRES_PASSWORD: 'test' })
       .withCommand(['postgres', '-c', 'max_connections=400'])
       .withExposedPorts(5432)
-      // The image starts once to set itself up, and says so, before it starts for good.
+      // The image starts once to initialise itself, and logs that line, before its final start.
       .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
       .start();
     const url = `postgresql://postgres:test@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
@@ -84,7 +84,7 @@ export async function sharedServer(): Promise<SharedServer> {
   return { url: server.url, source: 'embedded', stop: drop };
 }
 
-/** A private embedded server: what a test kills must be its own. */
+/** A private embedded server: a test may only kill its own. */
 export async function testServer(): Promise<TestServer> {
   const first = await temporary();
   let server: EmbeddedPostgres = first.server;
@@ -99,17 +99,17 @@ export async function testServer(): Promise<TestServer> {
     },
     kill9: async () => {
       process.kill(server.pid, 'SIGKILL');
-      // Nothing is left to shut down: this waits for the process and gives the folder back.
+      // The server is dead already: this waits for the process and releases the folder.
       await server.stop();
     },
     drop: first.drop,
   };
 }
 
-/** A folder for a server that somebody starts; it goes, with a server left in it, on `drop` or when this process ends. */
+/** A folder for a server; `drop`, or the end of this process, removes it with any server in it. */
 export function dataFolder(): { dataDir: string; drop: () => Promise<void> } {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'postline-test-'));
-  // As root the server is another user, which must be able to pass.
+  // As root the server runs as another user, which must be able to enter.
   chmodSync(dataDir, 0o755);
   const drop = guard(dataDir);
   afterFile(drop);
@@ -128,19 +128,19 @@ async function temporary(): Promise<{ server: EmbeddedPostgres; drop: () => Prom
 }
 
 /**
- * A new folder for an embedded server. `drop` ends whatever server runs on it, whoever started it, and removes it; that
- * happens by itself when this process ends.
+ * A new folder for an embedded server. `drop` ends any server that runs in it, and removes it; this also happens at the
+ * end of this process.
  */
 export function serverFolder(): { dataDir: string; drop: () => Promise<void> } {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'postline-test-'));
-  // As root the server is another user, which must be able to pass.
+  // As root the server runs as another user, which must be able to enter.
   chmodSync(dataDir, 0o755);
   return { dataDir, drop: guard(dataDir) };
 }
 
 /**
- * Ends the server and removes its folders when our end of a pipe closes, which the system does for us however we die.
- * One way out for every case: a green end, a crash, Ctrl-C, `kill -9`. The data is thrown away, so no checkpoint.
+ * Ends the server and removes its folders when our end of a pipe closes, which the system does however we die. It
+ * covers every case: a green end, a crash, Ctrl-C, `kill -9`. The data is discarded, so no checkpoint.
  */
 function guard(dataDir: string): () => Promise<void> {
   const script = `cat >/dev/null
@@ -149,14 +149,14 @@ function guard(dataDir: string): () => Promise<void> {
     n=0; while [ -e "$home/cluster/postmaster.pid" ] && kill -0 "$pid" 2>/dev/null && [ $n -lt 200 ]
     do n=$((n+1)); sleep 0.05; done
     rm -rf "$home" "$1"`;
-  // Its own session: Ctrl-C is for us alone. Not counted as ours: it must not keep us alive.
+  // Its own session: Ctrl-C is for us alone. Unreferenced: it must not keep us alive.
   const watcher = spawn('/bin/sh', ['-c', script, 'guard', dataDir], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   watcher.unref();
-  // A pipe of node is a socket, whose own hold on the event loop must go too.
+  // A pipe of Node is a socket, whose own reference must be removed too.
   (watcher.stdin as unknown as { unref(): void }).unref();
   let ended: Promise<unknown> | undefined;
   return async () => {

@@ -1,10 +1,10 @@
 /**
- * Our own processes as an operator starts them: `node <main>` with an environment and nothing else of ours in it.
+ * Our own processes as an operator starts them: `node <main>` with an environment that holds nothing else of ours.
  *
  *     const api = await start('services/api/main.ts', { env: { DATABASE_URL: db.url, SECRET_KEY } });
  *     api.url('/v1/posts'); api.opsUrl('/readyz'); await api.kill(); await api.stop();
  *
- * Whatever still runs at the end of the file is killed; the runner does the same when the file itself is.
+ * Processes that still run at the end of the file are killed; the runner does the same when the file itself is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -25,19 +25,19 @@ export interface Ended {
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** Text in its output that says it does its work; default: the log line `ready`. */
+  /** Output that shows it works; default: the log line `ready`. */
   readonly readyAt?: RegExp;
   /** Milliseconds it may take until then. */
   readonly within?: number;
   /** Folder of the build that the main is of. Default: this tree. */
   readonly root?: string;
-  /** A group of its own, as a terminal gives it: `signalGroup` then reaches all of it. */
+  /** Its own process group, as a terminal gives it: `signalGroup` then reaches all of it. */
   readonly group?: boolean;
 }
 
 const ownRoot = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What a child may see of our own environment: nothing that names a part of ours. */
+/** Variables of our environment that a child may see: none that names a dependency of ours. */
 const seen = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'XDG_CACHE_HOME', 'NODE_EXTRA_CA_CERTS', 'NODE_COMPILE_CACHE'];
 
 const bare = (): Record<string, string> =>
@@ -86,7 +86,7 @@ export class Process {
       });
     }
     const { promise, resolve } = Promise.withResolvers<Ended>();
-    // `close`, not `exit`: all it wrote has then been read.
+    // `close`, not `exit`: then all its output has been read.
     this.#child.once('close', (code, signal) => resolve({ code, signal, ms: performance.now() - this.#asked }));
     this.#child.once('error', (error) => {
       this.#texts.push(error.message);
@@ -118,7 +118,10 @@ export class Process {
     return this.#lines.find((line) => line.msg === message);
   }
 
-  /** Resolves when its output has this text, or this log message so many times; rejects when it ends before, or takes too long. */
+  /**
+   * Resolves when its output has this text, or this log message so many times; rejects when it ends before, or takes
+   * too long.
+   */
   async saying(what: RegExp | string, within = 30_000, times = 1): Promise<void> {
     const until = performance.now() + within * patience;
     const said = () => this.#lines.filter(({ msg }) => msg === what).length;
@@ -128,7 +131,7 @@ export class Process {
         if (!this.running) await this.#exited;
         if (there()) return;
         const how = this.running ? `within ${within * patience} ms` : 'before it ended';
-        throw new Error(`${this.main} did not say ${what} ${how}:\n${this.output()}`);
+        throw new Error(`${this.main} did not print ${what} ${how}:\n${this.output()}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -139,12 +142,12 @@ export class Process {
     return this.#at(this.said('ready')?.port, path);
   }
 
-  /** What is for operators: /livez, /readyz with its reasons, /metrics. */
+  /** For operators: /livez, /readyz with its reasons, /metrics. */
   opsUrl(path: string): string {
     return this.#at(this.said(serving)?.opsPort, path);
   }
 
-  /** Of every small server in it, where it is several of our processes in one; of an api that has none, its own. */
+  /** One for each ops server of a process that runs several; an api without one answers itself. */
   opsUrls(path: string): readonly string[] {
     const served = this.#lines.filter(({ msg }) => msg === serving);
     return served.length === 0 ? [this.url(path)] : served.map(({ opsPort }) => `http://127.0.0.1:${opsPort}${path}`);
@@ -203,7 +206,7 @@ export const run = async (main: string, options: StartOptions = {}): Promise<End
   }
 };
 
-/** Polls until it holds, to the deadline. */
+/** Polls until the condition holds, up to the deadline. */
 export const until = async <T>(
   what: string,
   ask: () => Promise<T | false | null | undefined>,

@@ -1,6 +1,6 @@
 /**
- * `given(events).project(model).sees(rows)`: stored events through the real codec and the real projector into Postgres,
- * and the rows the model's view then shows. The pure fold (`rowOf`) must make the same rows.
+ * `given(events).project(model).sees(rows)`: applies stored events through the real codec and the real projector to
+ * Postgres, and compares the rows of the model's view. The pure fold (`rowOf`) must give the same rows.
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ import type { PlannedTarget } from '#schemas/target.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { postBody } from './samples.ts';
 
-/** Data keys of a test, in memory; `destroy` is what an erasure does. */
+/** Data keys of a test, in memory; `destroy` does what an erasure does. */
 export class TestKeys implements DataKeys {
   readonly #keys = new Map<string, Buffer | null>();
 
@@ -69,7 +69,7 @@ export const scheduledPost = (
 
 export const instant = (minute: number): string => new Date(Date.UTC(2026, 2, 1, 0, minute)).toISOString();
 
-/** A stored event: encoded, then decoded, so that what a test makes up fits its schema. */
+/** A stored event: encoded, then decoded, so that a test's event must fit its schema. */
 export const stored = async (
   codec: EventCodec,
   given: Given,
@@ -107,7 +107,7 @@ export const history = async (
   return decoded;
 };
 
-/** Applies events as the projections do: one transaction a projection, or one per event with `oneByOne`. */
+/** Applies events as the projections do: one transaction per projection, or per event with `oneByOne`. */
 export const applyTo = async (
   pool: Pool,
   projection: Projection,
@@ -130,7 +130,7 @@ export const applyTo = async (
   }
 };
 
-/** Event types that some `given` projected, as `kind/Type`. */
+/** Event types that a `given` has projected, as `kind/Type`. */
 export const projected = new Set<string>();
 
 type Members = Readonly<Record<string, unknown>>;
@@ -140,7 +140,10 @@ const only = (row: object, members: readonly string[]): Members =>
 
 export const given = (...events: readonly Given[]) => ({
   project: (pool: Pool, model: Model) => ({
-    /** Exactly these rows of the model, oldest first, compared on the members named. Empties the projection's tables first. */
+    /**
+     * Exactly these rows of the model, oldest first, compared on the given members. Empties the projection's tables
+     * first.
+     */
     sees: async (rows: readonly Members[]): Promise<void> => {
       const projection = projections.find((one) => one.models.includes(model));
       assert.ok(projection !== undefined);
@@ -149,7 +152,7 @@ export const given = (...events: readonly Given[]) => ({
         for (const { name } of projection.models) await pool.query(`truncate read.${name}_v1`);
         const decoded = await history(events, { codec, workspaceId: randomUUID() });
         for (const batch of oneByOne ? decoded.map((one) => [one]) : [decoded]) await applyTo(pool, projection, batch);
-        // A log may repeat what it has delivered: nothing changes.
+        // A log may deliver again: nothing changes.
         await applyTo(pool, projection, decoded);
         for (const { stream, type } of decoded) projected.add(`${kindOf(stream)}/${type}`);
         const found = await pool.query(`select * from read.${model.name} order by created_at, id`);

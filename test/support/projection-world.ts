@@ -1,4 +1,4 @@
-/** Event store, embedded log and read models in one database: what a projection test needs to run for real. */
+/** Event store, embedded log and read models in one database: everything that a projection test needs. */
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';

@@ -1,4 +1,6 @@
-/** A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Says `ready`. */
+/**
+ * A publisher alone in a process, to be killed or stopped: `node publisher-process.ts <database url>`. Prints `ready`.
+ */
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
@@ -7,7 +9,7 @@ import { openPublishing, quick } from './publishing.ts';
 const parts = await openPublishing(process.argv[2] ?? '');
 const draining = new AbortController();
 process.on('SIGTERM', () => draining.abort());
-// The parent's pipe closes however the parent ends: nothing is left behind.
+// The parent's pipe closes however the parent ends: no process is left behind.
 process.stdin.on('end', () => draining.abort()).resume();
 const logger = createLogger('child', process.env.LOG_LEVEL ?? 'silent');
 const clock = await DatabaseClock.open({ pool: parts.pool, logger });

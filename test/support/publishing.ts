@@ -1,6 +1,6 @@
 /**
- * A world in which posts go out: Postgres event store and log, the projections the publisher looks at, the sandbox
- * network. Publishers and outcomes are started by the test, as many as it wants.
+ * A world in which posts are published: Postgres event store and log, the publisher's projections, the sandbox network.
+ * The test starts publishers and outcomes, as many as it wants.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -46,10 +46,10 @@ import { planned, postBody } from './samples.ts';
 export const eventually = async (what: string, holds: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> => {
   for (const until = performance.now() + ms * patience; performance.now() < until; await delay(20))
     if (await holds()) return;
-  throw new Error(`never came: ${what}`);
+  throw new Error(`did not happen in time: ${what}`);
 };
 
-/** Times short enough for a test, in the proportions of the real ones. */
+/** Short times for a test, in the proportions of the real ones. */
 export const quick: PublisherConfig = {
   leaseTtlMs: 900,
   boundaryDeadlineMs: null,
@@ -61,7 +61,7 @@ export const quick: PublisherConfig = {
 };
 export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
 
-/** Keys that several processes of one test agree on without a table. */
+/** Keys that several processes of one test derive without a table. */
 class DerivedKeys implements DataKeys {
   async forWriting(clientId: string): Promise<Buffer> {
     return createHash('sha256').update(clientId).digest();
@@ -115,7 +115,7 @@ export class PublishingWorld {
   readonly blobs: DiskBlobs;
   readonly codec: EventCodec;
   readonly logger = logger;
-  /** Of this database alone: blobs, and files being worked on. */
+  /** For this database only: blobs, and work files. */
   readonly folder: string;
   readonly #parts: Awaited<ReturnType<typeof openPublishing>>;
   readonly #running = new Set<Running>();
@@ -212,7 +212,7 @@ export class PublishingWorld {
     await outcomes.done;
   }
 
-  /** Ends with the world, if nobody ends it before. */
+  /** Ends with the world at the latest. */
   run(main: (signal: AbortSignal) => Promise<void>): Running {
     const controller = new AbortController();
     const done = main(controller.signal);
@@ -262,7 +262,7 @@ export class PublishingWorld {
     await execute(this.store, client, clientId, { type: 'Archive' }, this.context());
   }
 
-  /** Connects it, or connects it anew. A name like `rate-limit-once-acme` scripts the network. */
+  /** Connects it, or connects it again. A name like `rate-limit-once-acme` scripts the network. */
   async connect(clientId: string, platform: Platform, name: string = randomUUID()): Promise<Account> {
     const id = accountIdOf(clientId, platform, name);
     await execute(
@@ -288,7 +288,7 @@ export class PublishingWorld {
     return { id, clientId, platform };
   }
 
-  /** A post to these accounts, all due at once. Answers the ids of its targets in the accounts' order. */
+  /** A post to these accounts, all due at once. Returns the ids of its targets in the accounts' order. */
   async schedule(
     accounts: readonly Account[],
     options: {
@@ -296,13 +296,13 @@ export class PublishingWorld {
       /** Milliseconds; or by the account's place. */
       readonly dueAt?: number | ((at: number) => number);
       readonly variants?: readonly Variant[];
-      /** Members of the body that are otherwise. */
+      /** Members of the body that differ. */
       readonly body?: Partial<PostBody>;
       readonly fan?: boolean;
     } = {},
   ): Promise<{ readonly postId: string; readonly targetIds: readonly string[] }> {
     const { text = 'hello', dueAt = Date.now(), variants = [], fan = true } = options;
-    // A network that takes no text alone gets the clip with it.
+    // A network without text-only posts gets the clip.
     const bare = accounts.some(({ platform }) => !capabilities(platform).textOnly);
     const mediaIds = bare ? [(await this.clip()).id] : [];
     const postId = randomUUID();
@@ -356,7 +356,7 @@ export class PublishingWorld {
     return (await this.store.readStream(stream)).map(({ type }) => type);
   }
 
-  /** Waits until each has this status in its stream; then answers the folds. */
+  /** Waits until each stream has this status; then returns the folds. */
   async all(ids: readonly string[], status: TargetState['status'], ms?: number): Promise<readonly TargetState[]> {
     let states: readonly TargetState[] = [];
     let left = [...ids];

@@ -6,13 +6,13 @@ export class RecordedLog {
   /** Size of each send, in order. */
   readonly sends: number[] = [];
 
-  /** Records by key, repeats left out where they stand behind what was already there. */
+  /** Records by key, without repeats that follow later records. */
   byKey(): ReadonlyMap<string, readonly LogRecord[]> {
     return Map.groupBy(this.records, (record) => record.key);
   }
 }
 
-/** Refuses a second send while one is under way, as the port demands of its callers. */
+/** Refuses a second send while one is under way, as the port requires of callers. */
 export class RecordingLogWriter implements LogWriter {
   readonly log: RecordedLog;
   /** Milliseconds a send takes. */

@@ -1,4 +1,6 @@
-/** Finds the regular expressions in a source file of ours: literals by a scan of its tokens, made ones by their arguments. */
+/**
+ * Finds the regular expressions in a source file: literals by scanning its tokens, constructed ones by their arguments.
+ */
 
 export interface Found {
   readonly line: number;
@@ -87,7 +89,7 @@ export const literalsOf = (text: string): readonly Found[] => {
   return found;
 };
 
-/** Every `new RegExp(…)` of a source text, its arguments made of strings in the same file or of the names given. */
+/** Every `new RegExp(…)` of a source text with arguments from strings of the same file or from the given names. */
 export const madeOf = (text: string, names: Readonly<Record<string, unknown>>): readonly Found[] =>
   [...text.matchAll(/new RegExp\(/g)].map(({ index }) => {
     const strings = [...text.matchAll(/^const (\w+) =\s+((['`]).*\3);$/gm)].map(

@@ -1,4 +1,4 @@
-/** What `test/run.ts` does with one job: a process in a group of its own, a time limit, and a verdict on how it ended. */
+/** How `test/run.ts` runs one job: a process in its own group, a time limit, and a result from its end. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,7 +11,7 @@ export interface Outcome {
   readonly skipped: Report['skipped'];
   /** Names of the tests and hooks that failed. */
   readonly failures: readonly string[];
-  /** What is wrong with the file as a whole: a crash, the time limit, no tests, something left running. */
+  /** Faults of the file as a whole: a crash, the time limit, no tests, a process left running. */
   readonly why: readonly string[];
   /** Everything it wrote, in order. */
   readonly output: string;
@@ -22,31 +22,31 @@ export interface Job {
   readonly name: string;
   /** Missing for types and lint. */
   readonly file?: string;
-  /** It is no load for the machine. */
+  /** It causes no load. */
   readonly waits?: boolean;
   run(env: Readonly<Record<string, string>>): Promise<Outcome>;
 }
 
 /** Milliseconds between asking a process to end and ending its group. */
 const GRACE_MS = 3_000;
-/** Milliseconds a file's own children may take to follow it. */
+/** Milliseconds for a file's own children to end after it. */
 const FOLLOW_MS = 1_000;
 /** Milliseconds types or lint may take. */
 const CHECK_MS = 300_000;
 
 const running = new Set<ChildProcess>();
 
-/** Ends every job that runs now, with all they started. */
+/** Ends every running job, with all its processes. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map(end));
 }
 
-/** Whether a suite of the file says so, read from its text: the order is made before anything runs. */
+/** Whether a suite of the file declares the option, read from its text: the order is fixed before anything runs. */
 export function declares(file: string, option: 'serial' | 'waits'): boolean {
   return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
 }
 
-/** A tool whose exit code is the whole verdict; it counts as one test. */
+/** A tool whose exit code is the whole result; it counts as one test. */
 export function checkJob(name: string, command: readonly string[], cwd: string): Job {
   return {
     name,
@@ -100,7 +100,7 @@ interface Ended {
   readonly limit: number;
   readonly output: string;
   readonly ms: number;
-  /** Command lines of processes of its group that outlived it; they are ended. Known on Linux only. */
+  /** Command lines of processes of its group that outlived it; they are ended. Linux only. */
   readonly left: readonly string[];
   /** The test that began last. */
   readonly test: string | undefined;
@@ -114,7 +114,7 @@ interface WatchOptions {
   readonly limit: number;
 }
 
-/** Runs node with `args` to its end, or to the limit the file asks for. */
+/** Runs node with `args` to its end, or to the time limit of the file. */
 async function watch(args: readonly string[], { cwd, env, limit: first }: WatchOptions): Promise<Ended> {
   const started = performance.now();
   const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
@@ -152,14 +152,14 @@ async function watch(args: readonly string[], { cwd, env, limit: first }: WatchO
   clearTimeout(timer);
   const left = await followers(child.pid);
   killGroup(child.pid, 'SIGKILL');
-  // Something outside the group may still hold the pipe; its output is not waited for.
+  // A process outside the group may still hold the pipe; its output is not awaited.
   await Promise.race([closed, delay(FOLLOW_MS, undefined, { ref: false })]);
   running.delete(child);
   const output = Buffer.concat(chunks).toString('utf8');
   return { exit, timedOut, limit, output, ms: performance.now() - started, left, test, report, options };
 }
 
-/** Asks the process to end, so that what it started can end too, then ends the whole group. */
+/** Asks the process to end, so that its children can end too, then ends the whole group. */
 async function end(child: ChildProcess): Promise<void> {
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -168,7 +168,7 @@ async function end(child: ChildProcess): Promise<void> {
   killGroup(child.pid, 'SIGKILL');
 }
 
-/** What is left of a group after its leader ended and its followers had a moment to do the same. */
+/** Processes that are left in a group after its leader ended and its children had a moment to follow. */
 async function followers(group: number | undefined): Promise<readonly string[]> {
   const deadline = performance.now() + FOLLOW_MS;
   for (;;) {
@@ -191,7 +191,7 @@ function members(group: number): string[] {
         if (Number(pgrp) !== group || state === 'Z') return [];
         return [readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()];
       } catch {
-        // It ended while we looked.
+        // It ended meanwhile.
         return [];
       }
     });

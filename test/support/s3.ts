@@ -1,6 +1,6 @@
 /**
- * A real S3 server for tests: the one given (S3_ENDPOINT with its keys), else a container, else the gateway built from its
- * sources by Go, once, and kept outside the tree.
+ * A real S3 server for tests: the given one (S3_ENDPOINT with its keys), else a container, else the gateway built from
+ * its sources by Go, once, and kept outside the tree.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const keys = { accessKeyId: 'postline', secretAccessKey: 'postline-test-secret' 
 const root = path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache'), 'postline');
 const binary = path.join(root, `versitygw-${version}`);
 
-/** Why there is no server to be had, without starting one; null when there is. */
+/** Why no server is available, without starting one; null when one is. */
 export const s3Missing = async (): Promise<string | null> => {
   if (process.env.S3_ENDPOINT || existsSync(binary) || (await engineAnswers())) return null;
   return run('go', ['version']).then(
@@ -61,7 +61,7 @@ const inContainer = async (): Promise<S3Server> => {
   return { endpoint, ...keys, source: 'docker', stop: async () => void (await container.stop()) };
 };
 
-/** Every racer builds into a folder of its own and renames the file: the name is never that of half a program. */
+/** Concurrent processes build into their own folders and rename the file: the name never belongs to half a program. */
 const built = async (): Promise<string> => {
   if (existsSync(binary)) return binary;
   await mkdir(root, { recursive: true });
@@ -76,7 +76,7 @@ const built = async (): Promise<string> => {
   }
 };
 
-/** Dies with this process, however that ends: a watcher kills it when the shell's standard input closes. */
+/** Ends with this process, however it ends: a watcher kills it when the shell's standard input closes. */
 const guarded =
   'exec 3<&0; "$@" >/dev/null & server=$!; (cat <&3 >/dev/null; kill -9 $server) 2>/dev/null & wait $server';
 

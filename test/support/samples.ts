@@ -1,4 +1,4 @@
-/** Event data that fits the schemas, for tests that look at something else. */
+/** Valid event data for tests of other things. */
 import type { PostBody } from '#schemas/post.ts';
 import type { Failure, PlannedTarget } from '#schemas/target.ts';
 

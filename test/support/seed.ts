@@ -1,4 +1,4 @@
-/** Random choices in tests come from a seed that is printed, so that a failure can be played again. */
+/** Random choices in tests come from a printed seed, so that a failure can be repeated. */
 
 export interface Random {
   readonly seed: number;
@@ -8,7 +8,7 @@ export interface Random {
   int(low: number, high: number): number;
   /** One of the items. Throws on an empty list. */
   pick<T>(items: readonly T[]): T;
-  /** The items in a random order; the list given is left as it was. */
+  /** The items in a random order; the given list stays unchanged. */
   shuffle<T>(items: readonly T[]): T[];
 }
 

@@ -5,7 +5,7 @@ import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 export interface ProxiedDatabase {
   /** Straight to the server. */
   readonly direct: string;
-  /** A way of its own to the same database: its faults hit nobody else. */
+  /** A separate proxy to the same database: its faults affect no other test. */
   way(): Promise<{ readonly url: string; readonly proxy: TcpProxy }>;
   close(): Promise<void>;
 }

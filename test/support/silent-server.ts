@@ -1,10 +1,10 @@
-/** A server on loopback that takes connections and never says a word. */
+/** A server on loopback that accepts connections and never answers. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export interface SilentServer {
   readonly port: number;
-  /** Connections it has taken so far. */
+  /** Connections accepted so far. */
   taken(): number;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * A disk of a few hundred megabytes that a test can fill to the last byte: a tmpfs in a mount namespace of its own, with
- * a shell in it that runs lines. The shell is the first process of a process namespace, and its lines come through a pipe
- * of ours: however we die, the pipe closes, the shell ends, the system kills whatever ran in there, and the mount is gone.
+ * A disk of a few hundred megabytes that a test can fill to the last byte: a tmpfs in its own mount namespace, with a
+ * shell in it that runs lines. The shell is the first process of a process namespace and reads its lines from our pipe:
+ * however we die, the pipe closes, the shell ends, the system kills every process in there, and the mount disappears.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,17 +12,20 @@ import type { Readable, Writable } from 'node:stream';
 import { afterFile } from './suite.ts';
 
 export interface SmallDisk {
-  /** Where it is mounted, for processes that the shell starts; for all others an empty folder. */
+  /** Its mount point for processes that the shell starts; an empty folder for all others. */
   readonly dir: string;
-  /** Runs a line of shell; `&` at the end of a command leaves it running. @returns what it wrote @throws when it fails or takes longer */
+  /**
+   * Runs a line of shell; `&` at the end of a command leaves it running. @returns its output @throws when it fails or
+   * takes longer
+   */
   run(line: string, within?: number): Promise<string>;
-  /** All that was written in there so far. */
+  /** All output so far. */
   output(): string;
-  /** Kills what runs there; the disk is gone then. */
+  /** Kills the processes in there and removes the disk. */
   close(): Promise<void>;
 }
 
-/** As root a mount needs no more; anybody else gets the right to it in a user namespace, as themselves: Postgres does not run as root. */
+/** Root may mount; another user gets the right in a user namespace, as themselves: Postgres does not run as root. */
 const rights = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps'];
 const namespaces = [...rights, '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const shell = 'mount -t tmpfs -o size="$1",mode=755 tmpfs "$2" && cd "$2" && while read -r line; do eval "$line"; done';
@@ -45,7 +48,7 @@ class Disk implements SmallDisk {
         this.#child.emit('output');
       });
     }
-    // A line for a shell that has ended: `run` says so.
+    // A line for a shell that has ended: `run` reports it.
     this.#child.stdin.on('error', () => undefined);
     this.#child.once('error', (error) => {
       this.#output += error.message;
@@ -85,7 +88,7 @@ class Disk implements SmallDisk {
   }
 }
 
-/** @returns why there can be none here, in words */
+/** @returns a reason where the system allows none */
 export const smallDisk = async (mebibytes: number): Promise<SmallDisk | string> => {
   const disk = new Disk(mebibytes);
   try {

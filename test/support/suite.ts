@@ -1,6 +1,6 @@
 /**
- * The one way a test file declares its tests. A file is a process: its suites run one after the other in the order
- * they were declared, and the process ends non-zero when anything failed.
+ * The one way in which a test file declares its tests. A file is a process: its suites run one after the other in the
+ * order of declaration, and the process ends non-zero when anything failed.
  *
  *     suite('event store', (t) => {
  *       t.before(async () => { … });
@@ -20,13 +20,13 @@ export interface SuiteOptions {
    */
   readonly timeoutMs?: number;
   /**
-   * True: the runner starts this file alone, after all others. For tests that load the machine.
-   * The runner reads it from the text of the file, so it must be written out: `suite('name', { serial: true }, …)`.
+   * True: the runner starts this file alone, after all others. For tests that load the machine. The runner reads it
+   * from the text of the file, so write it literally: `suite('name', { serial: true }, …)`.
    */
   readonly serial?: boolean;
   /**
-   * True: nearly all of the file's time is spent waiting, for leases that end and the like. The runner gives it a place of
-   * its own beside those that load the machine. Read from the text as well.
+   * True: the file spends nearly all its time waiting, for example for leases to end. The runner starts it beside the
+   * files that load the machine. Read from the text as well.
    */
   readonly waits?: boolean;
 }
@@ -55,15 +55,17 @@ export interface Report {
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** What a file tells `test/run.ts` over its process channel: its options, each test as it begins, and one report. */
+/**
+ * Messages of a file to `test/run.ts` over its process channel: its options, each test as it begins, and one report.
+ */
 export type Message =
   | { readonly kind: 'options'; readonly serial: boolean; readonly timeoutMs: number }
   | { readonly kind: 'running'; readonly name: string }
   | Report;
 
-/** Milliseconds a file may take unless one of its suites says otherwise. The variable is for the test of the runner. */
+/** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
 export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? 120_000 * patience);
-/** Milliseconds a file may live on after its last test before what it left running counts as a failure. */
+/** Milliseconds after the last test until processes or handles that still run count as a failure. */
 const LINGER_MS = 10_000;
 
 // NOTE: set before uvu is loaded: it then waits for our `exec()` instead of starting by itself.
@@ -79,7 +81,7 @@ let serial = false;
 let timeoutMs = DEFAULT_TIMEOUT_MS;
 let phase: 'declaring' | 'waiting' | 'running' = 'declaring';
 
-// A runner that was killed cannot end its files: they end themselves, by the signal that what they started listens to.
+// A killed runner cannot end its files: they end themselves, by the signal that their children listen to.
 if (process.channel) {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   process.channel.unref();
@@ -90,7 +92,7 @@ export function afterFile(step: Step): void {
   cleanups.push(step);
 }
 
-/** What `afterFile` was given, the latest first: for a program that uses our helpers and is no test file. */
+/** Runs the steps of `afterFile`, the latest first: for a program that uses these helpers and is not a test file. */
 export async function runCleanups(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }
@@ -105,7 +107,7 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
   timeoutMs = Math.max(timeoutMs, (options.timeoutMs ?? 0) * patience);
 
   const inner = uvu.suite(name);
-  // A hook that fails ends the suite: the tests after it would run in a world that is not the one they asked for.
+  // A failed hook ends the suite: the tests after it would run without what the hook prepares.
   let broken = false;
   const hook = (label: string, step: Step, fatal: boolean) => async () => {
     try {
@@ -155,7 +157,7 @@ async function runAll(): Promise<void> {
   phase = 'running';
   tell({ kind: 'options', serial, timeoutMs });
   await uvu.exec();
-  // Not green before the report is out: a clean-up that never ends lets the process run dry and exit here.
+  // Not green before the report is sent: a clean-up that never ends lets the process run out of work and exit here.
   process.exitCode = 1;
   for (const cleanup of cleanups.reverse()) {
     try {
@@ -170,9 +172,9 @@ async function runAll(): Promise<void> {
   if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
   const report = { kind: 'report', declared, passed, failures, skipped } as const;
   await new Promise<void>((done) => tell(report, done));
-  // NOTE: with nothing left to do, Node 24.21 may turn for ever in its own clean-up after an HTTP/2 socket was reset.
+  // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
   process.once('beforeExit', () => process.exit());
-  // The timer holds nothing up: it fires only if something the file started still keeps the process alive.
+  // Unreferenced: the timer fires only if a handle of the file still keeps the process alive.
   setTimeout(() => {
     const held = process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
     process.stdout.write(`The file was still alive ${LINGER_MS} ms after its last test: ${held.join(', ')}\n`);
@@ -180,13 +182,15 @@ async function runAll(): Promise<void> {
   }, LINGER_MS).unref();
 }
 
-/** Prints at once and counts what failed outside a test. */
+/** Prints at once and counts failures outside of tests. */
 function fail(label: string, error: unknown): void {
   failures.push(label);
   process.stdout.write(`\n  FAIL  "${label}"\n    ${inspect(error).replaceAll('\n', '\n    ')}\n`);
 }
 
-/** An Error whose stack also shows its causes: uvu prints message and stack only, and dies on anything but an Error. */
+/**
+ * An Error whose stack also shows its causes: uvu prints message and stack only, and crashes on anything but an Error.
+ */
 function presentable(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(`thrown: ${inspect(thrown)}`);
   const parts = thrown instanceof AggregateError ? thrown.errors : thrown.cause === undefined ? [] : [thrown.cause];

@@ -1,4 +1,4 @@
-/** A TCP proxy on loopback that can fail on purpose: one per client, so that a fault hits nobody else. */
+/** A TCP proxy on loopback that fails on request: one per client, so that a fault affects no other client. */
 import { once } from 'node:events';
 import { createServer, connect as dial, type Socket } from 'node:net';
 
@@ -8,16 +8,16 @@ export interface TcpProxy {
   cut(): void;
   heal(): void;
   /**
-   * Arms one fault: the first request for which `match` says yes is forwarded, and its connection is closed when the
-   * server answers, before a byte of the answer went through. Resolves when that happened.
+   * Arms one fault: forwards the first request that `match` accepts, and closes its connection when the server answers,
+   * before a byte of the answer passes. Resolves when that has happened.
    */
   loseAnswer(match: (request: Buffer) => boolean): Promise<void>;
   /**
-   * From now on a connection falls silent in the chunk for which `falls` names a number, after that many bytes of it: both
-   * ends stay open, and nothing gets through either way, however long somebody waits. It stays so after `speak`.
+   * From now on a connection falls silent in the chunk for which `falls` returns a number, after that many bytes of it:
+   * both ends stay open, and nothing passes either way, however long they wait. It stays silent after `speak`.
    */
   silence(falls: Falls): void;
-  /** Connections that did not fall silent never will. */
+  /** Connections that are not silent yet never will be. */
   speak(): void;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export const atRequest =
   (to, chunk) =>
     to === 'server' && chunk.includes(words) ? 0 : null;
 
-/** Silent: the connection that sends or gets something next, and no other. */
+/** Silent: the connection with the next traffic, and no other. */
 export const theNext = (): Falls => {
   let one: Readonly<Record<Way, number>> | null = null;
   return (_, __, sent) => {
@@ -72,7 +72,7 @@ export const tcpProxy = async (target: { readonly host: string; readonly port: n
     let losing: (() => void) | null = null;
     const sent = { server: 0, client: 0 };
     let silent = false;
-    /** What of the chunk still gets through. */
+    /** The part of the chunk that still passes. */
     const through = (to: Way, chunk: Buffer): Buffer => {
       if (silent) return chunk.subarray(0, 0);
       const least = falls(to, chunk, sent);

@@ -1,11 +1,13 @@
-/** How long this thread's event loop is held in one piece, in processor time: the same on a machine that others load. */
+/**
+ * How long one turn of this thread's event loop takes, in processor time: other load on the machine does not change it.
+ */
 
 const cpuMs = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 };
 
-/** The longest turn of the event loop while the work is under way, milliseconds of processor. */
+/** The longest turn of the event loop during the work, milliseconds of processor time. */
 export const longestTurn = async <T>(work: () => Promise<T>): Promise<{ readonly ms: number; readonly result: T }> => {
   let watching = true;
   let ms = 0;
@@ -19,7 +21,7 @@ export const longestTurn = async <T>(work: () => Promise<T>): Promise<{ readonly
   setImmediate(turn);
   try {
     const result = await work();
-    // The turn that ended the work is counted too.
+    // The turn that ended the work counts too.
     await new Promise((resolve) => setImmediate(resolve));
     return { ms, result };
   } finally {

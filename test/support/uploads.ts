@@ -1,4 +1,4 @@
-/** Files as callers bring them: a place is asked for, the file is put there, the asset is registered. */
+/** Uploads as callers make them: request an upload, PUT the file, register the asset. */
 import assert from 'node:assert/strict';
 import type { Answered, Caller } from './http.ts';
 
@@ -22,7 +22,7 @@ export const presignBody = ({
   ...more,
 });
 
-/** The PUT alone, with the headers that the offer names unless told otherwise. */
+/** The PUT alone, by default with the headers of the offer. */
 export const put = (
   offer: Answered,
   body: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * A world in which events become deliveries: Postgres event store and log, the dispatcher's tables. Dispatchers are
- * started by the test, as many as it wants; what sends is another world's business.
+ * A world in which events become deliveries: Postgres event store and log, the dispatcher's tables. The test starts
+ * dispatchers, as many as it wants; it sends nothing.
  */
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -32,7 +32,7 @@ export interface DeliveryRow {
     readonly created: string;
     readonly data: Readonly<Record<string, unknown>>;
   };
-  /** Of the queue; null when it is not there. */
+  /** The queue row; null when there is none. */
   readonly queued: {
     readonly lane: number;
     readonly leased: boolean;
@@ -50,7 +50,7 @@ export class WebhookWorld {
   readonly workspaceId: string = randomUUID();
   readonly #running = new Set<{ stop(): Promise<void> }>();
 
-  /** @param events another store than the one in Postgres; then the log is one that the test hands over itself. */
+  /** @param events another store than the one in Postgres; the test then delivers the log itself */
   static async open(events?: EventStore): Promise<WebhookWorld> {
     const world = await projectionWorld();
     await migrateDeliveries(world.pool);
@@ -118,7 +118,7 @@ export class WebhookWorld {
     return execute(this.store, webhook, id, command, this.context(workspaceId, now));
   }
 
-  /** Appends facts, each at the head of its stream; targets by the key of their post. */
+  /** Appends events, each at the head of its stream; targets under the key of their post. */
   async append(events: readonly Given[], workspaceId = this.workspaceId): Promise<readonly DecodedEvent[]> {
     const appended: DecodedEvent[] = [];
     for (const { stream, type, data, at } of events) {
@@ -152,7 +152,10 @@ export class WebhookWorld {
     }));
   }
 
-  /** Waits until the dispatcher has come to what is stored now, every catch-up has read once, and every replay is over. */
+  /**
+   * Waits until the dispatcher has applied every stored event, every catch-up has read once, and every replay has
+   * ended.
+   */
   async settled(): Promise<void> {
     const head = (await this.world.store.head()) ?? 0n;
     const { pool } = this.world;

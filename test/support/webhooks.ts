@@ -1,4 +1,4 @@
-/** A dispatcher in a world with the api in it, and what a sender would have written of its attempts. */
+/** A dispatcher in a world with the api, and the records that a sender would write of its attempts. */
 
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
 import { noSender } from '#projections/webhooks/handover.ts';
@@ -12,7 +12,7 @@ export interface Dispatching {
   stop(): Promise<void>;
 }
 
-/** Nobody sends: what is minted waits in the queue. */
+/** Without a sender: minted deliveries wait in the queue. */
 export const dispatching = async (world: World): Promise<Dispatching> => {
   const { pool, log, eventStore, store, codec, logger } = world;
   await migrateMint(pool);

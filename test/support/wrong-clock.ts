@@ -1,4 +1,4 @@
-/** Loaded before a process whose machine's clock is wrong by `WRONG_CLOCK_MS`. Give it by NODE_OPTIONS=--import. */
+/** Loaded before a process to make its machine's clock wrong by `WRONG_CLOCK_MS`. Pass it by NODE_OPTIONS=--import. */
 const Right = Date;
 const wrongMs = Number(process.env.WRONG_CLOCK_MS ?? 0);
 

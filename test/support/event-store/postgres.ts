@@ -28,7 +28,7 @@ export const runSql = async (url: string, sql: string, values: unknown[] = []): 
   }
 };
 
-/** Ends every session of the database but the one that asks. */
+/** Ends every session of the database except the one that runs this. */
 export const killSessions = async (url: string): Promise<void> => {
   await runSql(
     url,
@@ -41,7 +41,7 @@ export interface PostgresHarness extends Harness {
   /** Straight to the server, past the proxy. */
   readonly url: string;
   open(options?: Partial<PostgresEventStoreOptions>): Promise<PostgresEventStore>;
-  /** The server is out of reach until `heal`. */
+  /** The server is unreachable until `heal`. */
   cut(): void;
   heal(): void;
 }
@@ -76,7 +76,7 @@ export const postgresHarness = async (): Promise<PostgresHarness> => {
     },
     killConnections: () => killSessions(database.url),
     async restart() {
-      // What a client sees of a restart: every session ends, and for a while nobody answers.
+      // A restart as a client sees it: every session ends, and for a while the server does not answer.
       proxy.cut();
       await killSessions(database.url);
       await new Promise((resolve) => setTimeout(resolve, 300));

@@ -1,6 +1,6 @@
 /**
- * A stand-in for the EventStoreDB server, over its real protocol: a gRPC server on the stubs the client ships, around
- * the in-memory adapter's log. What it answers follows the server's sources; what it cannot do it refuses.
+ * A stand-in for the EventStoreDB server, over its real protocol: a gRPC server on the client's own stubs, around the
+ * in-memory adapter's log. Its answers follow the server's sources; it refuses what it does not implement.
  */
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
@@ -42,13 +42,13 @@ import { Reads, type Release } from '#test/support/eventstoredb/reads.ts';
 export interface DoubleOptions {
   /** Default 0: a free one. */
   readonly port?: number;
-  /** Whether the server says that it has the batch append; without it the client appends call by call. Default true. */
+  /** Whether the server reports the batch append; without it the client appends call by call. Default true. */
   readonly batch?: boolean;
-  /** Which server's answers about positions and checkpoints. Default 24.10. */
+  /** The release whose answers about positions and checkpoints it gives. Default 24.10. */
   readonly release?: Release;
-  /** Port of its leader: it is a follower, which answers only those who do not ask for the leader. */
+  /** Port of its leader: a follower refuses calls that require the leader. */
   readonly leader?: number;
-  /** File of what was acknowledged, one append a line, read at the start. Without it the data dies with the process. */
+  /** File of acknowledged appends, one a line, read at the start. Without it the data dies with the process. */
   readonly journal?: string;
   /** Data, metadata and twice the type names of one append, in bytes. Default 1 MiB, as the server's. */
   readonly maxAppendBytes?: number;
@@ -121,7 +121,7 @@ export class EventStoreDouble {
     return `esdb://127.0.0.1:${this.#port}?tls=false`;
   }
 
-  /** Takes connections, on the port of before if there was one. */
+  /** Accepts connections, on the former port if there was one. */
   async listen(): Promise<void> {
     const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
     const listener = createServer((socket) => {
@@ -164,7 +164,7 @@ export class EventStoreDouble {
     return this.#reads.subscriptions.size;
   }
 
-  /** Events written to subscriptions that are open now: what their consumers took, and what waits on the way. */
+  /** Events written to the open subscriptions: those that consumers took, and those on the way. */
   get handedOver(): number {
     return this.#reads.handedOver;
   }
@@ -255,7 +255,7 @@ export class EventStoreDouble {
     answer(null, supported);
   }
 
-  /** Commits as the fault of this append allows. Null: no answer of any kind. */
+  /** Commits as far as the fault of this append allows. Null: no answer of any kind. */
   async #work(
     stream: string,
     expected: ExpectedRevision,
@@ -287,14 +287,14 @@ export class EventStoreDouble {
       if (message !== undefined) events.push(proposedEvent(message));
     });
     call.on('end', async () => {
-      // NOTE: a call whose connection was cut ends too, with a part of its events, and is cancelled a moment later.
-      // An append is all or nothing, so look again after that moment.
+      // NOTE: a call whose connection was cut also ends, with a part of its events, and is cancelled a moment later. An
+      // append is all or nothing, so check again after that moment.
       await setImmediate();
       if (call.cancelled) return;
       const { fault, outcome } = await this.#work(stream, expected, events);
       const code = fault === undefined ? undefined : codeOf[fault];
       if (code !== undefined) return answer(failure(code));
-      // A unary call cannot end without an answer: the nearest is a cancellation by the server.
+      // A unary call cannot end without an answer: a cancellation by the server comes nearest.
       if (fault === 'end_silently') return answer(failure(status.CANCELLED));
       if (outcome === null) return;
       if (outcome.kind === 'too_large') {

@@ -1,4 +1,4 @@
-/** What can go wrong at the double, asked for by a test. A fault is used up by the call it meets. */
+/** Faults of the double, injected by a test. The call that meets a fault uses it up. */
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 
 /** An error as the server sends it: a status, and the name of its exception where it has one. */
@@ -18,7 +18,7 @@ export const codeOf: Readonly<Record<string, number>> = {
   access_denied: status.PERMISSION_DENIED,
 };
 
-/** The next appends, one fault each, in the order they were asked for. */
+/** The next appends, one fault each, in the order of injection. */
 export type AppendFault =
   /** Commits and never answers. */
   | 'drop_reply'
@@ -35,7 +35,7 @@ export type AppendFault =
   | 'internal'
   /** Commits, then fails with UNAVAILABLE. */
   | 'unavailable_after_commit'
-  /** The answer of a server that is too busy: nothing is written. */
+  /** The answer of an overloaded server: nothing is written. */
   | 'busy'
   /** Commits and answers twice (batch only). */
   | 'answer_twice';
@@ -48,13 +48,13 @@ export type ReadFault =
   | 'access_denied'
   | 'hang'
   | 'end_silently'
-  /** UNKNOWN, with the words that the server has for every fault of its own. */
+  /** UNKNOWN, with the server's text for every fault of its own. */
   | 'handler';
 
 export class Faults {
   readonly appends: AppendFault[] = [];
   readonly reads: ReadFault[] = [];
-  /** The next asks for the server's features fail with this gRPC status. */
+  /** The next queries for the server's features fail with this gRPC status. */
   readonly features: number[] = [];
   /** Milliseconds between the arrival of an append and its commit. */
   appendDelayMs = 0;

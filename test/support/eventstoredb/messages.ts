@@ -47,7 +47,7 @@ export const proposedEvent = (message: Proposed): EventToAppend & { readonly con
   contentType: message.getMetadataMap().get('content-type') ?? '',
 });
 
-/** @throws Error on `any` and `stream_exists`, which nothing of ours may send. */
+/** @throws Error on `any` and `stream_exists`, which our code must never send */
 export const expectedOf = (options: {
   hasNoStream(): boolean;
   getRevision?(): string;

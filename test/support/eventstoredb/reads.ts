@@ -1,4 +1,6 @@
-/** How the double answers reads and subscriptions: forwards inclusive, subscriptions exclusive, as the server. */
+/**
+ * Answers of the double to reads and subscriptions: forward reads inclusive, subscriptions exclusive, as the server's.
+ */
 import { randomUUID } from 'node:crypto';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
@@ -21,7 +23,7 @@ export type Release = '23.10' | '24.10';
 /** Records that the server reads at once. */
 const pageRecords = 32;
 
-/** Writes and waits while the call is full, so that a slow reader is felt here. */
+/** Writes and waits while the call is full, so that a slow reader slows the double down. */
 const send = async (call: ServerWritableStream<ReadReq, ReadResp>, message: ReadResp): Promise<void> => {
   if (call.cancelled || call.destroyed || call.writableEnded || call.write(message)) return;
   const full = Promise.withResolvers<void>();
@@ -40,7 +42,7 @@ const notLeader = (port: number) => {
 
 const handlerFault = () => failure(status.UNKNOWN, undefined, 'Exception was thrown by handler.');
 
-/** What the server says about a position that starts no record, as its two releases say it. */
+/** The server's answer about a position without a record, in the form of each release. */
 const invalidPosition = (release: Release, subscription: boolean) => {
   if (!subscription) {
     const why = release === '23.10' ? 'Error' : 'InvalidPosition';
@@ -53,7 +55,7 @@ const invalidPosition = (release: Release, subscription: boolean) => {
 
 export class Reads {
   readonly subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
-  /** Events written to subscriptions that are open now: what their consumers took, and what waits on the way. */
+  /** Events written to the open subscriptions: those that consumers took, and those on the way. */
   handedOver = 0;
   readonly #log: MemoryEventLog;
   readonly #faults: Faults;
@@ -111,7 +113,7 @@ export class Reads {
     call.end();
   }
 
-  /** After a whole number of pages the head of 24.10 tells the position that the next record will get, and prepare 0. */
+  /** After a whole number of pages the head of 24.10 gives the position of the next record, and prepare 0. */
   #endOfCatchUp(considered: number): ReadResp {
     const last = this.#log.all.at(-1)?.position ?? 0n;
     return considered % pageRecords === 0 ? checkpointMessage(this.#log.end, 0n) : checkpointMessage(last);
@@ -179,7 +181,7 @@ export class Reads {
           continue;
         }
         next++;
-        // Positions up to the one it asked for count as taken, also where the store had not reached that yet.
+        // Positions up to the requested one count as taken, also where the store had not reached it yet.
         if (taken !== null && event.position <= taken) continue;
         if (filter?.passes(event) ?? true) {
           for (let times = this.#faults.deliverTwice ? 2 : 1; times > 0 && !gone; times--) {

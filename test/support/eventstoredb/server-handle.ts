@@ -1,4 +1,4 @@
-/** Event store servers for tests: a real one where it can be had, and the double as a process of its own. */
+/** Event store servers for tests: a real one where available, and the double in its own process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -12,16 +12,16 @@ import { somePort } from '#test/support/port.ts';
 
 export interface EventStoreServer {
   readonly url: string;
-  /** Where it came from, for the one line a test world prints. */
+  /** Its origin, for the line that a test world prints. */
   readonly source: 'environment' | 'docker' | 'double';
   stop(): Promise<void>;
 }
 
 export interface DoubleProcess extends EventStoreServer {
   readonly port: number;
-  /** kill -9; what was acknowledged is kept if it has a data file. */
+  /** kill -9; acknowledged data survives if it has a data file. */
   kill9(): Promise<void>;
-  /** Up again on the same port. */
+  /** Starts again on the same port. */
   start(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export const givenEventStore = async (): Promise<EventStoreServer | null> => {
 
 const script = fileURLToPath(new URL('./server.ts', import.meta.url));
 
-/** How often a port that is taken is tried again, or another one, before the error is told. */
+/** How often a taken port is retried, or replaced, before the error is thrown. */
 const maxTries = 20;
 
 /** The double in a process of its own, listening when this resolves. */
@@ -108,12 +108,12 @@ export const doubleProcess = async (
   };
 };
 
-/** For the note of a figure. The address alone: a URL may hold a password. */
+/** For the note of a figure. Only the address: a URL may hold a password. */
 export const measuredOn = ({ source, url }: EventStoreServer): string => {
   if (source === 'double') return 'server: the double, in a process of its own';
   const [, hosts] = /^\S+?:\/\/(?:[^@/]*@)?([^/?]+)/.exec(url) ?? [];
   return `server: EventStoreDB at ${hosts} (${source})`;
 };
 
-/** What end-to-end worlds and benches use: a real server where it can be had, else the double. */
+/** For end-to-end worlds and benches: a real server where available, else the double. */
 export const eventStoreServer = async (): Promise<EventStoreServer> => (await givenEventStore()) ?? doubleProcess();

@@ -1,6 +1,7 @@
 /**
- * The double as a process of its own: `node test/support/eventstoredb/server.ts --port 0 [--data file] [--unary] [--release 23.10]`.
- * Prints its port on a line when it listens; SIGTERM ends it. With `--data` it knows after a kill what it acknowledged.
+ * The double as a program: `node test/support/eventstoredb/server.ts --port 0 [--data file] [--unary] [--release
+ * 23.10]`. Prints its port on a line when it listens; SIGTERM ends it. With `--data` acknowledged appends survive a
+ * kill.
  */
 import { parseArgs } from 'node:util';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
@@ -22,8 +23,9 @@ const double = await EventStoreDouble.start({
 });
 process.stdout.write(`${double.port}\n`);
 
-// NOTE: it must end by `exit`. After a reset HTTP/2 socket, Node 24.21 may turn for ever in the clean-up of a process
-// that ends because nothing is left to do (`Environment::CleanupHandles`, seen in gdb), at full speed and deaf to SIGTERM.
+// NOTE: it must end by `exit`. After a reset HTTP/2 socket, Node 24.21 may loop for ever in the clean-up of a process
+// that ends because nothing is left to do (`Environment::CleanupHandles`, seen in gdb), at full speed and ignoring
+// SIGTERM.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => void double.stop().finally(() => process.exit(0)));
 }

@@ -24,7 +24,7 @@ const version = async (): Promise<string> => {
   return found;
 };
 
-/** Null when both are here, else what is missing. */
+/** Null when both are installed, else the missing one. */
 export const missingTools = async (): Promise<string | null> => {
   const java = await run('java', ['-version']).catch(() => null);
   if (java === null) return 'no Docker and no Java';
@@ -38,8 +38,8 @@ export const missingTools = async (): Promise<string | null> => {
 };
 
 /**
- * Folder of the jars, fetched once. Every racer downloads into a folder of its own and renames it: whoever comes second
- * finds the name taken and throws its copy away, so that a half-filled folder never has the final name.
+ * Folder of the jars, fetched once. Concurrent processes download into their own folders and rename them: a late one
+ * finds the name taken and discards its copy, so a half-filled folder never has the final name.
  */
 const jars = async (): Promise<string> => {
   const root = join(cacheRoot(), 'postline');
@@ -78,7 +78,7 @@ const properties = (folder: string, port: number, controller: number): string =>
     'transaction.state.log.min.isr': 1,
     'transaction.state.log.num.partitions': 4,
     'auto.create.topics.enable': false,
-    // Members are killed on purpose: their lanes must come free in seconds, and nobody waits for a third member.
+    // Tests kill members: their lanes must come free in seconds, and the group must not wait for a third member.
     'group.min.session.timeout.ms': 1000,
     'group.initial.rebalance.delay.ms': 0,
     'log.retention.check.interval.ms': 1000,
@@ -90,7 +90,7 @@ const properties = (folder: string, port: number, controller: number): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join('\n');
 
-/** Dies with this process, however that ends: a watcher kills the broker when the shell's standard input closes. */
+/** Ends with this process, however it ends: a watcher kills the broker when the shell's standard input closes. */
 const guarded =
   'exec 3<&0; java "$@" & broker=$!; echo $broker; (cat <&3 >/dev/null; kill -9 $broker) 2>/dev/null & wait $broker';
 
@@ -101,7 +101,7 @@ export interface JavaBroker {
   stop(): Promise<void>;
 }
 
-/** Formats a fresh data folder; `start` brings it up. `answers` resolves when the broker serves requests. */
+/** Formats a fresh data folder; `start` runs the broker. `answers` resolves when the broker serves requests. */
 export const javaBroker = async (answers: (broker: string) => Promise<boolean>): Promise<JavaBroker> => {
   const lib = await jars();
   const folder = await mkdtemp(join(tmpdir(), 'kafka-'));
@@ -117,7 +117,7 @@ export const javaBroker = async (answers: (broker: string) => Promise<boolean>):
     ...classes,
     'kafka.tools.StorageTool',
     'format',
-    // As one word: an id that begins with a hyphen would be taken for an option.
+    // As one word: an id that begins with a hyphen would be parsed as an option.
     `--cluster-id=${clusterId}`,
     '-c',
     config,

@@ -1,6 +1,6 @@
 /**
- * Holds a file against what its network says it takes. Shares nothing with the planner or its rules: own look at the
- * file, own table, from the networks' documents (section 4 of their facts).
+ * Compares a file with the published limits of its network. Shares nothing with the planner or its rules: its own probe
+ * and its own table, from the networks' documents (section 4 of their facts).
  */
 import { execFile } from 'node:child_process';
 import { open, stat } from 'node:fs/promises';
@@ -160,7 +160,7 @@ export const limits: { readonly [P in Platform]: { readonly [U in MediaUse]?: Li
   },
 };
 
-/** One part in a hundred is rounding of sides to whole or even pixels. */
+/** One percent is rounding of sides to whole or even pixels. */
 const outside = (value: number, pair: Pair | undefined, slack = 0): boolean =>
   pair !== undefined && (value < pair[0] * (1 - slack) || value > pair[1] * (1 + slack));
 
@@ -171,7 +171,7 @@ const size = (width: number, height: number, rule: VideoLimits | ImageLimits): r
   ...(outside(Math.min(width, height), rule.short) ? [`short side ${Math.min(width, height)}`] : []),
 ];
 
-/** Names of the top boxes in order, and whether an edit list is there at all. */
+/** Names of the top boxes in order, and whether there is an edit list. */
 const boxesOf = async (path: string): Promise<{ readonly order: readonly string[]; readonly edits: boolean }> => {
   const file = await open(path);
   try {
@@ -209,7 +209,7 @@ const headOf = async (path: string): Promise<string> => {
 
 const checkVideo = async (path: string, rule: VideoLimits): Promise<readonly string[]> => {
   const { ffmpeg, ffprobe } = await findBinaries(process.env.FFMPEG_PATH ?? null);
-  // The npm package's ffprobe dies on transport streams, so their streams are looked at in another container.
+  // The npm package's ffprobe crashes on transport streams, so they are copied into another container first.
   const readable = path.endsWith('.ts') ? `${path}.mkv` : path;
   if (readable !== path) await run(ffmpeg, ['-v', 'error', '-y', '-i', path, '-c', 'copy', readable]);
   const { stdout } = await run(ffprobe, ['-v', 'error', '-of', 'json', '-show_streams', '-show_format', readable]);
@@ -219,7 +219,7 @@ const checkVideo = async (path: string, rule: VideoLimits): Promise<readonly str
   if (video === undefined) return ['no pictures'];
   const { order, edits } = await boxesOf(path);
   const mp4 = format.tags?.major_brand?.startsWith('qt') ? 'mov' : 'mp4';
-  // EBML says its document type in its first bytes.
+  // EBML has its document type in its first bytes.
   const other = (await headOf(path)).includes('webm') ? 'webm' : 'other';
   const container = order[0] === 'ftyp' ? mp4 : other;
   const bytes = (await stat(path)).size;
@@ -271,7 +271,7 @@ const checkImage = async (path: string, rule: ImageLimits): Promise<readonly str
   ];
 };
 
-/** What is wrong with it there; nothing when the network takes it. */
+/** The violations of the network's limits; empty when it accepts the file. */
 export const violations = async (
   path: string,
   moves: boolean,

@@ -12,7 +12,7 @@ export interface Clip {
   readonly height?: number;
   readonly fps?: number | string;
   readonly codec?: 'h264' | 'hevc' | 'vp9' | 'prores' | 'mpeg4';
-  /** File ending, which says the container. */
+  /** File extension, which selects the container. */
   readonly container?: 'mp4' | 'mov' | 'webm' | 'mkv' | 'avi' | 'ts';
   readonly sound?: boolean;
   /** Every second picture of the second half is dropped. */
@@ -67,7 +67,7 @@ const filters = ({ variable, interlaced, seconds = 1, fps = 30 }: Clip): string 
     'setsar=1',
   ].join(',');
 
-/** Of an MP4's display matrix: a, b, c, d. Written by hand, for builds of ffmpeg differ in how they are told. */
+/** The display matrix of an MP4: a, b, c, d. Written by hand, because builds of ffmpeg take it in different ways. */
 const turns: Readonly<Record<number, readonly number[]>> = {
   90: [0, 1, -1, 0],
   180: [-1, 0, 0, -1],

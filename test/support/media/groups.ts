@@ -1,4 +1,4 @@
-/** The processes under one of ours, as Linux shows them. */
+/** The child processes of one of ours, as Linux shows them. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 interface Running {
@@ -28,17 +28,17 @@ const running = (): readonly Running[] =>
         },
       ];
     } catch {
-      return []; // Ended in between.
+      return []; // It ended in between.
     }
   });
 
-/** Everything in groups that were begun by children of `parent`: the tools that it runs now. */
+/** Processes in groups that children of `parent` lead: the tools it runs now. */
 export const toolsOf = (parent: number): readonly Running[] => {
   const all = running();
   const groups = new Set(all.filter((each) => each.parent === parent && each.group === each.pid).map(({ pid }) => pid));
   return all.filter(({ group }) => groups.has(group));
 };
 
-/** What is alive in a group; who is dead and not yet fetched by its parent is not. */
+/** Live processes of a group; zombies do not count. */
 export const aliveIn = (group: number): readonly Running[] =>
   running().filter((each) => each.group === group && each.state !== 'Z');

@@ -13,12 +13,12 @@ export interface Heic {
   readonly height?: number;
   /** A source of ffmpeg's. */
   readonly picture?: string;
-  /** Quarters that it is turned by, against the clock. */
+  /** Quarter turns, counter-clockwise. */
   readonly turned?: 0 | 1 | 2 | 3;
   /** TIFF of an EXIF block, which begins with `Exif\0\0`. */
   readonly exif?: Buffer;
   readonly icc?: Buffer;
-  /** What the file says of itself first. */
+  /** The major brand of the file. */
   readonly brand?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A process that begins a long render and says so, to be killed: `orphan.ts <path> <folder>`. */
+/** Starts a long render and prints a line, to be killed: `orphan.ts <path> <folder>`. */
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { never, videoSpec } from './specs.ts';
 

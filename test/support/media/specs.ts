@@ -1,4 +1,4 @@
-/** Specs with everything in them that a case does not care about. */
+/** Complete specs for cases that vary only a few members. */
 import type { RenditionSpec } from '#schemas/media.ts';
 
 type Video = Extract<RenditionSpec, { kind: 'video' }>;
