@@ -5,6 +5,7 @@ import type { Scope } from '#schemas/apikey.ts';
 import type { Actor, Mode, Role } from '#schemas/common.ts';
 import type { Cleaned } from '#schemas/http/common.ts';
 import type { Topic } from '#schemas/topics.ts';
+import type { Commands } from './actions.ts';
 import type { Deps, Readers } from './deps.ts';
 
 /** What an operation is: its promises as data, and one function. */
@@ -26,7 +27,7 @@ export interface Principal {
 }
 
 /** One request to one operation, after every check that is the same for all. */
-export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+export interface Call<Params = unknown, Query = unknown, Body = unknown> extends Commands {
   readonly deps: Deps;
   readonly principal: Principal;
   /** The tenant: `principal.workspaceId`. */
@@ -45,7 +46,7 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly context: CommandContext;
   /** Commands note here what they stored; the answer's X-Consistency-Token is made from it. */
   readonly positions: Positions;
-  /** Refuses with 412 a stream whose revision If-Match does not name; give it to `execute`. Nothing without If-Match. */
+  /** Refuses with 412 a stream whose revision If-Match does not name. Nothing without If-Match. */
   readonly guard: (loaded: Pick<Loaded<unknown>, 'revision'>) => void;
   /** The best of these media types for the caller; false when it takes none. */
   readonly accepts: (...types: readonly string[]) => string | false;

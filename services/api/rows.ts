@@ -1,9 +1,17 @@
 import { projections } from '#projections/index.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Call } from './operation.ts';
 import { notFound } from './refusal.ts';
+
+/** The last of the events that a command left. */
+export const lastOf = (events: readonly DecodedEvent[]): DecodedEvent => {
+  const event = events.at(-1);
+  if (event === undefined) throw new BrokenInvariant('a stream that was written to has no events');
+  return event;
+};
 
 /** The row of a stream that a command has just written to. */
 export const bornRow = <Row>(row: Row | null): Row => {

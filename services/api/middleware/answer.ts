@@ -2,6 +2,8 @@ import type { Middleware } from 'koa';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import { within } from '#runtime/process/within.ts';
+import type { Commands } from '../actions.ts';
+import { commandsOf } from '../commands.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import { pageHeaders } from '../html.ts';
 import { ifMatch } from '../if-match.ts';
@@ -57,7 +59,7 @@ export const answer =
       giveUpAt: performance.now() + patience.appendMs,
       ...(key === null ? {} : { keyHmac: keyHmacOf(deps.secrets, workspaceId, key), fingerprint }),
     };
-    const call: Call = {
+    const asking: Omit<Call, keyof Commands> = {
       deps,
       principal,
       workspaceId,
@@ -76,6 +78,7 @@ export const answer =
       charge: (requests) => allowances.owe(ctx, requests),
     };
     try {
+      const call: Call = { ...asking, ...commandsOf(asking, operation) };
       const work: Promise<Answer> = operation.handle(call as Call<never, never, never>);
       const made = await within(patience.callMs, work, tooLate);
       ctx.status = 200;

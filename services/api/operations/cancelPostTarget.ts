@@ -20,11 +20,8 @@ export const cancelPostTarget = operation({
   codes: ['idempotency_key_reused', 'target_not_pending'],
   example: { data: { ...targetExample, status: 'canceled', revision: 1 } },
   handle: (call) =>
-    actOnTarget(
-      call,
-      'cancelPostTarget',
-      () => ({}),
-      () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
-      { optional: false },
-    ),
+    actOnTarget(call, {
+      command: () => ({ type: 'Cancel', reason: 'requested', postRevision: null }),
+      optional: false,
+    }),
 });

@@ -2,7 +2,6 @@ import { client } from '#domain/client.ts';
 import { type InviteCommand, invite } from '#domain/invite.ts';
 import { invites } from '#projections/invites.ts';
 import { rowOf } from '#projections/model.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Invite, InviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';
@@ -33,30 +32,22 @@ export const createConnectInvite = operation({
   codes: ['client_archived'],
   example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
   handle: async (call) => {
-    const { deps, body, params, now, context, positions } = call;
-    const command = async (): Promise<InviteCommand> => {
-      await requireLiveClient(call, params.id);
-      return {
-        type: 'Create',
-        clientId: params.id,
-        platforms: body.platforms,
-        expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
-        keyVersion: deps.secrets.current,
-        recipientEmail: body.recipientEmail ?? null,
-        maxAccounts: body.maxAccounts ?? defaultMaxAccounts,
-      };
-    };
-    const operationId = 'createConnectInvite';
-    const born = await createIdempotently({
-      store: deps.store,
-      decider: invite,
-      operation: operationId,
-      key: call.key ?? '',
-      context,
-      positions,
-      command,
+    const { deps, body, params, now } = call;
+    const created = await call.stream(invite).create({
+      command: async (): Promise<InviteCommand> => {
+        await requireLiveClient(call, params.id);
+        return {
+          type: 'Create',
+          clientId: params.id,
+          platforms: body.platforms,
+          expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
+          keyVersion: deps.secrets.current,
+          recipientEmail: body.recipientEmail ?? null,
+          maxAccounts: body.maxAccounts ?? defaultMaxAccounts,
+        };
+      },
     });
-    const row = bornRow(rowOf(invites, born.events));
+    const row = bornRow(rowOf(invites, created.events));
     const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
     return {
       data: {
@@ -66,11 +57,11 @@ export const createConnectInvite = operation({
         url: token === null ? null : `${deps.consoleUrl()}/invite/${token}`,
         token,
         platformsRequested: row.platforms,
-        maxAccounts: born.state.status === 'none' ? defaultMaxAccounts : born.state.maxAccounts,
+        maxAccounts: created.state.status === 'none' ? defaultMaxAccounts : created.state.maxAccounts,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
       },
-      replayed: born.replayed,
+      replayed: created.replayed,
     };
   },
 });

@@ -1,12 +1,11 @@
 import { type PostCommand, post } from '#domain/post.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
-import { fanOut } from '#services/workflows/fan-out.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
 import { checkDraft, planPost } from '../posts/compose.ts';
 import { postExample } from '../posts/examples.ts';
+import { fanOutOrLeave } from '../posts/load.ts';
 
 /**
  * The post's stream holds the whole plan in its first event, so its append is the acceptance. If we die before the
@@ -41,17 +40,11 @@ export const createPost = operation({
   ],
   example: postExample,
   handle: async (call) => {
-    const { deps, context, positions } = call;
+    const { context } = call;
     const { clientId, saveDraft, ...input } = call.body;
     const body = bodyOf(input);
     const createdBy = call.principal.actor;
-    const born = await createIdempotently({
-      store: deps.store,
-      decider: post,
-      operation: 'createPost',
-      key: call.key ?? '',
-      context,
-      positions,
+    const { id, state, events, replayed } = await call.stream(post).create({
       command: async (id): Promise<PostCommand> => {
         if (saveDraft) {
           await checkDraft(call, clientId, body);
@@ -61,19 +54,9 @@ export const createPost = operation({
         return { type: 'Schedule', commandId: context.commandId, clientId, createdBy, body, plan };
       },
     });
-    const { state, events, replayed } = born;
-    if (state.status === 'live') {
-      // The post is accepted: whatever keeps the fan-out from ending here, the sweeper ends it.
-      const loaded = { state, events, revision: events.at(-1)?.revision ?? -1 };
-      await fanOut(deps.store, born.id, context, replayed ? { positions } : { positions, loaded }).catch(
-        (error: unknown) =>
-          deps.logger.warn(
-            { err: error, postId: born.id, correlationId: call.correlationId },
-            'fan-out is left to the sweeper',
-          ),
-      );
-    }
-    const data = answerPost(born.id, state, events);
+    const loaded = replayed ? undefined : { state, events, revision: events.at(-1)?.revision ?? -1 };
+    if (state.status === 'live') await fanOutOrLeave(call, id, context, loaded);
+    const data = answerPost(id, state, events);
     return { data, revision: data.revision, replayed };
   },
 });

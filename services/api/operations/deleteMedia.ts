@@ -1,11 +1,10 @@
 import { isDeleted, media } from '#domain/media.ts';
 import { openPostsWith } from '#projections/posts.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { DeletedMedia } from '#schemas/http/media.ts';
 import { deletedExample } from '../media/examples.ts';
-import { operation } from '../operation.ts';
+import { type Call, operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { ownStreamToDelete } from '../rows.ts';
 
@@ -33,30 +32,33 @@ export const deleteMedia = operation({
   codes: ['media_in_use'],
   example: { data: deletedExample },
   handle: async (call) => {
-    const { deps, params, context, positions, workspaceId } = call;
-    const { id } = params;
-    const guard = ownStreamToDelete(call, 'media', isDeleted);
-    const loaded = await deps.store.load(media, id);
-    guard(loaded);
-    if (!isDeleted(loaded.state)) {
-      if (await call.behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
-      const postIds = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
-      if (postIds.length > 0) {
-        throw new Refusal('media_in_use', 'Posts that are not out yet need it.', { extra: { postIds } });
-      }
-    }
-    const { events } = await execute(deps.store, media, id, { type: 'Delete' }, context, {
-      positions,
-      loaded,
-      guard,
+    const { id } = call.params;
+    const { events, ...left } = await call.stream(media).act({
+      guard: ownStreamToDelete(call, 'media', isDeleted),
+      accept: async ({ state }) => {
+        if (!isDeleted(state)) await requireUnused(call, id);
+      },
+      command: () => ({ type: 'Delete' }),
     });
     const deletion = events.find(({ type }) => type === 'MediaDeleted');
     const deletedAt = deletion?.metadata.occurredAt ?? call.now;
     const createdAt = events[0]?.metadata.occurredAt ?? deletedAt;
-    const revision = deletion?.revision ?? loaded.revision;
+    const revision = deletion?.revision ?? left.revision;
     return {
       data: { id, object: 'media_deletion', deletedAt, createdAt, updatedAt: deletedAt, revision },
       revision,
     };
   },
 });
+
+/** @throws Refusal 409 that names posts which need the asset */
+const requireUnused = async (
+  { deps, workspaceId, behind }: Pick<Call, 'deps' | 'workspaceId' | 'behind'>,
+  id: string,
+): Promise<void> => {
+  if (await behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
+  const postIds = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
+  if (postIds.length > 0) {
+    throw new Refusal('media_in_use', 'Posts that are not out yet need it.', { extra: { postIds } });
+  }
+};

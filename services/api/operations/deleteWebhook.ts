@@ -1,5 +1,4 @@
 import { webhook } from '#domain/webhook.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
@@ -24,12 +23,11 @@ export const deleteWebhook = operation({
   codes: [],
   example: { data: { ...exampleWebhook, active: false, secretHint: null, secrets: [], revision: 1 } },
   handle: async (call) => {
-    const { deps, params, context, positions } = call;
-    const { events } = await execute(deps.store, webhook, params.id, { type: 'Delete' }, context, {
-      positions,
+    const { events } = await call.stream(webhook).act({
       guard: ownStreamToDelete(call, 'webhook', ({ status }) => status === 'deleted'),
+      command: () => ({ type: 'Delete' }),
     });
     const row = webhookOf(events);
-    return { data: renderWebhook(row, deps.secrets, call.now), revision: row.revision };
+    return { data: renderWebhook(row, call.deps.secrets, call.now), revision: row.revision };
   },
 });

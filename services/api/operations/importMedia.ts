@@ -1,6 +1,5 @@
 import { type MediaCommand, media, withoutQuery } from '#domain/media.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { MediaAccepted, MediaImport } from '#schemas/http/media.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { acceptedMedia } from '../media/answers.ts';
@@ -30,16 +29,10 @@ export const importMedia = operation({
   codes: ['url_not_allowed', 'client_archived', 'media_quota_exceeded'],
   example: importExample,
   handle: async (call) => {
-    const { deps, body, context, positions } = call;
+    const { deps, body } = call;
     const url = withoutQuery(body.url);
     const source = url === body.url ? null : uuidv7();
-    const born = await createIdempotently({
-      store: deps.store,
-      decider: media,
-      operation: 'importMedia',
-      key: call.key ?? '',
-      context,
-      positions,
+    const { events, replayed } = await call.stream(media).create({
       command: async (): Promise<MediaCommand> => {
         await requireAllowedUrl(deps, body.url);
         const clientId = body.clientId ?? null;
@@ -61,7 +54,7 @@ export const importMedia = operation({
         if (source !== null) await new ImportUrls(deps.pool, deps.secrets).keep(source, id, body.url);
       },
     });
-    const data = await acceptedMedia(call, born.events);
-    return { data, revision: data.revision, replayed: born.replayed };
+    const data = await acceptedMedia(call, events);
+    return { data, revision: data.revision, replayed };
   },
 });

@@ -1,6 +1,4 @@
 import { type MediaCommand, media } from '#domain/media.ts';
-import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { MediaPresign, MediaUpload } from '#schemas/http/media.ts';
 import { unavailable } from '../media/blobs.ts';
@@ -31,16 +29,9 @@ export const presignMedia = operation({
   codes: ['client_archived', 'media_quota_exceeded'],
   example: presignExample,
   handle: async (call) => {
-    const { deps, body, context, positions, workspaceId, now } = call;
+    const { deps, body, workspaceId, now } = call;
     const expiresAt = new Date(Date.parse(now) + uploadMs);
-    const born = await createIdempotently({
-      store: deps.store,
-      decider: media,
-      operation: 'presignMedia',
-      // Without a key nobody can repeat it.
-      key: call.key ?? uuidv7(),
-      context,
-      positions,
+    const { id, state, replayed } = await call.stream(media).create({
       command: async (id): Promise<MediaCommand> => {
         const contentType = requireTakenType(body.contentType, body.bytes);
         await requireLiveClient(call, body.clientId ?? null);
@@ -57,10 +48,8 @@ export const presignMedia = operation({
       },
       reserve: (id) => requireRoom(call, id, body.bytes, expiresAt),
     });
-    const { id, replayed } = born;
-    const asset = born.state.status === 'offered' ? born.state.offer : null;
-    if (asset === null) throw new BrokenInvariant('what was offered is not offered');
-    const { key, contentType, bytes } = asset;
+    if (state.status !== 'offered') throw new BrokenInvariant('an asset that was just offered has no offer');
+    const { key, contentType, bytes } = state.offer;
     const upload = { object: 'media_upload', assetId: id, key };
     // An address for what was registered would let a file be changed that has been looked at.
     const registered = replayed && (await deps.store.load(media, id)).state.status !== 'offered';

@@ -2,17 +2,16 @@ import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post.ts';
 import { foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostPublish } from '#schemas/http/post.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';
-import { fanOut } from '#services/workflows/fan-out.ts';
+import { eventsUpTo } from '../commands.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';
 import { scheduleOf } from '../posts/body.ts';
 import { planPost } from '../posts/compose.ts';
 import { postExample } from '../posts/examples.ts';
-import { asDraft, eventsUpTo, type LoadedPost, loadPost } from '../posts/load.ts';
+import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from '../posts/load.ts';
 
 interface Decided {
   /**
@@ -62,13 +61,8 @@ export const publishPost = operation({
     const { id } = call.params;
     const { deps, positions } = call;
     const held: { accepted?: LoadedPost; written?: Loaded<PostState> } = {};
-    const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
-      store: deps.store,
-      operation: 'publishPost',
-      key: call.key,
-      fingerprint: call.fingerprint,
-      context: call.context,
-      accept: async () => {
+    const { result, replayed } = await call.once(
+      async (): Promise<Decided> => {
         const loaded = await loadPost(call, id);
         call.guard(loaded);
         const { clientId, body, plans } = asDraft(loaded.state);
@@ -77,7 +71,7 @@ export const publishPost = operation({
         held.accepted = loaded;
         return { revision: loaded.revision, schedule, plan };
       },
-      effects: async ({ revision, schedule, plan }, context) => {
+      async ({ revision, schedule, plan }, context) => {
         // What another call has accepted may be a newer draft than the one this call saw.
         const loaded = held.accepted?.revision === revision ? held.accepted : await loadPost(call, id);
         const { clientId, createdBy, body } = loaded.state;
@@ -98,16 +92,11 @@ export const publishPost = operation({
           },
         );
         held.written = done;
-        await fanOut(deps.store, id, context, { positions, loaded: done }).catch((error: unknown) =>
-          deps.logger.warn(
-            { err: error, postId: id, correlationId: call.correlationId },
-            'fan-out is left to the sweeper',
-          ),
-        );
+        await fanOutOrLeave(call, id, context, done);
         return { revision: done.state.status === 'live' ? done.state.planRevision : done.revision };
       },
-    });
-    const events = await eventsUpTo(deps.store, `post-${id}`, result.revision, held.written?.events ?? []);
+    );
+    const events = await eventsUpTo(call, `post-${id}`, result.revision, held.written?.events ?? []);
     deps.store.note(events, positions);
     return { data: answerPost(id, foldEvents(post, events), events), revision: result.revision, replayed };
   },

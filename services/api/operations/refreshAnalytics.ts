@@ -1,8 +1,7 @@
 import { account } from '#domain/account.ts';
 import { refresh } from '#domain/refresh.ts';
 import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
-import { asFacts, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
+import { asFacts } from '#runtime/eventing/domain-store.ts';
 import { AnalyticsRefresh, AnalyticsRefreshing, maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { type Call, operation } from '../operation.ts';
@@ -29,14 +28,7 @@ export const refreshAnalytics = operation({
   codes: [],
   example: { body: {}, data: { requested: 8, refreshId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e000e' } },
   handle: async (call) => {
-    const { deps, context, positions } = call;
-    const { id, events, replayed } = await createIdempotently({
-      store: deps.store,
-      decider: refresh,
-      operation: 'refreshAnalytics',
-      key: call.key ?? uuidv7(),
-      context,
-      positions,
+    const { id, events, replayed } = await call.stream(refresh).create({
       command: async () => ({ type: 'Request', accountIds: await accountsOf(call, call.body.accountIds) }),
     });
     const [requested] = asFacts<RefreshEvent>(events);

@@ -1,15 +1,14 @@
 import { isDeleted, type MediaState, media, type Offer } from '#domain/media.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
 import { MediaAccepted, MediaRegister } from '#schemas/http/media.ts';
 import type { MediaEvent } from '#schemas/media.ts';
+import { eventsUpTo } from '../commands.ts';
 import { acceptedMedia } from '../media/answers.ts';
 import { unavailable } from '../media/blobs.ts';
 import { nameOf, platformsOf, requireLiveClient, requireRoom } from '../media/checks.ts';
 import { registerExample } from '../media/examples.ts';
 import { type Call, operation } from '../operation.ts';
-import { eventsUpTo } from '../posts/load.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
 type Details = Extract<MediaEvent, { type: 'MediaRegistered' }>['data'];
@@ -41,13 +40,8 @@ export const registerMedia = operation({
     const { deps, body, positions } = call;
     const { assetId } = body;
     const held: { loaded?: Loaded<MediaState> } = {};
-    const { result, replayed } = await withIdempotencyRecord<Decided, { readonly revision: number }>({
-      store: deps.store,
-      operation: 'registerMedia',
-      key: call.key,
-      fingerprint: call.fingerprint,
-      context: call.context,
-      accept: async () => {
+    const { result, replayed } = await call.once(
+      async (): Promise<Decided> => {
         const loaded = await deps.store.load(media, assetId);
         const { state, events } = loaded;
         if (state.status === 'none' || isDeleted(state) || events[0]?.metadata.workspaceId !== call.workspaceId) {
@@ -70,7 +64,7 @@ export const registerMedia = operation({
           },
         };
       },
-      effects: async ({ details }, context) => {
+      async ({ details }, context) => {
         if (details === null) return { revision: (held.loaded ?? (await deps.store.load(media, assetId))).revision };
         const done = await execute(deps.store, media, assetId, { type: 'Register', ...details }, context, {
           positions,
@@ -80,8 +74,8 @@ export const registerMedia = operation({
         const own = done.events.findLast((event) => event.metadata.commandId === context.commandId);
         return { revision: own?.revision ?? done.revision };
       },
-    });
-    const events = await eventsUpTo(deps.store, `media-${assetId}`, result.revision, held.loaded?.events ?? []);
+    );
+    const events = await eventsUpTo(call, `media-${assetId}`, result.revision, held.loaded?.events ?? []);
     deps.store.note(events, positions);
     return { data: await acceptedMedia(call, events), revision: result.revision, replayed };
   },

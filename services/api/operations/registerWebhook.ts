@@ -1,5 +1,4 @@
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
-import { createIdempotently } from '#runtime/eventing/idempotency.ts';
 import { Webhook, WebhookCreate } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { requireAllowedUrl, requireKnownEvents } from '../webhooks/checks.ts';
@@ -27,15 +26,9 @@ export const registerWebhook = operation({
     data: { ...exampleWebhook, secret: exampleSecret },
   },
   handle: async (call) => {
-    const { deps, context, positions } = call;
+    const { deps } = call;
     const { url, events, description } = call.body;
-    const born = await createIdempotently({
-      store: deps.store,
-      decider: webhook,
-      operation: 'registerWebhook',
-      key: call.key ?? '',
-      context,
-      positions,
+    const created = await call.stream(webhook).create({
       command: async (): Promise<WebhookCommand> => {
         requireKnownEvents(events, '/events');
         await requireAllowedUrl(deps, url);
@@ -43,8 +36,8 @@ export const registerWebhook = operation({
       },
       reserve: (id) => requireRoom(call, id),
     });
-    const row = webhookOf(born.events);
-    const later = async () => (born.replayed ? (await deps.store.load(webhook, row.id)).state : born.state);
-    return { data: await withSecret(call, row, later), revision: row.revision, replayed: born.replayed };
+    const row = webhookOf(created.events);
+    const later = async () => (created.replayed ? (await deps.store.load(webhook, row.id)).state : created.state);
+    return { data: await withSecret(call, row, later), revision: row.revision, replayed: created.replayed };
   },
 });

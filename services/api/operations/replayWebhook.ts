@@ -1,10 +1,12 @@
+import { webhook } from '#domain/webhook.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { ReplayCreate, WebhookReplay } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
 import { invalid } from '../refusal.ts';
-import { actOnWebhook } from '../webhooks/act.ts';
+import { lastOf } from '../rows.ts';
 import { requireKnownEvents } from '../webhooks/checks.ts';
+import { ownLive } from '../webhooks/endpoints.ts';
 import { exampleReplay } from '../webhooks/examples.ts';
 import { askedReplay, requireRoomForReplay } from '../webhooks/replays.ts';
 
@@ -30,8 +32,8 @@ export const replayWebhook = operation({
   },
   handle: async (call) => {
     const { body, params } = call;
-    const { event, replayed } = await actOnWebhook(call, {
-      operation: 'replayWebhook',
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
       optional: true,
       accept: async () => {
         const from = Date.parse(body.from);
@@ -48,6 +50,6 @@ export const replayWebhook = operation({
       command: (decided, { commandId }) => ({ type: 'RequestReplay', commandId, ...decided }),
       rule: requireRoomForReplay(call),
     });
-    return { data: askedReplay(params.id, event), replayed };
+    return { data: askedReplay(params.id, lastOf(events)), replayed };
   },
 });

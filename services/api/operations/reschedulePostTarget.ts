@@ -36,10 +36,8 @@ export const reschedulePostTarget = operation({
         errors: [{ path: '', message: 'exactly one of scheduledAt and shiftMinutes must be sent' }],
       });
     }
-    return actOnTarget(
-      call,
-      'reschedulePostTarget',
-      ({ target: { state } }) => {
+    return actOnTarget(call, {
+      accept: ({ target: { state } }) => {
         const moved =
           scheduledAt === undefined
             ? { dueAt: shifted(state.dueAt, shiftMinutes ?? 0), jitterSeconds: state.jitterSeconds }
@@ -47,9 +45,9 @@ export const reschedulePostTarget = operation({
         checkDue(moved.dueAt, call.now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
         return moved;
       },
-      (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
-      { optional: true },
-    );
+      command: (moved, commandId) => ({ type: 'Reschedule', commandId, scheduledLocal: null, ...moved }),
+      optional: true,
+    });
   },
 });
 

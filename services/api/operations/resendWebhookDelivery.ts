@@ -1,8 +1,10 @@
+import { webhook } from '#domain/webhook.ts';
 import type { DeliveryRow } from '#projections/webhooks/queries.ts';
 import { DeliveryParams, WebhookDelivery } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { actOnWebhook } from '../webhooks/act.ts';
+import { lastOf } from '../rows.ts';
 import { findDelivery, resentDelivery } from '../webhooks/deliveries.ts';
+import { ownLive } from '../webhooks/endpoints.ts';
 import { examplePending } from '../webhooks/examples.ts';
 
 export const resendWebhookDelivery = operation({
@@ -25,8 +27,8 @@ export const resendWebhookDelivery = operation({
   handle: async (call) => {
     const { deliveryId } = call.params;
     let found: DeliveryRow | undefined;
-    const { event, replayed } = await actOnWebhook(call, {
-      operation: 'resendWebhookDelivery',
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
       optional: true,
       accept: async () => {
         found = await findDelivery(call);
@@ -34,6 +36,6 @@ export const resendWebhookDelivery = operation({
       },
       command: ({ eventTime }, { commandId }) => ({ type: 'RequestResend', commandId, deliveryId, eventTime }),
     });
-    return { data: resentDelivery(found ?? (await findDelivery(call)), event.metadata.occurredAt), replayed };
+    return { data: resentDelivery(found ?? (await findDelivery(call)), lastOf(events).metadata.occurredAt), replayed };
   },
 });

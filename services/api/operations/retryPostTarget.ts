@@ -21,11 +21,9 @@ export const retryPostTarget = operation({
   codes: ['idempotency_key_reused', 'target_not_retryable', 'stream_full'],
   example: { data: targetExample },
   handle: (call) =>
-    actOnTarget(
-      call,
-      'retryPostTarget',
-      () => ({ now: call.now }),
-      ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
-      { optional: true },
-    ),
+    actOnTarget(call, {
+      accept: () => ({ now: call.now }),
+      command: ({ now }, commandId) => ({ type: 'Retry', commandId, now }),
+      optional: true,
+    }),
 });

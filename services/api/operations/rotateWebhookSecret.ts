@@ -1,10 +1,8 @@
 import { webhook } from '#domain/webhook.ts';
-import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { SecretRotation, Webhook } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { actOnWebhook } from '../webhooks/act.ts';
-import { webhookOf, withSecret } from '../webhooks/endpoints.ts';
+import { ownLive, webhookOf, withSecret } from '../webhooks/endpoints.ts';
 import { exampleSecret, exampleWebhook } from '../webhooks/examples.ts';
 
 /** The overlap begins when the rotation is stored: a repeat that comes late does not cut the former secret short. */
@@ -28,9 +26,8 @@ export const rotateWebhookSecret = operation({
   example: { body: {}, data: { ...exampleWebhook, secret: exampleSecret, revision: 1 } },
   handle: async (call) => {
     const { deps, params } = call;
-    const { events, replayed } = await actOnWebhook(call, {
-      operation: 'rotateWebhookSecret',
-      accept: async () => ({}),
+    const { state, events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
       command: (_decided, { commandId, now }) => ({
         type: 'RotateSecret',
         commandId,
@@ -39,8 +36,7 @@ export const rotateWebhookSecret = operation({
       }),
     });
     const row = webhookOf(events);
-    const later = async () =>
-      replayed ? (await deps.store.load(webhook, params.id)).state : foldEvents(webhook, events);
+    const later = async () => (replayed ? (await deps.store.load(webhook, params.id)).state : state);
     return { data: await withSecret(call, row, later), revision: row.revision, replayed };
   },
 });

@@ -1,9 +1,11 @@
+import { webhook } from '#domain/webhook.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { WebhookDelivery, WebhookTest } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
-import { actOnWebhook } from '../webhooks/act.ts';
+import { lastOf } from '../rows.ts';
 import { requireEventType } from '../webhooks/checks.ts';
 import { testDelivery } from '../webhooks/deliveries.ts';
+import { ownLive } from '../webhooks/endpoints.ts';
 import { examplePending } from '../webhooks/examples.ts';
 
 export const testWebhook = operation({
@@ -25,8 +27,8 @@ export const testWebhook = operation({
   codes: ['unknown_event_type', 'stream_full'],
   example: { body: { eventType: 'webhook.test' }, data: examplePending },
   handle: async (call) => {
-    const { event, replayed } = await actOnWebhook(call, {
-      operation: 'testWebhook',
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
       optional: true,
       accept: async () => {
         requireEventType(call.body.eventType, '/eventType');
@@ -34,6 +36,6 @@ export const testWebhook = operation({
       },
       command: ({ eventType }, { commandId }) => ({ type: 'RequestTest', commandId, eventType }),
     });
-    return { data: testDelivery(call.params.id, event), replayed };
+    return { data: testDelivery(call.params.id, lastOf(events)), replayed };
   },
 });

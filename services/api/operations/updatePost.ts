@@ -1,5 +1,4 @@
 import { post } from '#domain/post.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostReplace } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
@@ -7,7 +6,7 @@ import { answerPost } from '../posts/answers.ts';
 import { bodyOf } from '../posts/body.ts';
 import { checkDraft } from '../posts/compose.ts';
 import { draftExample } from '../posts/examples.ts';
-import { asDraft, loadPost } from '../posts/load.ts';
+import { asDraft } from '../posts/load.ts';
 
 export const updatePost = operation({
   id: 'updatePost',
@@ -26,18 +25,12 @@ export const updatePost = operation({
   codes: ['validation_failed', 'post_not_draft', 'client_archived', 'media_not_in_client', 'stream_full'],
   example: draftExample,
   handle: async (call) => {
-    const { id } = call.params;
-    const loaded = await loadPost(call, id);
-    call.guard(loaded);
-    const draft = asDraft(loaded.state);
     const body = bodyOf(call.body);
-    await checkDraft(call, draft.clientId, body);
-    const done = await execute(call.deps.store, post, id, { type: 'ReplaceDraft', body }, call.context, {
-      positions: call.positions,
+    const { state, events, revision } = await call.stream(post).act({
+      accept: async ({ state }) => checkDraft(call, asDraft(state).clientId, body),
+      command: () => ({ type: 'ReplaceDraft', body }),
       optional: true,
-      guard: call.guard,
-      loaded,
     });
-    return { data: answerPost(id, done.state, done.events), revision: done.revision };
+    return { data: answerPost(call.params.id, state, events), revision };
   },
 });

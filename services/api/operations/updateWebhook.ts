@@ -1,5 +1,4 @@
 import { webhook } from '#domain/webhook.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Webhook, WebhookPatch } from '#schemas/http/webhook.ts';
 import { operation } from '../operation.ts';
@@ -26,22 +25,20 @@ export const updateWebhook = operation({
   codes: ['url_not_allowed', 'unknown_event_type', 'stream_full'],
   example: { body: { active: false }, data: { ...exampleWebhook, active: false, disabledReason: 'requested' } },
   handle: async (call) => {
-    const { deps, params, body, context, positions } = call;
-    const loaded = await deps.store.load(webhook, params.id);
-    const guard = ownLive(call);
-    guard(loaded);
-    requireKnownEvents(body.events, '/events');
-    if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
+    const { deps, body } = call;
     // Turning an endpoint off is never refused: an endpoint whose stream is full must still come to rest.
     const { active, ...others } = body;
     const optional = active !== false || Object.keys(others).length > 0;
-    const done = await execute(deps.store, webhook, params.id, { type: 'Update', changes: body }, context, {
-      positions,
-      guard,
+    const { events } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      accept: async () => {
+        requireKnownEvents(body.events, '/events');
+        if (body.url !== undefined) await requireAllowedUrl(deps, body.url);
+      },
+      command: () => ({ type: 'Update', changes: body }),
       optional,
-      loaded,
     });
-    const row = webhookOf(done.events);
+    const row = webhookOf(events);
     return { data: renderWebhook(row, deps.secrets, call.now), revision: row.revision };
   },
 });

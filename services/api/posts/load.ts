@@ -3,8 +3,7 @@ import { type LivePost, type PostState, post } from '#domain/post.ts';
 import { type TargetState, target } from '#domain/target.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import type { TargetWithContent } from '#projections/targets.ts';
-import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
@@ -73,19 +72,22 @@ const lacksIntent = (state: PostState, targetId: string, applied: number): boole
     (intent) => intent.revision > applied && intent.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
   );
 
-/** Events of a stream up to this revision: the call's own where they reach it. */
-export const eventsUpTo = async (
-  store: DomainStore,
-  stream: string,
-  revision: number,
-  held: readonly DecodedEvent[],
-): Promise<readonly DecodedEvent[]> =>
-  (held.at(-1)?.revision ?? -1) < revision
-    ? store.readStream(stream, revision)
-    : held.filter((event) => event.revision <= revision);
-
 /** The draft of a command that only a draft takes. @throws Rejection `post_not_draft` */
 export const asDraft = (state: PostState): Extract<PostState, { status: 'draft' }> => {
   if (state.status !== 'draft') throw new Rejection('post_not_draft', 'The post is not a draft.');
   return state;
+};
+
+/** Fans an accepted post out. A fan-out that fails here refuses nothing: the sweeper carries the plan out. */
+export const fanOutOrLeave = async (
+  { deps, positions, correlationId }: Pick<Call, 'deps' | 'positions' | 'correlationId'>,
+  postId: string,
+  context: CommandContext,
+  loaded?: Loaded<PostState>,
+): Promise<void> => {
+  try {
+    await fanOut(deps.store, postId, context, loaded === undefined ? { positions } : { positions, loaded });
+  } catch (error) {
+    deps.logger.warn({ err: error, postId, correlationId }, 'fan-out is left to the sweeper');
+  }
 };

@@ -1,0 +1,116 @@
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import type { Decider } from '#domain/decider.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { type CommandContext, foldEvents, type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
+import { createIdempotently, withIdempotencyRecord } from '#runtime/eventing/idempotency.ts';
+import { requireRoom } from '#runtime/eventing/stream-room.ts';
+import type { Acted, Action, Commands, Stored } from './actions.ts';
+import type { Call, Operation } from './operation.ts';
+import { ownStream } from './rows.ts';
+
+/** Rounds against other writers of the same stream before we give up. */
+const maxRounds = 50;
+
+const isOf =
+  ({ commandId }: CommandContext) =>
+  ({ metadata }: DecodedEvent): boolean =>
+    metadata.commandId === commandId;
+
+/** The commands of one call: each carries its key, guards, audit context and consistency positions. */
+export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation: Operation): Commands => {
+  const { key, fingerprint, positions, context } = call;
+  const { store } = call.deps;
+  const { id: operationId } = operation;
+
+  const once: Commands['once'] = (accept, effects) =>
+    withIdempotencyRecord({ store, operation: operationId, key, fingerprint, context, accept, effects });
+
+  const act = async <State, Command, Decided>(
+    decider: Decider<State, Command, Stored>,
+    action: Action<State, Command, Decided>,
+  ): Promise<Acted<State>> => {
+    const { id } = call.params as { readonly id: string };
+    const { guard = ownStream(call, operation.noun ?? operation.tag), rule, optional = false, partitionKey } = action;
+    const load = action.load ?? (() => store.load(decider, id));
+    let accepted: { readonly decided: Decided; readonly loaded: Loaded<State> } | undefined;
+    let written: Loaded<State> | undefined;
+
+    const accept = async (): Promise<Decided> => {
+      const loaded = await load();
+      guard(loaded);
+      const decided = (await action.accept?.(loaded)) ?? ({} as Decided);
+      // The rules refuse before anything is accepted; they are asked again at the append.
+      const events = decider.decide(action.command(decided, context), loaded.state);
+      if (optional && events.length > 0) requireRoom(loaded.events);
+      await rule?.(loaded);
+      accepted = { decided, loaded };
+      return decided;
+    };
+
+    /** Appends at the revision that was checked; when another caller wrote meanwhile, everything is checked anew. */
+    const append = async (decided: Decided, by: CommandContext): Promise<Loaded<State>> => {
+      // What another call has accepted may rest on newer events than this one saw: then they are read.
+      let checked = accepted !== undefined && accepted.decided === decided ? accepted.loaded : undefined;
+      for (let round = 1; ; round += 1) {
+        const loaded = checked ?? (await load());
+        // What this command has written is not in its own way: neither If-Match nor a rule is asked again.
+        if (loaded.events.some(isOf(by))) return loaded;
+        if (checked === undefined) {
+          guard(loaded);
+          await rule?.(loaded);
+        }
+        checked = undefined;
+        try {
+          const ordered = partitionKey === undefined ? {} : { partitionKey: partitionKey(loaded.state) };
+          const options = { positions, loaded, optional, redecide: false, ...ordered };
+          return await execute(store, decider, id, action.command(decided, by), by, options);
+        } catch (error) {
+          const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
+          if (!conflict || round >= maxRounds) throw error;
+        }
+      }
+    };
+
+    const { result, replayed } = await once(accept, async (decided, by) => {
+      written = await append(decided, by);
+      return { revision: written.events.findLast(isOf(by))?.revision ?? written.revision };
+    });
+    const { revision } = result;
+    const whole = written?.revision === revision ? written : undefined;
+    const stream = `${decider.kind}-${id}`;
+    const events = whole?.events ?? (await eventsUpTo(call, stream, revision, written?.events ?? []));
+    // A repeat names what the first call stored, so that its caller reads it back.
+    if (operation.idempotent !== 'none') store.note(events, positions);
+    return { state: whole?.state ?? foldEvents(decider, events), revision, events, replayed };
+  };
+
+  return {
+    stream: (decider) => ({
+      // Without a key nobody can repeat the creation.
+      create: (creation) =>
+        createIdempotently({
+          ...creation,
+          store,
+          decider,
+          operation: operationId,
+          key: key ?? uuidv7(),
+          context,
+          positions,
+        }),
+      act: (action) => act(decider, action),
+    }),
+    once,
+  };
+};
+
+/** Events of a stream up to this revision: the call's own where they reach it. */
+export const eventsUpTo = async (
+  { deps }: Pick<Call, 'deps'>,
+  stream: string,
+  revision: number,
+  held: readonly DecodedEvent[],
+): Promise<readonly DecodedEvent[]> =>
+  (held.at(-1)?.revision ?? -1) < revision
+    ? deps.store.readStream(stream, revision)
+    : held.filter((event) => event.revision <= revision);
