@@ -27,6 +27,6 @@ export const exampleError = {
   type: 'https://api.example/v1/errors/not_found',
   status: 404,
   category: 'request',
-  title: 'There is no such thing',
-  about: 'The path is not one of ours, or an id in it is unknown, malformed or belongs to another workspace.',
+  title: 'The resource does not exist',
+  about: 'The API has no such path, or an id in it is unknown, malformed or belongs to another workspace.',
 };

@@ -5,14 +5,14 @@ import { publishFailures } from '#domain/publish-failures.ts';
 import { reportFailures } from '#domain/report-failures.ts';
 
 /**
- * Every code a caller may meet, with what it means. Codes are stable and public; each is served under /errors/{code}.
+ * Every code that a caller may meet, and what it means. Codes are stable and public; GET /errors/{code} serves each.
  * Statuses live here and in the problem middleware, nowhere else.
  */
 
 interface Entry {
   readonly status: number;
   readonly title: string;
-  /** What happened, and what the caller does about it. */
+  /** What happened, and what the caller can do. */
   readonly about: string;
 }
 
@@ -20,13 +20,13 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   invalid_json: {
     status: 400,
     title: 'The body is not JSON',
-    about: 'The body must be well-formed JSON in UTF-8, at most 32 levels deep. Nothing was read from it.',
+    about: 'The body must be well-formed JSON in UTF-8, at most 32 levels deep.',
   },
   invalid_parameter: {
     status: 400,
     title: 'A parameter is not valid',
     about:
-      'A query parameter is unknown, repeated or has a value that is not allowed; `errors` names it. Unknown parameters are refused so that a misspelt filter does not answer everything.',
+      'A query parameter is unknown, repeated or has a value that is not allowed; `errors` names it. Unknown parameters are refused, so that a misspelt filter is not answered with the whole list.',
   },
   invalid_cursor: {
     status: 400,
@@ -37,7 +37,8 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   idempotency_key_required: {
     status: 400,
     title: 'Idempotency-Key is required',
-    about: 'Send the header Idempotency-Key with a value of your own, unique for what you mean to do once.',
+    about:
+      'Send the header Idempotency-Key with a value of your own: a new one for each new request, the same one when you repeat a request.',
   },
   idempotency_key_invalid: {
     status: 400,
@@ -52,7 +53,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   invalid_token: {
     status: 401,
     title: 'The token is not valid',
-    about: 'No such token is known. Check what was copied.',
+    about: 'The service knows no such token. Check that you copied the whole token.',
   },
   token_expired: {
     status: 401,
@@ -87,9 +88,9 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   not_found: {
     status: 404,
-    title: 'There is no such thing',
+    title: 'The resource does not exist',
     about:
-      'The path is not one of ours, or an id in it is unknown, malformed or belongs to another workspace (test and live data do not see each other).',
+      'The API has no such path, or an id in it is unknown, malformed or belongs to another workspace (a test key does not see live data, nor a live key test data).',
   },
   method_not_allowed: {
     status: 405,
@@ -98,7 +99,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   not_acceptable: {
     status: 406,
-    title: 'The answer cannot be given in that form',
+    title: 'The answer has no such form',
     about: 'Answers are JSON: Accept must allow application/json.',
   },
   payload_too_large: {
@@ -125,8 +126,9 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   upload_mismatch: {
     status: 400,
-    title: 'The upload is not what was announced',
-    about: 'The body has another length than was given to POST /media/presign, or it broke off. Nothing was kept.',
+    title: 'The upload differs from the announced file',
+    about:
+      'The body has another length than POST /media/presign was given, or it ended early. The service kept nothing.',
   },
   post_not_draft: {
     status: 409,
@@ -136,17 +138,18 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   target_not_pending: {
     status: 409,
     title: 'The target is no longer pending',
-    about: 'It is being published, or it is settled.',
+    about: 'The publisher has taken the target, or the target is published, failed or canceled.',
   },
   target_not_retryable: {
     status: 409,
     title: 'The target cannot be retried',
-    about: 'Only failed and rate_limited targets can be retried; one with an unknown outcome is settled first.',
+    about:
+      'Only `failed` and `rate_limited` targets can be retried; a target with an unknown outcome must be settled first.',
   },
   run_not_completed: { status: 409, title: 'The run is not complete', about: 'Wait until the run is completed.' },
   already_exists: {
     status: 409,
-    title: 'It exists already',
+    title: 'The name is taken',
     about: 'Another live client of the workspace has this name (compared trimmed and without case).',
   },
   too_many_secrets: {
@@ -156,9 +159,9 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   too_many_webhooks: {
     status: 409,
-    title: 'The workspace has as many webhook endpoints as it may',
+    title: 'The workspace has too many webhook endpoints',
     about:
-      'A workspace may have 50 webhook endpoints, or what its installation allows. Delete one that is no longer used, or let one endpoint hear more types. Endpoints beyond a limit that came later go on working.',
+      'A workspace may have 50 webhook endpoints, unless the installation sets another limit. Delete an endpoint that is no longer used, or let one endpoint subscribe to more types. Endpoints from before a lower limit go on working.',
   },
   too_many_replays: {
     status: 409,
@@ -167,26 +170,26 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   invite_full: {
     status: 409,
-    title: 'The link has connected as many accounts as it may',
+    title: 'The link has connected too many accounts',
     about:
-      'A connect link is for `maxAccounts` accounts, 50 unless it was minted for more. Accounts that were connected through it can be connected again. Mint a new link for others.',
+      'A connect link is for `maxAccounts` accounts, 50 by default. Its accounts can be connected again. Create a new link for other accounts.',
   },
   stream_full: {
     status: 409,
-    title: 'The resource has been changed too often',
+    title: 'The resource has too many changes',
     about:
-      'Every change of a resource is kept, at most 2,000 changes or 8 MiB, and this one has reached that limit. Create a new one and go on with it: a new post with the draft’s content, a new webhook endpoint, a new client. The full one still works, and can be published, canceled, turned off, archived or deleted; its secret can be rotated.',
+      'The service keeps every change of a resource, at most 2,000 changes or 8 MiB, and this resource has reached that limit. Create a new one: a post with the content of the draft, a webhook endpoint, a client. The full resource still works: it can be published, canceled, turned off, archived or deleted, and its secret can be rotated.',
   },
   revision_mismatch: {
     status: 412,
-    title: 'It has changed since you read it',
-    about: 'If-Match names another revision than the current one. Read it again, then decide.',
+    title: 'The resource has changed since you read it',
+    about: 'If-Match names another revision than the current one. Read the resource again, then decide.',
   },
   validation_failed: {
     status: 422,
     title: 'The input is not valid',
     about:
-      '`errors` names each offending member by JSON Pointer. An unknown id in a body and one of another workspace are told in the same words.',
+      '`errors` names each offending member by JSON Pointer. An unknown id in a body and an id of another workspace get the same message.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -211,17 +214,18 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   account_not_in_client: {
     status: 422,
     title: 'The account belongs to another client',
-    about: 'With mode `selection` every account must be the post’s own client’s. `errors` names each.',
+    about:
+      'With mode `selection` every account must belong to the client of the post. `errors` names each that does not.',
   },
   account_disconnected: {
     status: 422,
     title: 'The account is disconnected',
-    about: 'Connect it again first. `errors` names each.',
+    about: 'Connect the account again first. `errors` names each disconnected account.',
   },
   no_targets: {
     status: 422,
-    title: 'The post would go nowhere',
-    about: 'The selection names no account: connect one, or widen the filter.',
+    title: 'The post has no targets',
+    about: 'The selection holds no connected account: connect one, or widen the selection.',
   },
   media_not_publishable: {
     status: 422,
@@ -232,7 +236,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 409,
     title: 'The media is needed by a post',
     about:
-      'An asset of a draft, or of a post that is not out yet, cannot be deleted; `postIds` names up to ten. Take it out of them, cancel them or wait until they are out.',
+      'An asset of a draft, or of a post that is not published yet, cannot be deleted; `postIds` names up to ten such posts. Remove the asset from them, cancel them or wait until they are published.',
   },
   media_not_in_client: {
     status: 422,
@@ -243,7 +247,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The workspace has no room for the media',
     about:
-      'The files of a workspace and its sandbox, with what was made of them, may take so many bytes; `quotaBytes` and `usedBytes` tell. An upload counts from the moment its address is given, until it has come or the address has expired. What is made of a file that was taken is kept even where it passes the quota; no further file is taken then. Delete what no post needs, or ask the operator for a larger quota.',
+      'The files of a workspace and its sandbox, renditions included, may take `quotaBytes` bytes; they take `usedBytes`. An upload counts from the moment its address is given until the file arrives or the address expires. Renditions of an accepted file are kept even where they pass the quota; then no further file is accepted. Delete assets that no post needs, or ask the operator for a larger quota.',
   },
   media_not_uploaded: {
     status: 422,
@@ -254,18 +258,18 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 422,
     title: 'The url is not allowed',
     about:
-      'Only https on port 443 of a public address is used: no private, loopback or link-local one, no user name in it, nothing of this service. A name that has one private address is refused as a whole.',
+      'The service calls only https on port 443 of a public address: no private, loopback or link-local address, no user name in the url, and not this service itself. A name with one private address among several is refused.',
   },
   unknown_event_type: {
     status: 422,
     title: 'There is no such event type',
     about:
-      'A filter takes exact types, `<noun>.*` for all that begin so, and `*`; a test takes one exact type. `errors` names each entry that lets no type through; the contract of events (asyncapi.json) lists them all.',
+      'A filter takes exact types, `<noun>.*` for all types of a noun, and `*`; a test takes one exact type. `errors` names each entry that matches no type; asyncapi.json lists all types.',
   },
   thread_not_supported: {
     status: 422,
     title: 'The network has no threads',
-    about: 'Give such targets content or media of their own.',
+    about: 'Some targets are on networks without threads: give those targets content or media of their own.',
   },
   rate_limited: {
     status: 429,
@@ -275,14 +279,15 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   },
   internal: {
     status: 500,
-    title: 'Something is broken on our side',
-    about: 'Tell us the correlationId. A write may be repeated with the same Idempotency-Key.',
+    title: 'The service failed',
+    about:
+      'This is a fault of the service: report the `correlationId`. You may repeat a write with the same Idempotency-Key.',
   },
   unavailable: {
     status: 503,
-    title: 'The service is away for a moment',
+    title: 'The service is temporarily unavailable',
     about:
-      'Either nothing was written, or the outcome is learnt by repeating the call with the same Idempotency-Key. Wait for Retry-After seconds.',
+      'A store behind the service did not answer. Wait for Retry-After seconds, then repeat the call with the same Idempotency-Key: what was written is not written twice.',
   },
 };
 

@@ -15,7 +15,7 @@ export const archiveClient = operation({
   tag: 'client',
   summary: 'Archive a client',
   description:
-    'Its name is free again; its open targets are canceled and its connect links revoked shortly after. GET still answers it. Archiving it again answers the same.',
+    'Another client may take its name at once. Its open targets are canceled and its connect links revoked shortly after. GET still answers the archived client, and archiving it again answers the same.',
   scope: 'clients.manage',
   role: 'owner',
   idempotent: 'none',

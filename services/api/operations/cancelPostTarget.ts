@@ -10,7 +10,8 @@ export const cancelPostTarget = operation({
   path: '/post-targets/{id}/cancel',
   tag: 'post target',
   summary: 'Cancel a target that is not published yet',
-  description: 'A canceled one is answered unchanged. Of a cancel and a publication at the same instant one wins.',
+  description:
+    'A target that is canceled already is answered unchanged. If the publisher takes the target at the same time, either outcome is possible.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -14,7 +14,7 @@ export const cancelWebhookReplay = operation({
   tag: 'webhook',
   summary: 'Cancel a replay',
   description:
-    'Deliveries that it made and did not send yet are canceled with it. A replay that has ended is answered as it is; if it ends at the same time, either outcome is possible.',
+    'Its deliveries that are not sent yet are canceled with it. A replay that has ended is answered unchanged; if the replay ends at the same time, either outcome is possible.',
   scope: 'webhooks.manage',
   idempotent: 'none',
   cost: 1,

@@ -15,7 +15,7 @@ export const createClient = operation({
   tag: 'client',
   summary: 'Create a client',
   description:
-    'Idempotent on the name: a name that a live client has already (trimmed, without case) answers that client as it is now, whatever else was sent, and nothing is recorded under the key.',
+    'Idempotent on the name: if a live client has this name already (compared trimmed and without case), the answer is that client as it is now. The other members of the body are then ignored, and nothing is recorded under the key.',
   scope: 'clients.manage',
   idempotent: 'required',
   cost: 1,

@@ -20,9 +20,9 @@ export const createConnectInvite = operation({
   method: 'POST',
   path: '/clients/{id}/connect-invites',
   tag: 'client',
-  summary: 'Mint a link by which accounts are connected to a client',
+  summary: 'Create a link that connects accounts to a client',
   description:
-    'Whoever has the link may connect accounts of its platforms, as often as they like, until it expires: at most `maxAccounts` different ones.',
+    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed.',
   scope: 'accounts.connect',
   idempotent: 'required',
   cost: 1,

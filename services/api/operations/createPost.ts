@@ -18,7 +18,7 @@ export const createPost = operation({
   tag: 'post',
   summary: 'Create a post',
   description:
-    'Fans out into one target per connected account, each with its own due instant; with saveDraft it is kept as a draft instead.',
+    'A post has one target per connected account, each with its own due instant. With `saveDraft` the post is kept as a draft and has no targets yet.',
   scope: 'posts.compose',
   idempotent: 'required',
   cost: 1,

@@ -22,7 +22,7 @@ export const deleteMedia = operation({
   tag: 'media',
   summary: 'Delete an asset that no post needs',
   description:
-    'An asset of a draft, or of a post that is not out yet, is kept: `postIds` names such posts. Every other operation then answers 404; deleting it again answers the same. Its files are removed, and their bytes given back, within some minutes. A failed target that is retried later fails without it.',
+    'The call is refused while a draft, or a post that is not published yet, needs the asset; `postIds` names such posts. After the deletion every other operation answers 404, and deleting the asset again answers the same. The service removes its files, and gives their bytes back, within some minutes. A failed target that needs the asset fails again when it is retried.',
   scope: 'media.manage',
   idempotent: 'none',
   cost: 1,

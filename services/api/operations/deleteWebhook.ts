@@ -13,7 +13,7 @@ export const deleteWebhook = operation({
   tag: 'webhook',
   summary: 'Delete a webhook endpoint and its deliveries',
   description:
-    'Nothing more is sent to it, and its secrets sign no more. Every other operation then answers 404; deleting it again answers the same.',
+    'The endpoint gets no more deliveries, and its secrets stop signing. Every other operation then answers 404; deleting it again answers the same.',
   scope: 'webhooks.delete',
   idempotent: 'none',
   cost: 1,

@@ -10,7 +10,7 @@ export const getAccount = operation({
   method: 'GET',
   path: '/accounts/{id}',
   tag: 'account',
-  summary: 'One connected account',
+  summary: 'Get a connected account',
   scope: 'accounts.read',
   idempotent: 'none',
   cost: 1,

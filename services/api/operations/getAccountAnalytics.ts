@@ -19,9 +19,9 @@ export const getAccountAnalytics = operation({
   path: '/analytics/accounts/{id}',
   tag: 'analytics',
   noun: 'account',
-  summary: 'An account: totals, by day, its audience',
+  summary: 'Figures of an account: totals, by day, audience',
   description:
-    'Gains of its posts in the window; followers as they were at the end of a day; `demographics` is the newest snapshot up to `to`, not of the window.',
+    'Gains of the account’s posts in the window, and its followers at the end of each day. `demographics` is the newest snapshot not after `to`, also one from before the window.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

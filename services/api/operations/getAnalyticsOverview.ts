@@ -9,9 +9,9 @@ export const getAnalyticsOverview = operation({
   method: 'GET',
   path: '/analytics/overview',
   tag: 'analytics',
-  summary: 'The workspace: totals, by network, by day',
+  summary: 'Figures of the workspace: totals, by network, by day',
   description:
-    'Gains of all posts in the window. A day’s gain is the difference of its midnights in the workspace’s zone, interpolated between the looks around them; over 36 h without a look the days between are null and the gain is of the later day. Corrections may be negative. A day that the next look may change is `provisional`.',
+    'Gains of all posts in the window. The gain of a day is the difference between its two midnights in the workspace’s zone, each interpolated between the observations around it. If 36 hours or more pass without an observation, the days in between are null and the later day has the whole gain. A correction by a network may be negative. A day is `provisional` while the next observation may change it.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

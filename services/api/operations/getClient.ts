@@ -10,7 +10,7 @@ export const getClient = operation({
   method: 'GET',
   path: '/clients/{id}',
   tag: 'client',
-  summary: 'One client, also an archived one',
+  summary: 'Get a client, also an archived one',
   scope: 'clients.read',
   idempotent: 'none',
   cost: 1,

@@ -13,7 +13,7 @@ export const getClientAnalytics = operation({
   path: '/analytics/clients/{id}',
   tag: 'analytics',
   noun: 'client',
-  summary: 'A client: totals, by network, by day',
+  summary: 'Figures of a client: totals, by network, by day',
   description: 'Gains of the posts on the client’s accounts, in the window.',
   scope: 'analytics.read',
   idempotent: 'none',

@@ -12,9 +12,9 @@ export const getMedia = operation({
   method: 'GET',
   path: '/media/{id}',
   tag: 'media',
-  summary: 'One asset, also one that was not uploaded yet',
+  summary: 'Get an asset, also one that is not uploaded yet',
   description:
-    'Wait for `publishable`, not for a platform among the variants: what a post needs and is not there is made in time.',
+    'Wait for `publishable` before you publish. You need not wait for a platform among the variants: a rendition that a post lacks is made before the post is due.',
   scope: 'media.read',
   idempotent: 'none',
   cost: 1,

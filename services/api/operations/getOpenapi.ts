@@ -9,7 +9,7 @@ export const getOpenapi = operation({
   method: 'GET',
   path: '/openapi.json',
   tag: 'contract',
-  summary: 'This contract',
+  summary: 'Get this contract',
   scope: null,
   idempotent: 'none',
   cost: 1,

@@ -13,9 +13,9 @@ export const getPostAnalytics = operation({
   path: '/analytics/posts/{id}',
   tag: 'analytics',
   noun: 'post',
-  summary: 'A post, by target',
+  summary: 'Figures of a post, by target',
   description:
-    'Lifetime figures of the newest observation not after `to`, whenever the post went out. `metrics` of the post is what its targets tell together; what does not add up (permalink, averages, retention) is null there when several tell it.',
+    'Lifetime figures of the newest observation not after `to`, whenever the post was published. `metrics` of the post is the sum over its targets. A figure that cannot be summed (permalink, averages, retention) is null there when several targets have it.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

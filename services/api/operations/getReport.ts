@@ -9,7 +9,7 @@ export const getReport = operation({
   method: 'GET',
   path: '/reports/{id}',
   tag: 'report',
-  summary: 'A saved report and its runs',
+  summary: 'Get a saved report and its runs',
   scope: 'reports.read',
   idempotent: 'none',
   cost: 1,

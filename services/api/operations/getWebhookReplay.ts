@@ -9,7 +9,7 @@ export const getWebhookReplay = operation({
   method: 'GET',
   path: '/webhooks/{id}/replays/{replayId}',
   tag: 'webhook',
-  summary: 'See how far a replay is',
+  summary: 'Get the progress of a replay',
   scope: 'webhooks.manage',
   idempotent: 'none',
   cost: 1,

@@ -19,7 +19,7 @@ export const importMedia = operation({
   tag: 'media',
   summary: 'Import a file by its address',
   description:
-    'The file is fetched and transcoded afterwards; what is wrong with it fails the asset. Redirects are followed to public addresses only. The query of the address is kept, encrypted, until the file was fetched or given up. Its length counts against the quota of the workspace and its sandbox once it is here: where there is no room the asset fails with `import_no_room`.',
+    'The service fetches and transcodes the file afterwards; a file that it cannot use fails the asset. Redirects are followed to public addresses only. The query of the address is kept, encrypted, until the file is fetched or given up. The length of the file counts against the quota of the workspace and its sandbox once it is fetched; without room the asset fails with `import_no_room`.',
   scope: 'media.manage',
   idempotent: 'required',
   cost: 1,

@@ -15,9 +15,9 @@ export const listBestTimes = operation({
   method: 'GET',
   path: '/best-times',
   tag: 'analytics',
-  summary: 'When to post: the slots of the week, the strongest first',
+  summary: 'List the slots of the week, the best time to post first',
   description:
-    'All 168, on one page. From the interactions that the posts of the last 90 days had when they were 7 days old, compared with what their accounts usually get with posts of the same kind (feed, reel or story); where there are few, from assumptions about the network: see `basis` and `sampleSize`.',
+    'All 168 slots of the week, on one page. The ranking compares the interactions that each post of the last 90 days had after 7 days with the usual result of its account for posts of the same kind (feed, reel or story). With few such posts it rests on assumptions about the network: see `basis` and `sampleSize`.',
   scope: 'besttimes.read',
   idempotent: 'none',
   cost: 1,

@@ -8,7 +8,7 @@ export const listErrors = operation({
   method: 'GET',
   path: '/errors',
   tag: 'contract',
-  summary: 'Every error code and what it means',
+  summary: 'List every error code and what it means',
   scope: null,
   idempotent: 'none',
   cost: 1,

@@ -12,7 +12,7 @@ export const listMedia = operation({
   path: '/media',
   tag: 'media',
   summary: 'List assets, newest first',
-  description: 'A place for an upload is listed once it was registered.',
+  description: 'An upload is listed from its registration on.',
   scope: 'media.read',
   idempotent: 'none',
   cost: 1,

@@ -13,9 +13,9 @@ export const listPostAnalytics = operation({
   method: 'GET',
   path: '/analytics/posts',
   tag: 'analytics',
-  summary: 'Posts that went out in the window, the newest first or by a figure',
+  summary: 'Figures of the posts published in the window, newest first or by a figure',
   description:
-    'Lifetime figures of the newest observation not after `to`. A filter leaves out targets that it does not fit, and posts that have none left. A post that nobody has looked at yet is there with empty `metrics`. With `sort` the highest figure comes first, posts that do not tell it last; all pages go by what was observed before the first was asked for, but a post that was looked at again on the same day since may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether there are more.',
+    'Lifetime figures of the newest observation not after `to`. A filter leaves out the targets that do not match, and posts without a matching target. A post without an observation has empty `metrics`. With `sort` the highest figure comes first and posts without that figure last. All pages use the observations from before the first page; a post with a further observation on the same day may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether more follow.',
   scope: 'analytics.read',
   idempotent: 'none',
   cost: 1,

@@ -11,7 +11,7 @@ export const listPostTargets = operation({
   path: '/post-targets',
   tag: 'post target',
   summary: 'List post targets',
-  description: 'In the order they are due.',
+  description: 'Sorted by due instant, the earliest first.',
   scope: 'posts.read',
   idempotent: 'none',
   cost: 1,

@@ -12,7 +12,7 @@ export const listReports = operation({
   path: '/reports',
   tag: 'report',
   summary: 'List saved reports, newest first',
-  description: 'Without their runs: GET /reports/{id} has them.',
+  description: 'The list leaves out their runs; GET /reports/{id} has them.',
   scope: 'reports.read',
   idempotent: 'none',
   cost: 1,

@@ -15,7 +15,7 @@ export const listWebhookDeliveries = operation({
   path: '/webhooks/{id}/deliveries',
   tag: 'webhook',
   summary: 'List the deliveries of an endpoint, newest first',
-  description: 'Each with its attempts so far. Kept for 30 days.',
+  description: 'Each delivery has its attempts so far. Deliveries are kept for 30 days.',
   scope: 'webhooks.read',
   idempotent: 'none',
   cost: 1,

@@ -18,9 +18,9 @@ export const presignMedia = operation({
   method: 'POST',
   path: '/media/presign',
   tag: 'media',
-  summary: 'Ask for a place to upload a file to',
+  summary: 'Get an address to upload a file to',
   description:
-    'Then PUT the file to `url` with `headers`, within the hour, and register the asset. A repeat with the same Idempotency-Key answers the same asset with a fresh address, until it was registered. The length counts at once against the bytes that the workspace and its sandbox may have; posters and renditions are counted when they are made, and may pass that quota.',
+    'PUT the file to `url` with `headers` within the hour, then register the asset. Until the asset is registered, a repeat with the same Idempotency-Key answers the same asset with a fresh address. The length counts at once against the quota of the workspace and its sandbox. Posters and renditions count when they are made, and may pass that quota.',
   scope: 'media.manage',
   idempotent: 'accepted',
   cost: 1,

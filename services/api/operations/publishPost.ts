@@ -33,7 +33,8 @@ export const publishPost = operation({
   path: '/posts/{id}/publish',
   tag: 'post',
   summary: 'Publish or schedule a draft',
-  description: 'Runs every gate that a draft skipped. A schedule in the body replaces the draft’s.',
+  description:
+    'Checks everything that is not checked for a draft. A schedule in the body replaces the schedule of the draft.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

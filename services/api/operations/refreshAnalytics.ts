@@ -15,7 +15,7 @@ export const refreshAnalytics = operation({
   tag: 'analytics',
   summary: 'Fetch fresh figures',
   description:
-    'For the console. Figures of the accounts and of their posts of the last 90 days are asked for now; what was asked a moment ago is not asked again. The webhook `analytics.refreshed` tells when all were tried.',
+    'For the console. The service asks the networks for the figures of the accounts and of their posts of the last 90 days, except for those it asked for a moment ago. The webhook `analytics.refreshed` tells when it has tried all of them.',
   scope: 'analytics.read',
   firstParty: true,
   idempotent: 'accepted',

@@ -27,7 +27,7 @@ export const registerMedia = operation({
   path: '/media',
   tag: 'media',
   summary: 'Register an uploaded file',
-  description: 'Starts transcoding. An asset that was registered before is answered as it is.',
+  description: 'Starts transcoding. An asset that is registered already is answered unchanged.',
   scope: 'media.manage',
   idempotent: 'required',
   cost: 1,

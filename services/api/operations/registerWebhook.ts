@@ -13,7 +13,7 @@ export const registerWebhook = operation({
   tag: 'webhook',
   summary: 'Register a webhook endpoint',
   description:
-    'It hears what happens from now on. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless its installation says otherwise.',
+    'The endpoint gets events from now on. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless the installation sets another limit.',
   scope: 'webhooks.manage',
   idempotent: 'required',
   cost: 1,

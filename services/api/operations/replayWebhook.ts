@@ -15,9 +15,9 @@ export const replayWebhook = operation({
   method: 'POST',
   path: '/webhooks/{id}/replays',
   tag: 'webhook',
-  summary: 'Send a stretch of the past once more',
+  summary: 'Send the events of a time range again',
   description:
-    'Every event of the stretch, also from before the endpoint existed, under the event ids it had: deliveries of their own, behind what is new. At most three replays of an endpoint run at once.',
+    'Sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 10,

@@ -12,7 +12,7 @@ export const reschedulePostTarget = operation({
   path: '/post-targets/{id}/reschedule',
   tag: 'post target',
   summary: 'Move a target to another time',
-  description: 'Exactly one of scheduledAt (clears the jitter) and shiftMinutes (keeps it).',
+  description: 'Send either `scheduledAt`, which clears the jitter, or `shiftMinutes`, which keeps it.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

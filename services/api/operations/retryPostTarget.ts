@@ -11,7 +11,7 @@ export const retryPostTarget = operation({
   tag: 'post target',
   summary: 'Queue a failed or rate-limited target again',
   description:
-    'Whatever its failure says about retrying: it is due at once. One with an unknown outcome is settled first.',
+    'The target is due at once, also where its failure is not retryable. A target with an unknown outcome must be settled first.',
   scope: 'posts.compose',
   idempotent: 'accepted',
   cost: 1,

@@ -13,7 +13,7 @@ export const rotateWebhookSecret = operation({
   tag: 'webhook',
   summary: 'Give a webhook endpoint a new signing secret',
   description:
-    'The former secret goes on signing for 24 hours, beside the new one; at most five sign at once. `secret` is shown here alone; a repeat with the same key shows it again for 24 hours, while it still signs.',
+    'The former secret goes on signing beside the new one for 24 hours; at most five secrets sign at once. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 1,

@@ -15,7 +15,7 @@ export const testWebhook = operation({
   tag: 'webhook',
   summary: 'Send a signed test delivery',
   description:
-    'With the example data of the type, whatever the endpoint hears, also while it is off. The answer is the delivery as it is queued; GET it to see what came of it.',
+    'Sends the example data of the type, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
   scope: 'webhooks.manage',
   idempotent: 'accepted',
   cost: 1,

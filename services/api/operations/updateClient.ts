@@ -15,7 +15,8 @@ export const updateClient = operation({
   path: '/clients/{id}',
   tag: 'client',
   summary: 'Change a client',
-  description: 'Only the members sent change. Objects are replaced whole; null gives a member its default back.',
+  description:
+    'Only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',
   scope: 'clients.manage',
   idempotent: 'none',
   cost: 1,

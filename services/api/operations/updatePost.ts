@@ -14,7 +14,7 @@ export const updatePost = operation({
   path: '/posts/{id}',
   tag: 'post',
   summary: 'Replace a draft',
-  description: 'A full replacement: an optional member that is not sent returns to its default.',
+  description: 'Replaces the whole draft: an optional member that is not sent returns to its default.',
   scope: 'posts.compose',
   idempotent: 'none',
   cost: 1,

@@ -13,7 +13,7 @@ export const updateWebhook = operation({
   tag: 'webhook',
   summary: 'Change a webhook endpoint, turn it off or on',
   description:
-    'Only the members sent change. One that was disabled by us and is turned on again is sent what it missed, at most 72 hours back; one that you turned off is not: replays serve that.',
+    'Only the members that are sent change. When you turn on an endpoint that the service disabled, it gets the events it missed, at most 72 hours back. When you turn on an endpoint that you turned off, it does not: use a replay.',
   scope: 'webhooks.manage',
   idempotent: 'none',
   cost: 1,
