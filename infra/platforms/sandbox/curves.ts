@@ -3,7 +3,6 @@
  * twice hears the same, and nothing has to be remembered.
  */
 import { createHash } from 'node:crypto';
-import type { Platform } from '#schemas/common.ts';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
@@ -13,20 +12,6 @@ export const chance = (...words: readonly (string | number)[]): number =>
   createHash('sha256').update(words.join('\n')).digest().readUIntBE(0, 6) / 2 ** 48;
 
 const between = (low: number, high: number, at: number): number => low + (high - low) * at;
-
-/** Time in which a post is seen by two thirds of those who will ever see it. */
-const spreadMs: Readonly<Record<Platform, number>> = {
-  x: 8 * hourMs,
-  threads: 10 * hourMs,
-  bluesky: 10 * hourMs,
-  telegram: 14 * hourMs,
-  facebook: 20 * hourMs,
-  instagram: 30 * hourMs,
-  linkedin: 2 * dayMs,
-  tiktok: 3 * dayMs,
-  youtube: 15 * dayMs,
-  pinterest: 30 * dayMs,
-};
 
 /** Now and then a network takes back what it had counted: on one day of an age in fifteen a fiftieth of it. */
 const corrected = (id: string, ageMs: number): number => {
@@ -45,10 +30,11 @@ export interface Counting {
   fixed(name: string, low: number, high: number): number;
 }
 
-export function countingOf(platform: Platform, id: string, ageMs: number): Counting {
+/** @param spreadMs in which two thirds of all views come */
+export function countingOf(spreadMs: number, id: string, ageMs: number): Counting {
   const age = Math.max(ageMs, 0);
   const total = Math.exp(between(Math.log(300), Math.log(30_000), chance(id, 'total')));
-  const seen = total * (1 - Math.exp(-age / spreadMs[platform])) * corrected(id, age);
+  const seen = total * (1 - Math.exp(-age / spreadMs)) * corrected(id, age);
   const fixed: Counting['fixed'] = (name, low, high) => between(low, high, chance(id, name));
   return {
     views: Math.floor(seen),
@@ -84,3 +70,15 @@ export function cut(whole: number, weights: Readonly<Record<string, number>>): R
   const rest = whole - parts.reduce((all, [, part]) => all + part, 0);
   return Object.fromEntries(parts.map(([label, part], place) => [label, place === 0 ? part + rest : part]));
 }
+
+/** Shares of a video still watched at equal steps of its length. */
+export const retention = (counting: Counting, steps: number): readonly number[] => {
+  const fall = counting.fixed('retention', 0.5, 2.5);
+  return Array.from({ length: steps }, (_, step) => Math.round(Math.exp((-fall * step) / steps) * 1000) / 1000);
+};
+
+export const watching = (counting: Counting) => {
+  const views = counting.part('video views', 0.3, 0.7);
+  const averageMs = Math.floor(counting.fixed('watched', 4_000, 40_000));
+  return { views, averageMs, watchedMs: views * averageMs };
+};

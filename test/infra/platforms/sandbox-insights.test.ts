@@ -9,6 +9,7 @@ import { capabilities } from '#domain/platforms/index.ts';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { countingOf, followersOf } from '#infra/platforms/sandbox/curves.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { x } from '#infra/platforms/sandbox/networks/x.ts';
 import { postAnswer } from '#infra/platforms/sandbox/post-insights.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/insights.ts';
@@ -146,8 +147,8 @@ suite('sandbox figures', (t) => {
       const id = `post ${number}`;
       let last = 0;
       for (let at = 0; at <= 60; at += 1) {
-        const { views } = countingOf('x', id, at * day);
-        equal(countingOf('x', id, at * day).views, views);
+        const { views } = countingOf(x.spreadMs, id, at * day);
+        equal(countingOf(x.spreadMs, id, at * day).views, views);
         if (views < last) {
           falls += 1;
           ok(views >= last * 0.97, `${id} fell from ${last} to ${views}`);

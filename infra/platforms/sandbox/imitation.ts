@@ -1,0 +1,65 @@
+import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Counting } from './curves.ts';
+import type { Members } from './shapes.ts';
+
+/** What the network refuses whatever the content. */
+export type NetworkRefusal = 'rate_limit' | 'token_death' | 'reject' | 'duplicate';
+
+/** A post as its figures are made from it. */
+export interface Shown {
+  readonly platform: Platform;
+  readonly post: InsightsSubject;
+  readonly permalink: string | null;
+  readonly ageMs: number;
+}
+
+/** What an account saw on one day. */
+export interface AccountDay {
+  readonly followers: number;
+  readonly of: Counting;
+  /** Views of videos. */
+  readonly plays: number;
+  readonly watchedMs: number;
+  /** Visits of the profile, and taps on its links. */
+  readonly visits: number;
+  readonly taps: number;
+  readonly country: Readonly<Record<string, number>>;
+  readonly city: Readonly<Record<string, number>>;
+  /** By dimension, each as Meta answers a call with that breakdown. */
+  readonly follower_demographics: Members;
+}
+
+export interface PostIds {
+  readonly id: string;
+  /** Its short form in addresses. */
+  readonly code: string;
+}
+
+/** Everything in which the sandbox of one network differs from that of another. */
+export interface Imitation {
+  /** The network's own code for each refusal. */
+  readonly refusals: Readonly<Record<NetworkRefusal, string>>;
+  /** Milliseconds in which a post is seen by two thirds of those who will ever see it. */
+  readonly spreadMs: number;
+  /** Id of an account. @param seed the same bytes for the same username */
+  readonly accountId: (seed: Buffer) => string;
+  /** Id of a new container, upload session or publish id. Default: as Meta writes them. */
+  readonly handleId?: (random: Buffer) => string;
+  /** `#` stands for the chat's next message number, which the database fills in. */
+  readonly postIds: (made: {
+    readonly random: Buffer;
+    /** Ten random letters. */
+    readonly code: string;
+    /** The account's id on the network. */
+    readonly account: string;
+    readonly key: string;
+    readonly nowMs: number;
+  }) => PostIds;
+  /** Figures of a post in the network's own members, as its `insights.ts` in the domain reads them. */
+  readonly postInsights: (shown: Shown, of: Counting) => Members;
+  /** Whether the network reports days before yesterday again, and whether their figures still grow then. */
+  readonly pastDays: 'none' | 'final' | 'revised';
+  /** Figures of an account for one day, in the network's own members. */
+  readonly accountInsights: (day: AccountDay) => Members;
+}

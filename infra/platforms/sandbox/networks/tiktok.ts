@@ -1,0 +1,31 @@
+import { dayMs } from '../curves.ts';
+import { digits } from '../id-parts.ts';
+import type { Imitation } from '../imitation.ts';
+
+const postInsights: Imitation['postInsights'] = ({ post, permalink }, of) => ({
+  id: post.externalId,
+  ...(permalink === null ? {} : { share_url: permalink }),
+  view_count: of.views,
+  like_count: of.part('likes', 0.02, 0.1),
+  comment_count: of.part('comments', 0.001, 0.01),
+  share_count: of.part('shares', 0.001, 0.01),
+});
+
+const accountInsights: Imitation['accountInsights'] = ({ followers }) => ({ follower_count: followers });
+
+/** TikTok as the sandbox imitates it. */
+export const tiktok: Imitation = {
+  refusals: {
+    rate_limit: 'spam_risk_too_many_posts',
+    token_death: 'access_token_invalid',
+    reject: 'invalid_params',
+    duplicate: 'spam_risk',
+  },
+  spreadMs: 3 * dayMs,
+  accountId: (seed) => `-000${seed.toString('base64url').slice(0, 32)}`,
+  handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
+  postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
+  postInsights,
+  pastDays: 'none',
+  accountInsights,
+};

@@ -1,0 +1,38 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import * as domain from '#domain/platforms/networks.ts';
+import { rules } from '#domain/platforms/registry.ts';
+import * as sandbox from '#infra/platforms/sandbox/networks.ts';
+import { platforms } from '#schemas/common.ts';
+import { suite } from '#test/support/suite.ts';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const enumerated = [...platforms].sort();
+const entries = (folder: string) => readdirSync(path.join(root, folder), { withFileTypes: true });
+
+suite('registries of networks', (t) => {
+  t('every network of the enum has rules, and no other has', () => {
+    deepEqual(Object.keys(domain).sort(), enumerated);
+    for (const platform of platforms) equal(rules[platform].platform, platform);
+  });
+
+  t('every folder of domain/platforms is a network, with its index, media and insights', () => {
+    const folder = 'services/domain/platforms';
+    const folders = entries(folder).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+    deepEqual(folders.sort(), enumerated);
+    for (const platform of platforms) {
+      for (const file of ['index.ts', 'media.ts', 'insights.ts'])
+        equal(existsSync(path.join(root, folder, platform, file)), true, `${platform}/${file}`);
+    }
+  });
+
+  t('the sandbox imitates every network of the enum, each in one file', () => {
+    deepEqual(Object.keys(sandbox).sort(), enumerated);
+    const files = entries('infra/platforms/sandbox/networks').map(({ name }) => name);
+    deepEqual(
+      files.sort(),
+      enumerated.map((platform) => `${platform}.ts`),
+    );
+  });
+});
