@@ -1,12 +1,8 @@
-/**
- * The sandbox network as the publisher sees it: one adapter for all ten platforms, each with its own steps. Longer than
- * most adapters: it plays ten networks’ steps with the faults between them.
- */
+/** The sandbox network as the publisher sees it: one adapter for all platforms, each with its own steps. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type {
   Checkpoint,
-  Json,
   PlatformAdapter,
   PublishOutcome,
   PublishRequest,
@@ -17,57 +13,24 @@ import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
-import { contentChanged, down, stillProcessing, unknown } from './answers.ts';
-import { type Fault, faultsOf } from './faults.ts';
-import { partHash, recordKey } from './ids.ts';
+import { down, unknown } from './answers.ts';
+import { faultsOf } from './faults.ts';
+import { partHash } from './ids.ts';
 import { SandboxInsights } from './insights.ts';
+import type { LedgerFilter } from './ledger.ts';
+import type { CreateCall, CreatedPost, Line } from './line.ts';
 import { type GivenMedia, type Looked, Looker } from './media.ts';
-import {
-  type Container,
-  type CreateCall,
-  type CreatedPost,
-  type LedgerFilter,
-  type Line,
-  Network,
-  NetworkAway,
-} from './network.ts';
-import { firing, refusalOf, type Script, said, scriptOf } from './script.ts';
-
-export interface SandboxOptions {
-  /** Connection of the pool the sandbox opens for itself, or a pool that outlives it. Never the publisher's own. */
-  readonly database: { readonly url: string; readonly connections?: number } | { readonly pool: pg.Pool };
-  /** Milliseconds, default 3,000. */
-  readonly boundaryDeadlineMs?: number;
-  /** Milliseconds, default 10,000. */
-  readonly settleWindowMs?: number;
-  /** Milliseconds between two looks at a container, default 200. */
-  readonly pollMs?: number;
-  /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
-  readonly processingLimitMs?: number;
-  /** For its own look into files. Default: the ffmpeg on PATH, else the npm package's. */
-  readonly ffmpegPath?: string | null;
-  /** Called at each named gap, where a test may have the process die. */
-  readonly faultPoint?: (name: SandboxGap) => void;
-}
-
-/** Gaps between two durable effects of one publish, in their order. */
-export type SandboxGap =
-  | 'sandbox.container_created'
-  | 'sandbox.container_checkpointed'
-  | 'sandbox.boundary_appended'
-  | 'sandbox.post_accepted';
+import { Network } from './network.ts';
+import { NetworkAway } from './network-away.ts';
+import type { SandboxOptions } from './options.ts';
+import { member, prepare } from './prepare.ts';
+import { firing, type Script, said, scriptOf } from './script.ts';
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-
-const member = (data: Json, key: string): string | null => {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return null;
-  const value = (data as { readonly [key: string]: Json })[key];
-  return typeof value === 'string' ? value : null;
-};
 
 const nothing: Looked = { given: [], refusal: null };
 
@@ -169,7 +132,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     const faults = faultsOf(request.content, request.account.username);
     try {
       const looked = request.media.length === 0 ? nothing : await this.#looker.look(request, steps.signal);
-      const prepared = await this.#prepare(request, steps, faults, looked);
+      const prepared = await prepare(this.#network, this.#options, request, steps, faults, looked);
       if ('kind' in prepared) return prepared;
       const script = await scriptOf(this.#network, request, faults, looked, prepared.admitted);
       const line = await this.#network.open();
@@ -186,64 +149,6 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       if (error instanceof NetworkAway) return { kind: 'deferred', failure: down(error.message) };
       throw error;
     }
-  }
-
-  /** Everything that stays invisible. `admitted`: the network has already looked at the content in this try. */
-  async #prepare(
-    request: PublishRequest,
-    steps: PublishSteps,
-    faults: readonly Fault[],
-    looked: Looked,
-  ): Promise<PublishOutcome | { readonly key: string; readonly admitted: boolean }> {
-    const { handle } = rulesOf(request.platform).publish;
-    if (await firing(this.#network, request, faults, 'down'))
-      return { kind: 'deferred', failure: down('503 Service Unavailable') };
-    const slow = await firing(this.#network, request, faults, 'slow');
-    const processingMs = slow === null ? 0 : (slow.durationMs ?? 5000);
-    if (handle === 'none' || handle === 'record_key') {
-      if (processingMs > 0) await delay(processingMs, undefined, { signal: steps.signal });
-      const own = request.thread === null ? request.targetId : `${request.targetId}/${request.thread.index}`;
-      const key = handle === 'none' ? `${own}.${request.attempt}` : recordKey(own);
-      return { key, admitted: false };
-    }
-
-    const known = await this.#knownContainer(request, handle);
-    if (known !== null && 'kind' in known) return known;
-    let container = known;
-    if (container === null) {
-      const refusal = await refusalOf(this.#network, request, faults, looked);
-      if (refusal !== null) return refusal;
-      steps.signal.throwIfAborted();
-      // Dying before the checkpoint leaves a container nobody knows: invisible, and gone after a day.
-      container = await this.#network.openContainer(request, processingMs);
-      this.#options.faultPoint?.('sandbox.container_created');
-      await steps.checkpoint(handle, { id: container.id, contentHash: container.contentHash });
-      this.#options.faultPoint?.('sandbox.container_checkpointed');
-    }
-    const until = performance.now() + (this.#options.processingLimitMs ?? 60_000);
-    while (container.state === 'in_progress') {
-      if (performance.now() > until) return { kind: 'deferred', failure: stillProcessing() };
-      await delay(this.#options.pollMs ?? 200, undefined, { signal: steps.signal });
-      container = (await this.#network.container(container.id)) ?? container;
-    }
-    steps.signal.throwIfAborted();
-    return { key: container.id, admitted: known === null };
-  }
-
-  /**
-   * The container of an earlier try, null when a new one is to be made. One that a boundary was crossed with is never
-   * left: it alone makes a second crossing harmless. If the text has changed since, it would publish the old one.
-   */
-  async #knownContainer(request: PublishRequest, handle: string): Promise<Container | PublishOutcome | null> {
-    const last = request.checkpoints.findLast(({ step }) => step === handle);
-    const id = last === undefined ? null : member(last.data, 'id');
-    const container = id === null ? null : await this.#network.container(id);
-    if (container === null || container.state === 'expired') return null;
-    if (container.contentHash === partHash(request)) return container;
-    // A text that is out already is out: the crossing answers with that post.
-    if (container.state === 'published') return container;
-    const crossed = request.checkpoints.some(({ step, data }) => step === 'boundary' && member(data, 'key') === id);
-    return crossed ? { kind: 'failed', failure: contentChanged() } : null;
   }
 
   async #cross(

@@ -10,7 +10,8 @@ import type { Platform } from '#schemas/common.ts';
 import { accountAnswer } from './account-insights.ts';
 import { dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
-import { type MeasuredPost, type Network, NetworkAway } from './network.ts';
+import type { MeasuredPost, Network } from './network.ts';
+import { NetworkAway } from './network-away.ts';
 import { postAnswer } from './post-insights.ts';
 
 type Account = PublishRequest['account'];

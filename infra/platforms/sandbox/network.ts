@@ -1,75 +1,19 @@
-/**
- * The network's side: what it stores and what it answers. Nothing here knows of attempts that the caller keeps. Longer
- * than most: its SQL is written out, so that the ledger can be read beside what fills it.
- */
+/** The network's side: what it stores and what it answers. It knows nothing of the attempts that its caller keeps. */
 import type pg from 'pg';
 import { withTableLock } from '#contracts/ports/migration.ts';
-import type { PublishRequest, ThreadPart } from '#contracts/ports/platform.ts';
-import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
+import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';
-import { contentHash, handleId, partHash, postIds } from './ids.ts';
-import type { GivenMedia } from './media.ts';
+import { handleId, partHash } from './ids.ts';
+import { type LedgerFilter, type LedgerRow, selectLedger } from './ledger.ts';
+import { type CreatedPost, type Line, openLine } from './line.ts';
+import { NetworkAway } from './network-away.ts';
 import { schema } from './schema.ts';
-
-/** The call did not get through; whether it had an effect depends on when it was made. */
-export class NetworkAway extends Error {
-  override readonly name = 'NetworkAway';
-}
-
-export interface CreateCall {
-  readonly platform: Platform;
-  readonly targetId: string;
-  readonly attempt: number;
-  readonly account: { readonly id: string; readonly externalId: string; readonly username: string | null };
-  readonly content: string;
-  readonly overrides: { readonly [key: string]: unknown };
-  readonly media: readonly GivenMedia[];
-  /** Container, session or record key; for a network without one the caller's own mark, which makes nothing unique. */
-  readonly key: string;
-  readonly thread: ThreadPart | null;
-  readonly callStartedAt: Date;
-}
-
-export interface CreatedPost {
-  readonly externalId: string;
-  readonly permalink: string | null;
-  readonly visibleAt: Date;
-}
 
 export interface Container {
   readonly id: string;
   readonly contentHash: string;
   readonly state: 'in_progress' | 'finished' | 'published' | 'expired';
-}
-
-/** One create call the network saw. */
-export interface LedgerRow {
-  readonly seq: number;
-  readonly platform: Platform;
-  readonly accountId: string;
-  readonly targetId: string;
-  readonly attempt: number;
-  readonly key: string;
-  readonly contentHash: string;
-  readonly content: string;
-  readonly overrides: { readonly [key: string]: unknown };
-  /** What it was made of, its cover last. */
-  readonly media: readonly GivenMedia[];
-  /** By the caller's clock, right before the call. */
-  readonly callStartedAt: Date;
-  /** By the network's clock. */
-  readonly seenAt: Date;
-  readonly outcome: 'created' | 'repeated' | 'refused';
-  readonly visibleAt: Date | null;
-  readonly postId: string | null;
-  /** Its place in a thread; 0 for a post that stands alone too. */
-  readonly segment: number;
-  /** Id of the post it replies to. */
-  readonly replyTo: string | null;
-  readonly permalink: string | null;
-  readonly duplicateOf: string | null;
-  readonly refusal: string | null;
 }
 
 /** A post as its figures are made of it. */
@@ -83,69 +27,6 @@ export interface MeasuredPost {
   /** Milliseconds since it showed, by the network's clock. */
   readonly ageMs: number;
 }
-
-export interface LedgerFilter {
-  readonly targetIds?: readonly string[];
-  readonly accountIds?: readonly string[];
-  readonly platform?: Platform;
-  /** Rows after this sequence number. */
-  readonly after?: number;
-  readonly limit?: number;
-}
-
-const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
-  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
-  visible_at as "visibleAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
-
-const create = `
-with number as (select nextval('sandbox.post_number')::text as n)
-insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of,
-  clock_offset_ms)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
-  clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
-  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1),
-  (select offset_ms from sandbox.clock)
-from number
-on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
-returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
-
-const repeat = `
-insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'repeated', visible_at, post_id, permalink
-from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
-returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
-
-const refuse = `
-insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
-  overrides, call_started_at, media, segment, reply_to, outcome, refusal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
-
-/** One open line to the network: a create sent on it leaves at once, it waits for no other. */
-export interface Line {
-  create(call: CreateCall, visibleAfterMs: number): Promise<CreatedPost>;
-  refuse(call: CreateCall, refusal: string): Promise<void>;
-  /** Gives the line back; again is nothing. */
-  close(): void;
-}
-
-const values = (call: CreateCall) => [
-  call.platform,
-  call.account.id,
-  call.targetId,
-  call.attempt,
-  call.key,
-  rulesOf(call.platform).publish.absenceIsProof,
-  contentHash(call.content),
-  // Postgres keeps no NUL in a text.
-  call.content.replaceAll('\0', '\ufffd'),
-  JSON.stringify(call.overrides),
-  call.callStartedAt,
-  call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
-  call.thread?.index ?? 0,
-  call.thread?.replyTo?.parent ?? null,
-];
 
 /** Any constant: one process at a time makes the network's schema. */
 const schemaLock = 7_236_001;
@@ -211,57 +92,8 @@ export class Network {
     return row ?? null;
   }
 
-  async open(): Promise<Line> {
-    const client = await this.#pool.connect().catch((cause) => {
-      throw new NetworkAway('the sandbox network cannot be reached', { cause });
-    });
-    let broken: Error | undefined;
-    let closed = false;
-    const onError = (error: Error) => {
-      broken = error;
-    };
-    // NOTE: a checked-out connection that dies while nothing is asked of it emits 'error', which would end the process.
-    client.on('error', onError);
-    const ask = async <R extends pg.QueryResultRow>(
-      name: string,
-      text: string,
-      parameters: unknown[],
-    ): Promise<R[]> => {
-      try {
-        // Named: parsed and planned once a line.
-        return (await client.query<R>({ name: `sandbox.${name}`, text, values: parameters })).rows;
-      } catch (cause) {
-        broken ??= cause instanceof Error ? cause : new Error(String(cause));
-        throw new NetworkAway('the sandbox network broke off', { cause });
-      }
-    };
-    return {
-      create: async (call, visibleAfterMs) => {
-        const { id, code } = postIds(call.platform, call.account.externalId, call.key, Date.now());
-        const account = call.account.externalId.replace(/^-100/, '');
-        const permalink = permalinkOf(call.platform, { id, code, username: call.account.username, account });
-        const own = values(call);
-        const [made] = await ask<CreatedPost & pg.QueryResultRow>('create', create, [
-          ...own,
-          visibleAfterMs,
-          id,
-          permalink,
-        ]);
-        if (made !== undefined) return made;
-        const [first] = await ask<CreatedPost & pg.QueryResultRow>('repeat', repeat, own);
-        if (first === undefined) throw new NetworkAway('the sandbox network lost a keyed post');
-        return first;
-      },
-      refuse: async (call, refusal) => {
-        await ask('refuse', refuse, [...values(call), refusal]);
-      },
-      close: () => {
-        if (closed) return;
-        closed = true;
-        client.off('error', onError);
-        client.release(broken);
-      },
-    };
+  open(): Promise<Line> {
+    return openLine(this.#pool);
   }
 
   /** The post that one key made, hidden ones (`visibleAt` ahead) left out. */
@@ -331,20 +163,9 @@ export class Network {
   }
 
   /** Every create call seen, oldest first. */
-  async ledger({
-    targetIds,
-    accountIds,
-    platform,
-    after = 0,
-    limit = 10_000,
-  }: LedgerFilter = {}): Promise<LedgerRow[]> {
-    return this.#query<LedgerRow & pg.QueryResultRow>(
-      `select ${columns} from sandbox.ledger
-       where seq > $1 and ($2::text[] is null or target_id = any($2)) and ($3::text[] is null or account_id = any($3))
-         and ($4::text is null or platform = $4)
-       order by seq limit $5`,
-      [after, targetIds ?? null, accountIds ?? null, platform ?? null, limit],
-    );
+  ledger({ targetIds, accountIds, platform, after = 0, limit = 10_000 }: LedgerFilter = {}): Promise<LedgerRow[]> {
+    const parameters = [after, targetIds ?? null, accountIds ?? null, platform ?? null, limit];
+    return this.#query<LedgerRow & pg.QueryResultRow>(selectLedger, parameters);
   }
 
   /** Targets with more than one post of the same part, those not yet visible included: what must never be. */

@@ -1,0 +1,51 @@
+/** Reads the ledger: every create call that the network saw. */
+import type { Platform } from '#schemas/common.ts';
+import type { GivenMedia } from './media.ts';
+
+/** One create call the network saw. */
+export interface LedgerRow {
+  readonly seq: number;
+  readonly platform: Platform;
+  readonly accountId: string;
+  readonly targetId: string;
+  readonly attempt: number;
+  readonly key: string;
+  readonly contentHash: string;
+  readonly content: string;
+  readonly overrides: { readonly [key: string]: unknown };
+  /** What it was made of, its cover last. */
+  readonly media: readonly GivenMedia[];
+  /** By the caller's clock, right before the call. */
+  readonly callStartedAt: Date;
+  /** By the network's clock. */
+  readonly seenAt: Date;
+  readonly outcome: 'created' | 'repeated' | 'refused';
+  readonly visibleAt: Date | null;
+  readonly postId: string | null;
+  /** Its place in a thread; 0 for a post that stands alone too. */
+  readonly segment: number;
+  /** Id of the post it replies to. */
+  readonly replyTo: string | null;
+  readonly permalink: string | null;
+  readonly duplicateOf: string | null;
+  readonly refusal: string | null;
+}
+
+export interface LedgerFilter {
+  readonly targetIds?: readonly string[];
+  readonly accountIds?: readonly string[];
+  readonly platform?: Platform;
+  /** Rows after this sequence number. */
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
+  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
+  visible_at as "visibleAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
+
+/** Its parameters: after, targetIds, accountIds, platform, limit. */
+export const selectLedger = `select ${columns} from sandbox.ledger
+  where seq > $1 and ($2::text[] is null or target_id = any($2)) and ($3::text[] is null or account_id = any($3))
+    and ($4::text is null or platform = $4)
+  order by seq limit $5`;

@@ -1,0 +1,128 @@
+/** The calls that create posts: each leaves one row in the ledger, which is written out here beside its SQL. */
+import type pg from 'pg';
+import type { ThreadPart } from '#contracts/ports/platform.ts';
+import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import { contentHash, postIds } from './ids.ts';
+import type { GivenMedia } from './media.ts';
+import { NetworkAway } from './network-away.ts';
+
+export interface CreateCall {
+  readonly platform: Platform;
+  readonly targetId: string;
+  readonly attempt: number;
+  readonly account: { readonly id: string; readonly externalId: string; readonly username: string | null };
+  readonly content: string;
+  readonly overrides: { readonly [key: string]: unknown };
+  readonly media: readonly GivenMedia[];
+  /** Container, session or record key; for a network without one the caller's own mark, which makes nothing unique. */
+  readonly key: string;
+  readonly thread: ThreadPart | null;
+  readonly callStartedAt: Date;
+}
+
+export interface CreatedPost {
+  readonly externalId: string;
+  readonly permalink: string | null;
+  readonly visibleAt: Date;
+}
+
+const create = `
+with number as (select nextval('sandbox.post_number')::text as n)
+insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
+  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink, duplicate_of,
+  clock_offset_ms)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'created',
+  clock_timestamp() + $14 * interval '1 millisecond', replace($15, '#', n), replace($16, '#', n),
+  (select post_id from sandbox.ledger where target_id = $3 and segment = $12 and outcome = 'created' order by seq limit 1),
+  (select offset_ms from sandbox.clock)
+from number
+on conflict (platform, client_key) where keyed and outcome = 'created' do nothing
+returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
+
+const repeat = `
+insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
+  overrides, call_started_at, media, segment, reply_to, outcome, visible_at, post_id, permalink)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'repeated', visible_at, post_id, permalink
+from sandbox.ledger where platform = $1 and client_key = $5 and keyed and outcome = 'created'
+returning post_id as "externalId", permalink, visible_at as "visibleAt"`;
+
+const refuse = `
+insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key, keyed, content_hash, content,
+  overrides, call_started_at, media, segment, reply_to, outcome, refusal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
+
+/** One open line to the network: a create sent on it leaves at once, it waits for no other. */
+export interface Line {
+  create(call: CreateCall, visibleAfterMs: number): Promise<CreatedPost>;
+  refuse(call: CreateCall, refusal: string): Promise<void>;
+  /** Gives the line back; again is nothing. */
+  close(): void;
+}
+
+const values = (call: CreateCall) => [
+  call.platform,
+  call.account.id,
+  call.targetId,
+  call.attempt,
+  call.key,
+  rulesOf(call.platform).publish.absenceIsProof,
+  contentHash(call.content),
+  // Postgres keeps no NUL in a text.
+  call.content.replaceAll('\0', '\ufffd'),
+  JSON.stringify(call.overrides),
+  call.callStartedAt,
+  call.media.length === 0 ? null : JSON.stringify(call.media).replaceAll('\\u0000', '\\ufffd'),
+  call.thread?.index ?? 0,
+  call.thread?.replyTo?.parent ?? null,
+];
+
+/** Opens a line. @throws NetworkAway */
+export async function openLine(pool: pg.Pool): Promise<Line> {
+  const client = await pool.connect().catch((cause) => {
+    throw new NetworkAway('the sandbox network cannot be reached', { cause });
+  });
+  let broken: Error | undefined;
+  let closed = false;
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  // NOTE: a checked-out connection that dies while nothing is asked of it emits 'error', which would end the process.
+  client.on('error', onError);
+  const ask = async <R extends pg.QueryResultRow>(name: string, text: string, parameters: unknown[]): Promise<R[]> => {
+    try {
+      // Named: parsed and planned once a line.
+      return (await client.query<R>({ name: `sandbox.${name}`, text, values: parameters })).rows;
+    } catch (cause) {
+      broken ??= cause instanceof Error ? cause : new Error(String(cause));
+      throw new NetworkAway('the sandbox network broke off', { cause });
+    }
+  };
+  return {
+    create: async (call, visibleAfterMs) => {
+      const { id, code } = postIds(call.platform, call.account.externalId, call.key, Date.now());
+      const account = call.account.externalId.replace(/^-100/, '');
+      const permalink = permalinkOf(call.platform, { id, code, username: call.account.username, account });
+      const own = values(call);
+      const [made] = await ask<CreatedPost & pg.QueryResultRow>('create', create, [
+        ...own,
+        visibleAfterMs,
+        id,
+        permalink,
+      ]);
+      if (made !== undefined) return made;
+      const [first] = await ask<CreatedPost & pg.QueryResultRow>('repeat', repeat, own);
+      if (first === undefined) throw new NetworkAway('the sandbox network lost a keyed post');
+      return first;
+    },
+    refuse: async (call, refusal) => {
+      await ask('refuse', refuse, [...values(call), refusal]);
+    },
+    close: () => {
+      if (closed) return;
+      closed = true;
+      client.off('error', onError);
+      client.release(broken);
+    },
+  };
+}

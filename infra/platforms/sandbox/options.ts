@@ -1,0 +1,25 @@
+import type pg from 'pg';
+
+export interface SandboxOptions {
+  /** Connection of the pool the sandbox opens for itself, or a pool that outlives it. Never the publisher's own. */
+  readonly database: { readonly url: string; readonly connections?: number } | { readonly pool: pg.Pool };
+  /** Milliseconds, default 3,000. */
+  readonly boundaryDeadlineMs?: number;
+  /** Milliseconds, default 10,000. */
+  readonly settleWindowMs?: number;
+  /** Milliseconds between two looks at a container, default 200. */
+  readonly pollMs?: number;
+  /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
+  readonly processingLimitMs?: number;
+  /** For its own look into files. Default: the ffmpeg on PATH, else the npm package's. */
+  readonly ffmpegPath?: string | null;
+  /** Called at each named gap, where a test may have the process die. */
+  readonly faultPoint?: (name: SandboxGap) => void;
+}
+
+/** Gaps between two durable effects of one publish, in their order. */
+export type SandboxGap =
+  | 'sandbox.container_created'
+  | 'sandbox.container_checkpointed'
+  | 'sandbox.boundary_appended'
+  | 'sandbox.post_accepted';
