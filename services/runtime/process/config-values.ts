@@ -2,11 +2,11 @@ import { noProxies, readTrustedProxies, type TrustedProxies } from '#runtime/ide
 import { Secrets } from '#runtime/identity/secrets.ts';
 
 /** Checks and converts the text of a variable. @throws Error that says what it must be, without the variable's name */
-export type Reader<T> = (text: string) => T;
+export type SettingReader<T> = (text: string) => T;
 
-export const text: Reader<string> = (value) => value;
+export const text: SettingReader<string> = (value) => value;
 export const integer =
-  (min: number, max: number): Reader<number> =>
+  (min: number, max: number): SettingReader<number> =>
   (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max)
@@ -14,7 +14,7 @@ export const integer =
     return number;
   };
 export const url =
-  (...protocols: readonly string[]): Reader<string> =>
+  (...protocols: readonly string[]): SettingReader<string> =>
   (value) => {
     if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol) || !value.includes('://')) {
       throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
@@ -22,30 +22,30 @@ export const url =
     return value.replace(/\/+$/, '');
   };
 /** A cluster's address names several hosts, so `URL` cannot parse it. */
-export const eventStoreUrl: Reader<string> = (value) => {
+export const eventStoreUrl: SettingReader<string> = (value) => {
   if (!/^(esdb|esdb\+discover|kurrentdb):\/\/[^\s/?]/.test(value))
     throw new Error('must begin with esdb:// and a host');
   return value;
 };
-export const list: Reader<readonly string[]> = (value) =>
+export const list: SettingReader<readonly string[]> = (value) =>
   value
     .split(',')
     .map((one) => one.trim())
     .filter((one) => one !== '');
 const isHostAndPort = (one: string): boolean =>
   /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`);
-export const brokers: Reader<readonly string[]> = (value) => {
+export const brokers: SettingReader<readonly string[]> = (value) => {
   const all = list(value);
   if (!all.every(isHostAndPort)) throw new Error('must be a list like host:9092,other:9092');
   return all;
 };
-export const targets: Reader<readonly string[]> = (value) => {
+export const targets: SettingReader<readonly string[]> = (value) => {
   const all = list(value);
   const named = all.every((one) => isHostAndPort(one) && URL.canParse(`http://${one}`) && !/[*@?#\\]/.test(one));
   if (!named && value.trim() !== '*') throw new Error('must be * or a list like localhost:3000,10.0.0.5:8080');
   return all;
 };
-export const topicPrefix: Reader<string> = (value) => {
+export const topicPrefix: SettingReader<string> = (value) => {
   if (!/^[a-zA-Z0-9._-]{0,100}$/.test(value))
     throw new Error('must consist of letters, digits, dots, underscores and dashes');
   return value;
@@ -54,20 +54,20 @@ export const topicPrefix: Reader<string> = (value) => {
  * Parsed again where it is used; here only so that a wrong value is reported with the other errors of the
  * configuration.
  */
-export const secretKeys: Reader<string> = (value) => {
+export const secretKeys: SettingReader<string> = (value) => {
   new Secrets(value);
   return value;
 };
 export const oneOf =
-  <T extends string>(...values: readonly T[]): Reader<T> =>
+  <T extends string>(...values: readonly T[]): SettingReader<T> =>
   (value) => {
     const known = values.find((one) => one === value);
     if (known === undefined) throw new Error(`must be one of ${values.join(', ')}`);
     return known;
   };
-export const durations: Reader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
-export const proxies: Reader<TrustedProxies> = (value) => (value === '' ? noProxies : readTrustedProxies(value));
+export const durations: SettingReader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
+export const proxies: SettingReader<TrustedProxies> = (value) => (value === '' ? noProxies : readTrustedProxies(value));
 export const optional =
-  <T>(read: Reader<T>): Reader<T | null> =>
+  <T>(read: SettingReader<T>): SettingReader<T | null> =>
   (value) =>
     value === '' ? null : read(value);

@@ -1,0 +1,33 @@
+import { noProxies } from '#runtime/identity/proxies.ts';
+import { integer, proxies, targets } from '../config-values.ts';
+import { variable } from './variable.ts';
+
+/** What callers of the api may take, and what their urls may reach. */
+export const callersSettings = {
+  trustedProxies: variable(
+    'TRUSTED_PROXIES',
+    proxies,
+    noProxies,
+    'proxies in front of the api, so that each caller has an allowance of its own: how many hops of X-Forwarded-For are yours, counted from the right, if no caller can go round them; or their addresses, like 10.0.0.0/8,fd00::/8',
+  ),
+  maxConnections: variable('MAX_CONNECTIONS', integer(1, 1_000_000), 10_000, 'connections the api holds at once'),
+  maxConnectionsPerAddress: variable(
+    'MAX_CONNECTIONS_PER_ADDRESS',
+    integer(1, 1_000_000),
+    1_000,
+    'of them from one address; a trusted proxy is no caller and may hold all',
+  ),
+  ratePerMinute: variable(
+    'RATE_LIMIT_PER_MINUTE',
+    integer(1, 1_000_000),
+    600,
+    'requests a minute per credential and process',
+  ),
+  rateBurst: variable('RATE_LIMIT_BURST', integer(1, 1_000_000), 100, 'requests a credential may make at once'),
+  privateTargets: variable(
+    'PRIVATE_TARGETS',
+    targets,
+    [] as readonly string[],
+    'host:port list that urls of callers may reach though private or plain http; * = any (development); none = public https only',
+  ),
+} as const;

@@ -1,0 +1,53 @@
+import { integer, oneOf, optional, text, url } from '../config-values.ts';
+import { variable } from './variable.ts';
+
+/** Where a process listens, writes its log and keeps its own files. */
+export const processSettings = {
+  host: variable('HOST', text, '127.0.0.1', 'address the api listens on'),
+  port: variable('PORT', integer(0, 65_535), 8080, 'port the api listens on; 0 = any free one'),
+  opsPort: variable(
+    'OPS_PORT',
+    integer(0, 65_535),
+    0,
+    'port of /livez, /readyz and /metrics of every process, for operators alone; 0 = any free one, on 127.0.0.1 unless OPS_HOST is set. Standalone: PORT + 1',
+  ),
+  opsHost: variable(
+    'OPS_HOST',
+    optional(text),
+    null as string | null,
+    'address that OPS_PORT listens on; none = HOST, or 127.0.0.1 where OPS_PORT is 0. Standalone: 127.0.0.1',
+  ),
+  baseUrl: variable(
+    'BASE_URL',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'REST root as callers see it, with /v1; none = made from HOST and PORT',
+  ),
+  consoleUrl: variable(
+    'CONSOLE_URL',
+    optional(url('http:', 'https:')),
+    null as string | null,
+    'host of the invite page; none = the api itself',
+  ),
+  dataDir: variable('DATA_DIR', text, './data', 'folder of the embedded parts'),
+  logLevel: variable(
+    'LOG_LEVEL',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info' as const,
+    'pino level',
+  ),
+  logFile: variable(
+    'LOG_FILE',
+    optional(text),
+    null as string | null,
+    'file the log is appended to; none = standard output',
+  ),
+  logFileBytes: variable(
+    'LOG_FILE_BYTES',
+    integer(64 * 1024, 1024 ** 4),
+    64 * 1024 ** 2,
+    'at so many bytes the log file is put aside and a new one begun; standalone: also the log of the embedded Postgres',
+  ),
+  logFiles: variable('LOG_FILES', integer(1, 1_000), 5, 'log files put aside that are kept'),
+  poolSize: variable('DATABASE_POOL', integer(2, 200), 10, 'Postgres connections per process or thread'),
+} as const;
