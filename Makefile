@@ -2,13 +2,16 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-webhooks bench-media bench-analytics test-media chaos contracts admin types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media chaos contracts admin types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## install what is missing, start everything on this machine and take the tour
 	@npm start --silent -- $(ARGS)
+
+check: ## types, lint, the rules of the house, schemas and domain, within a minute: for each save
+	@npm run check --silent
 
 test: ## types, lint and every test, ending with "N passed, N failed"
 	@npm test --silent -- $(ARGS)

@@ -224,8 +224,11 @@ suite('names on disk', (t) => {
   });
 
   t('actors of events that no caller asked for', () => {
-    const now = found(/\{ type: '((?:service|admin)', id: '[^']+)' \}/g).map((text) => text.replace("', id: '", ' '));
-    assert.deepEqual(now, names.ownActors);
+    const written = found(/\{ type: '((?:service|admin)', id: '[^']+)' \}/g).map((text) =>
+      text.replace("', id: '", ' '),
+    );
+    const services = found(/\bserviceContext\('([^']+)'/g).map((name) => `service ${name}`);
+    assert.deepEqual([...new Set([...written, ...services])].sort(), names.ownActors);
   });
 
   t('figures for Prometheus', () => {

@@ -10,8 +10,9 @@ import { sharedClickHouse } from './support/clickhouse.ts';
 import { sharedServer } from './support/postgres.ts';
 import { checkJob, declares, fileJob, type Job, type Outcome, stopAll } from './support/runner.ts';
 
-const HELP = `usage: npm test -- [--only <text>] [--dir <folder>]
+const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
 
+  --quick          types, lint, the rules of the house, schemas and domain: within a minute, for each save
   --only <text>    run only what has this text in its path ("types" and "lint" are paths too)
   --dir <folder>   run the files of this folder alone: no types, no lint, no shared servers
   --help           print this
@@ -28,20 +29,29 @@ const isWorld = ({ name }: Job): boolean => /[\\/]e2e[\\/]/.test(name);
 const SLOWEST = 5;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
+/** Where the files of `--quick` begin; the names on disk start a Postgres of their own. */
+const QUICK = [
+  ...['test/architecture.test.ts', 'test/names-on-disk.test.ts', 'test/patterns.test.ts'],
+  ...['test/schemas/', 'test/services/domain/'],
+];
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { only: { type: 'string' }, dir: { type: 'string' }, help: { type: 'boolean' } },
+    options: {
+      ...{ quick: { type: 'boolean' }, only: { type: 'string' } },
+      ...{ dir: { type: 'string' }, help: { type: 'boolean' } },
+    },
   });
   if (values.help) {
     console.log(HELP);
     return;
   }
   const started = performance.now();
-  const { parallel, serial } = plan(values.dir, values.only ?? '');
+  const { dir, only = '', quick = false } = values;
+  const { parallel, serial } = plan(dir, only, quick);
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
-  const needsServers = values.dir === undefined && [...parallel, ...serial].some((job) => job.file !== undefined);
+  const needsServers = dir === undefined && !quick && [...parallel, ...serial].some((job) => job.file !== undefined);
   const servers = needsServers ? await startServers() : undefined;
   Object.assign(env, servers?.env);
 
@@ -121,11 +131,14 @@ async function again(
   return unsteady;
 }
 
-function plan(dir: string | undefined, only: string): { parallel: Job[]; serial: Job[] } {
+function plan(dir: string | undefined, only: string, quick: boolean): { parallel: Job[]; serial: Job[] } {
   const folder = path.resolve(dir ?? path.join(root, 'test'));
   // Fixtures are test files that fail on purpose, for the test of this runner.
+  const isQuick = (file: string) =>
+    QUICK.some((start) => path.relative(root, path.join(folder, file)).replaceAll(path.sep, '/').startsWith(start));
   const files = globSync('**/*.test.ts', { cwd: folder })
     .filter((file) => !/^(bench|support[\\/]fixtures)[\\/]/.test(file))
+    .filter((file) => !quick || isQuick(file))
     .sort()
     .map((file) => path.join(folder, file));
   const node = (script: string, ...args: string[]) => [path.join(root, 'node_modules', script), ...args];
