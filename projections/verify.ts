@@ -18,7 +18,7 @@ export interface Difference {
   readonly replayed: unknown;
 }
 
-export interface Comparison {
+export interface TableComparison {
   /** Rows of the live tables. */
   readonly rows: number;
   /** The first few differences of each table; empty when all rows are equal. */
@@ -46,7 +46,7 @@ export const compareWithReplay = async (options: {
   readonly codec: EventCodec;
   /** Default: all. */
   readonly only?: readonly Projection[];
-}): Promise<Comparison> => {
+}): Promise<TableComparison> => {
   const { pool, store, codec, only = projections } = options;
   const differences: Difference[] = [];
   let rows = 0;

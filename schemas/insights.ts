@@ -150,11 +150,11 @@ export const counters = [
   'subscribersGained',
   'subscribersLost',
 ] as const satisfies readonly (keyof PostFigures)[];
-export type Counter = (typeof counters)[number];
+export type CounterName = (typeof counters)[number];
 
 /**
  * Counters of people, each counted once: over a post's whole life, or an account's single day. They do not add up,
  * since one person may be in both, and no network reports one for a window of several days.
  */
-export const peopleCounters = ['reach'] as const satisfies readonly Counter[];
+export const peopleCounters = ['reach'] as const satisfies readonly CounterName[];
 export const dailyPeople = ['accountsEngaged'] as const satisfies readonly (keyof AccountFigures)[];

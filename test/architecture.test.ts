@@ -77,9 +77,7 @@ const CIRCLES: readonly string[] = [];
 const SQL_OUTSIDE: readonly string[] = [];
 
 /** Type names. */
-const AMBIGUOUS: readonly string[] = [
-  ...['Answer', 'Comparison', 'Counter', 'Lease', 'Plan', 'Reached', 'RequestState', 'Rest', 'Source'],
-];
+const AMBIGUOUS: readonly string[] = [];
 
 const LONG: readonly string[] = ['services/domain/target.ts'];
 const maxLines = 400;

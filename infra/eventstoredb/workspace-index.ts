@@ -14,7 +14,12 @@ import {
 } from '#contracts/ports/event-store.ts';
 import { pause } from '#infra/postgres/event-tail.ts';
 import type { KeeperOptions } from '#infra/postgres/one-process.ts';
-import type { EventPosition, PositionToAdd, Reached, WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
+import type {
+  EventPosition,
+  IndexedUpTo,
+  PositionToAdd,
+  WorkspacePositions,
+} from '#infra/postgres/workspace-positions.ts';
 import { isDeletedStream } from './errors.ts';
 import { repeatedRead, scanWorkspace, workspacePageBytes } from './workspace-scan.ts';
 
@@ -24,7 +29,7 @@ type Store = Pick<EventStore, 'read' | 'readAll'>;
 const maxReads = 8;
 
 /** The event at a position of the index, and those behind it; null where another event, or none, begins there. */
-const onwardFrom = async (store: Store, { position, eventId }: Reached, limit: number) => {
+const onwardFrom = async (store: Store, { position, eventId }: IndexedUpTo, limit: number) => {
   try {
     const [first, ...rest] = await repeatedRead(() => store.readAll({ from: position, limit: limit + 1 }));
     return first?.position === position && first.id === eventId ? rest : null;
@@ -117,7 +122,7 @@ export const fillIndex = async (store: Store, index: WorkspacePositions, options
     }
     const last = page.at(-1);
     if (last !== undefined) {
-      const to: Reached = { position: last.position, eventId: last.id };
+      const to: IndexedUpTo = { position: last.position, eventId: last.id };
       if (!(await index.add(reached, page.flatMap(placeOf), to))) return;
       reached = to;
       filled += page.length;

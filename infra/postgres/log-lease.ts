@@ -7,7 +7,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { keepAlive } from './session.ts';
 
-export interface Lease {
+export interface LogLease {
   /** Aborts when the connection, and with it the lease, is lost. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
@@ -33,7 +33,7 @@ export const acquireLease = async (options: {
   readonly url: string;
   readonly name: string;
   readonly signal: AbortSignal;
-}): Promise<Lease | null> => {
+}): Promise<LogLease | null> => {
   const { signal } = options;
   if (signal.aborted) return null;
   const socket = new Socket();

@@ -8,7 +8,7 @@ import {
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
 import { type EventTail, isFull, pause, type TailEvent } from './event-tail.ts';
-import { acquireLease, type Lease } from './log-lease.ts';
+import { acquireLease, type LogLease } from './log-lease.ts';
 import { backoffMs, cachingLast, isAccessDenied } from './pool.ts';
 
 /** The only lane. It carries every topic, so that idle partitions cost nothing. */
@@ -33,7 +33,7 @@ const passOverMs = 1000;
  */
 const defaultSpacingMs = 40;
 
-export interface Source {
+export interface LogSource {
   readonly url: string;
   readonly schema: string;
   readonly tail: EventTail;
@@ -70,13 +70,13 @@ const isFenced = (error: unknown): boolean => error instanceof Error && 'code' i
 
 export class PostgresSubscription implements LogSubscription {
   readonly done: Promise<void>;
-  readonly #source: Source;
+  readonly #source: LogSource;
   readonly #options: SubscribeOptions;
   readonly #topics: ReadonlySet<string>;
   #holds = false;
   #anew = new AbortController();
 
-  constructor(source: Source, options: SubscribeOptions) {
+  constructor(source: LogSource, options: SubscribeOptions) {
     this.#source = source;
     this.#options = options;
     this.#topics = new Set(options.topics);
@@ -101,7 +101,7 @@ export class PostgresSubscription implements LogSubscription {
     const { url, schema } = this.#source;
     let failures = 0;
     while (!signal.aborted) {
-      let lease: Lease | null;
+      let lease: LogLease | null;
       try {
         lease = await acquireLease({ url, name: `log ${schema} ${group}`, signal });
         failures = 0;

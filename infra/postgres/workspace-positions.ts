@@ -21,13 +21,13 @@ export interface PositionToAdd extends EventPosition {
 }
 
 /** The event up to and including which the index is complete. Its id tells one history of the store from another. */
-export interface Reached {
+export interface IndexedUpTo {
   readonly position: bigint;
   readonly eventId: string;
 }
 
 export interface FoundPositions {
-  readonly reached: Reached | null;
+  readonly reached: IndexedUpTo | null;
   readonly positions: readonly EventPosition[];
   /** Whether more may follow up to the same position. */
   readonly isCut: boolean;
@@ -65,7 +65,7 @@ export class WorkspacePositions {
     });
   }
 
-  async reached(): Promise<Reached | null> {
+  async reached(): Promise<IndexedUpTo | null> {
     const { rows } = await this.#pool.query<[bigint | null, string | null]>({
       ...{ name: `${this.#s}-places-reached`, text: `select position, event_id from ${this.#s}.workspace_index` },
       ...{ rowMode: 'array', types: bigintTypes },
@@ -77,7 +77,7 @@ export class WorkspacePositions {
    * Adds positions and moves the end of the index behind them, or neither.
    * @returns false where another process has moved on from `from` meanwhile: nothing changes then
    */
-  async add(from: Reached | null, positions: readonly PositionToAdd[], to: Reached): Promise<boolean> {
+  async add(from: IndexedUpTo | null, positions: readonly PositionToAdd[], to: IndexedUpTo): Promise<boolean> {
     const { rowCount } = await this.#pool.query({
       name: `${this.#s}-places-add`,
       text: `
@@ -144,7 +144,7 @@ export class WorkspacePositions {
   }
 }
 
-const asReached = (row: readonly unknown[] | undefined): Reached | null => {
+const asReached = (row: readonly unknown[] | undefined): IndexedUpTo | null => {
   const [position = null, eventId = null] = (row ?? []) as [bigint | null, string | null];
   return position === null || eventId === null ? null : { position, eventId };
 };

@@ -5,7 +5,7 @@ import { callClickHouse } from './unavailable.ts';
 
 /** Two versions of the analytics tables side by side, up to a position that both have read. */
 
-export interface Comparison {
+export interface VersionComparison {
   /** Observations, each counted once. */
   readonly before: number;
   readonly after: number;
@@ -36,7 +36,7 @@ export const compare = async (
   before: number,
   after: number,
   upTo: bigint | null,
-): Promise<Comparison> => {
+): Promise<VersionComparison> => {
   const observed = (name: TableName, version: number, id: string): Promise<number> =>
     one(
       client,

@@ -6,7 +6,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { hasRead, placePositions, until } from '../catch-up.ts';
 import { withRebuildLock } from '../rebuild-lock.ts';
-import { type Comparison, compare } from './compare.ts';
+import { compare, type VersionComparison } from './compare.ts';
 import { observationOf } from './encode.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
 import { dropTables, ensureTables, groupOf, liveVersion } from './live.ts';
@@ -22,7 +22,7 @@ import { zonesFrom } from './zones.ts';
  * crashes leaves tables that no reader uses; the next rebuild drops them.
  */
 
-export interface RebuiltAnalytics extends Comparison {
+export interface RebuiltAnalytics extends VersionComparison {
   readonly version: number;
   /** Observations read from the store. */
   readonly events: number;

@@ -1,5 +1,5 @@
 import type { Platform } from '#schemas/common.ts';
-import type { AccountFigures, Counter, Demographics, PostFigures } from '#schemas/insights.ts';
+import type { AccountFigures, CounterName, Demographics, PostFigures } from '#schemas/insights.ts';
 
 /** The results of the analytics queries. */
 
@@ -16,7 +16,7 @@ export interface Filters {
 }
 
 /** Gains over some days, added up over posts. Null: no network reported the figure, or no observation was made. */
-export type Totals = Readonly<Record<Counter, number | null>> & { readonly engagementRate: number | null };
+export type Totals = Readonly<Record<CounterName, number | null>> & { readonly engagementRate: number | null };
 
 /** `provisional`: the next observation of a post may still change the day. */
 export type OfDay = Totals & { readonly day: string; readonly provisional: boolean };
@@ -94,7 +94,7 @@ export interface PostFiguresRow {
   readonly day: string;
 }
 
-export type SortMetric = Counter | 'engagementRate';
+export type SortMetric = CounterName | 'engagementRate';
 
 /** Which posts are ranked, and by which observations. */
 export interface RankedPosts {

@@ -1,4 +1,4 @@
-import { type Counter, counters } from '#schemas/insights.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 
 /**
  * The tables of the analytics store. Raw observations are complete and keyed by their event, so a repeat is the same
@@ -16,7 +16,7 @@ const rawMonths = retentionMonths + 4;
 export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const columns = (type: string, prefix = ''): string =>
-  counters.map((one: Counter) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
+  counters.map((one: CounterName) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
 
 /** When the position in Postgres moves it is on the disk, and so must be the rows that it stands for. */
 const durable = 'settings fsync_after_insert = 1, fsync_part_directory = 1';

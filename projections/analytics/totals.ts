@@ -1,11 +1,11 @@
-import { type Counter, counters, peopleCounters } from '#schemas/insights.ts';
+import { type CounterName, counters, peopleCounters } from '#schemas/insights.ts';
 import type { AccountRollup, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
 import { columnOf } from './tables.ts';
 
 /** Turns the columns of gains into the shown sums. */
 
-const isOfPeople = (counter: Counter): boolean => peopleCounters.some((one) => one === counter);
+const isOfPeople = (counter: CounterName): boolean => peopleCounters.some((one) => one === counter);
 const added = counters.filter((counter) => !isOfPeople(counter));
 
 /** The order of the columns: the counters that add up, then the parts of the rate. */
@@ -16,11 +16,11 @@ export const rateOf = (interactions: number | null, impressions: number | null):
   interactions === null || impressions === null || impressions <= 0 ? null : interactions / impressions;
 
 /** Null in every member without a sum, the counts of people included. */
-const unknown = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<Counter, null>;
+const unknown = Object.fromEntries(counters.map((counter) => [counter, null])) as Record<CounterName, null>;
 
 /** @param cells the columns of `summed` */
 export const totalsOf = (cells: readonly Cell[]): Totals => {
-  const totals: Record<Counter, number | null> = { ...unknown };
+  const totals: Record<CounterName, number | null> = { ...unknown };
   for (const [at, counter] of added.entries()) totals[counter] = numberOf(cells[at]);
   const rated = cells.slice(added.length);
   return { ...totals, engagementRate: rateOf(numberOf(rated[0]), numberOf(rated[1])) };

@@ -8,7 +8,7 @@ import { media } from './render/media.ts';
 import { post } from './render/post.ts';
 import { refresh } from './render/refresh.ts';
 import { report } from './render/report.ts';
-import type { Source } from './render/rule.ts';
+import type { RenderSource } from './render/rule.ts';
 import { target } from './render/target.ts';
 import * as silent from './render/unpublished.ts';
 
@@ -25,8 +25,8 @@ interface Rule {
   readonly type: string;
   readonly first?: true;
   readonly when?: (data: unknown) => boolean;
-  readonly ofEvent?: (source: Source<unknown>) => unknown;
-  readonly ofStream?: (source: Source<unknown>, subject: object) => unknown;
+  readonly ofEvent?: (source: RenderSource<unknown>) => unknown;
+  readonly ofStream?: (source: RenderSource<unknown>, subject: object) => unknown;
 }
 
 type Rules = Readonly<Record<string, string | readonly Rule[]>>;

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { AccountFigures, type Counter, counters, Demographics, LocalDate, PostFigures } from '#schemas/insights.ts';
+import { AccountFigures, type CounterName, counters, Demographics, LocalDate, PostFigures } from '#schemas/insights.ts';
 import { Maybe, PlatformInput, paging } from './common.ts';
 
 /**
@@ -73,12 +73,12 @@ const counted = {
   watchTimeMinutes: 'Minutes watched.',
   subscribersGained: 'Subscribers gained.',
   subscribersLost: 'Subscribers lost.',
-} as const satisfies Record<Counter, string>;
+} as const satisfies Record<CounterName, string>;
 
 const Gain = (description: string) => Nullable(Type.Integer({ description }));
 const gains = {
   ...(Object.fromEntries(counters.map((name) => [name, Gain(counted[name])])) as Record<
-    Counter,
+    CounterName,
     ReturnType<typeof Gain>
   >),
   reach: Gain(

@@ -1,4 +1,4 @@
-import type { Admin, Answer, Given } from './context.ts';
+import type { Admin, CommandOutput, Given } from './context.ts';
 import { type DataFiles, listData, removeData } from './data.ts';
 import { eraseClient, rebuildProjection, settleTarget, uses } from './installation.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
@@ -24,9 +24,9 @@ interface Words {
 }
 export type Command = Words &
   (
-    | { readonly run: (admin: Admin, given: Given) => Promise<Answer> }
+    | { readonly run: (admin: Admin, given: Given) => Promise<CommandOutput> }
     /** One that needs no database. */
-    | { readonly onDisk: (files: DataFiles, given: Given) => Answer }
+    | { readonly onDisk: (files: DataFiles, given: Given) => CommandOutput }
   );
 
 export const commands: readonly Command[] = [

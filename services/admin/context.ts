@@ -47,7 +47,7 @@ export interface Admin {
 
 /** An answer: shown as lines, as a table, or as JSON. A member `secret` is shown this once. */
 export type Shown = Readonly<Record<string, unknown>>;
-export type Answer = Shown | readonly Shown[];
+export type CommandOutput = Shown | readonly Shown[];
 
 /** The arguments of a command, by the places and flags of its usage. */
 export interface Given {

@@ -1,5 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import { type Answer, type Given, type Shown, UsageError } from './context.ts';
+import { type CommandOutput, type Given, type Shown, UsageError } from './context.ts';
 
 /** Commands about clusters on this machine's disk whose data folders were removed. They need no database. */
 
@@ -10,9 +10,9 @@ export interface DataFiles {
   remove(name: string): Shown | null;
 }
 
-export const listData = (files: DataFiles): Answer => files.former();
+export const listData = (files: DataFiles): CommandOutput => files.former();
 
-export const removeData = (files: DataFiles, { at }: Given): Answer => {
+export const removeData = (files: DataFiles, { at }: Given): CommandOutput => {
   const name = at(0);
   if (!/^[0-9a-f]{16}\/former-\w+$/.test(name))
     throw new UsageError(`${JSON.stringify(name)} is no name of a former cluster: data list shows them.`);

@@ -10,13 +10,13 @@ import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Failure } from '#schemas/target.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type Answer, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
 /** What concerns the whole installation, or what nobody but a person can decide. */
 
 /** A version may leave SECRET_KEY when nothing needs it. */
-export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promise<Answer> => {
+export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promise<CommandOutput> => {
   const wrapped = await dataKeys.uses();
   const now = new Date(operator.clock()).toISOString();
   const invites = await inviteKeyVersions(pool, now);
@@ -53,7 +53,7 @@ const settledFailed = (reason: string): Failure => ({
 });
 
 /** A person looked at the network. The target alone is settled here: its post is told by the outcomes process. */
-export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'target');
   const { operator, store } = admin;
   const { state, events } = await store.load(target, id);
@@ -86,7 +86,7 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<A
  * The key goes first: from then on nothing stored can be read. If we die before the event, the same command again
  * appends it, and the read models forget what they show.
  */
-export const eraseClient = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const eraseClient = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'client');
   const { operator, store, dataKeys } = admin;
   const { state, events } = await store.load(client, id);
@@ -101,7 +101,7 @@ export const eraseClient = async (admin: Admin, { at }: Given): Promise<Answer> 
 
 const former = (dropped: boolean): string => (dropped ? 'dropped' : 'still read; the next rebuild drops them');
 
-const rebuildAnalyticsTables = async (admin: Admin): Promise<Answer> => {
+const rebuildAnalyticsTables = async (admin: Admin): Promise<CommandOutput> => {
   const { pool, eventStore: store, log, codec, logger, signal, analytics: client } = admin;
   if (client === null)
     throw new UsageError(
@@ -122,7 +122,7 @@ const rebuildAnalyticsTables = async (admin: Admin): Promise<Answer> => {
   };
 };
 
-export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const name = at(0);
   if (name === 'analytics') return rebuildAnalyticsTables(admin);
   const names = [...projections.map((one) => one.name), 'analytics'];

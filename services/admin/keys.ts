@@ -3,7 +3,7 @@ import { Rejection } from '#domain/decider.ts';
 import { listApiKeys } from '#projections/apikeys.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
-import { type Admin, type Answer, caughtUp, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** API keys: what only the one who makes them ever sees. */
@@ -25,7 +25,7 @@ const scopesOf = (text: string | undefined): readonly string[] => {
   return wanted;
 };
 
-export const createKey = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const createKey = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const mode = modeOf(flag('mode') ?? '');
   const lifeMs = daysOf(flag('days') ?? '365') * dayMs;
   const wanted = scopesOf(flag('scopes'));
@@ -48,7 +48,7 @@ export const createKey = async (admin: Admin, { flag }: Given): Promise<Answer> 
   return { keyId: id, workspaceId, memberId, mode, expiresAt, secret };
 };
 
-export const listKeys = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const listKeys = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const { id, members } = await workspaceOf(admin, flag('workspace'));
   await caughtUp(admin);
   const keys = await listApiKeys(admin.pool, id);
@@ -72,7 +72,7 @@ const workspaceOfKey = async ({ store }: Admin, keyId: string): Promise<string> 
   return created.metadata.workspaceId;
 };
 
-export const rotateKey = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const rotateKey = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const keyId = idOf(at(0), 'key');
   const workspaceId = await workspaceOfKey(admin, keyId);
   const { secret } = await rotateApiKey(admin.operator, workspaceId, keyId);
@@ -80,7 +80,7 @@ export const rotateKey = async (admin: Admin, { at }: Given): Promise<Answer> =>
   return { keyId, workspaceId, secret };
 };
 
-export const revokeKey = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const revokeKey = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const keyId = idOf(at(0), 'key');
   const workspaceId = await workspaceOfKey(admin, keyId);
   await revokeApiKey(admin.operator, workspaceId, keyId);

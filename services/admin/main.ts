@@ -14,7 +14,7 @@ import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
-import { type Answer, UsageError } from './context.ts';
+import { type CommandOutput, UsageError } from './context.ts';
 import type { DataFiles } from './data.ts';
 import { printed } from './print.ts';
 import { type Asked, help, readCommand } from './usage.ts';
@@ -29,7 +29,10 @@ const files: DataFiles = {
   },
 };
 
-const carryOut = async ({ command, given, dataDir }: Asked, closers: (() => Promise<unknown>)[]): Promise<Answer> => {
+const carryOut = async (
+  { command, given, dataDir }: Asked,
+  closers: (() => Promise<unknown>)[],
+): Promise<CommandOutput> => {
   if ('onDisk' in command) return command.onDisk(files, given);
   const env = processEnv();
   const folder = path.resolve(dataDir ?? env.DATA_DIR ?? './data');

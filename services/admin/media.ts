@@ -1,5 +1,5 @@
 import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
-import { type Admin, type Answer, type Given, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
 import { workspaceOf } from './find.ts';
 
 /** What the media of a workspace and its sandbox twin may take. */
@@ -13,7 +13,7 @@ const bytesOf = (text: string): number | null => {
   return bytes;
 };
 
-export const mediaQuota = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const mediaQuota = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const wanted = flag('bytes');
   const bytes = wanted === undefined ? undefined : bytesOf(wanted);
   const { id } = await workspaceOf(admin, flag('workspace'));

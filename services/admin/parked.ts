@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isWanted, listParked, maxTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { type Admin, type Answer, type Given, type Shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, type Shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Events that consumers set aside. They are asked for here, and applied by the consumer whose they are. */
@@ -14,14 +14,18 @@ const shown = ({ group, stream, events, eventId, type, revision, since, retryAt,
   reason,
 });
 
-export const listOfParked = async ({ pool }: Admin, { flag }: Given): Promise<Answer> =>
+export const listOfParked = async ({ pool }: Admin, { flag }: Given): Promise<CommandOutput> =>
   (await listParked(pool, flag('group') ?? null)).map(shown);
 
 /** A running consumer looks every second. */
 const patienceMs = 8_000;
 
 /** What is still parked of these once their consumer has tried, or when it did not in time. */
-const outcomeOf = async ({ pool, note, signal }: Admin, group: string, stream: string | null): Promise<Answer> => {
+const outcomeOf = async (
+  { pool, note, signal }: Admin,
+  group: string,
+  stream: string | null,
+): Promise<CommandOutput> => {
   for (const until = performance.now() + patienceMs; await isWanted(pool, group, stream); ) {
     if (performance.now() > until) {
       note(`The consumer ${group} is not done with it: it goes on by itself as soon as it runs. See parked list.`);
@@ -39,7 +43,7 @@ const known = async (admin: Admin, group: string): Promise<void> => {
   throw new UsageError(`The group ${group} has nothing parked; ${named}.`);
 };
 
-export const retryParked = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+export const retryParked = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const [group, stream] = [at(0), flag('stream') ?? null];
   await known(admin, group);
   const streams = await inTransaction(admin.pool, async (tx) => ({
@@ -50,7 +54,7 @@ export const retryParked = async (admin: Admin, { at, flag }: Given): Promise<An
   return outcomeOf(admin, group, stream);
 };
 
-export const skipParked = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const skipParked = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const [group, eventId] = [at(0), idOf(at(1), 'event')];
   await known(admin, group);
   const skipped = await inTransaction(admin.pool, async (tx) => ({

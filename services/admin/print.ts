@@ -1,4 +1,4 @@
-import type { Answer, Shown } from './context.ts';
+import type { CommandOutput, Shown } from './context.ts';
 
 /** An answer for a person: `name  value` lines for one thing, a table for several. */
 
@@ -25,7 +25,7 @@ const table = (rows: readonly Shown[]): string => {
     .join('\n');
 };
 
-export const printed = (answer: Answer, json: boolean): string => {
+export const printed = (answer: CommandOutput, json: boolean): string => {
   if (json) return JSON.stringify(answer);
   if (!Array.isArray(answer)) return lines(answer as Shown);
   return answer.length === 0 ? 'none' : table(answer);

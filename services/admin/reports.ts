@@ -10,7 +10,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';
 import { type ReportDefinition, type ReportFormat, reportFormats } from '#schemas/report.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type Answer, caughtUp, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** Saved reports: what they are about, when they run by themselves, and runs that somebody asks for. */
@@ -109,7 +109,7 @@ const carryOut = async (admin: Admin, workspaceId: string, id: string, command: 
   return done;
 };
 
-export const defineReport = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const defineReport = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const workspaceId = await tenantOf(admin, flag);
   const filters = await filtersOf(admin, workspaceId, flag);
   const meant = filters.socialAccountId !== null ? 'account' : filters.clientId !== null ? 'client' : 'workspace';
@@ -148,7 +148,7 @@ const ownerOf = async ({ store }: Admin, reportId: string): Promise<string> => {
 
 const maxListed = 1_000;
 
-export const listReports = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const listReports = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const workspaceId = await tenantOf(admin, flag);
   await caughtUp(admin);
   const rows = await newestReports(admin.pool, workspaceId, maxListed);
@@ -162,7 +162,7 @@ export const listReports = async (admin: Admin, { flag }: Given): Promise<Answer
 };
 
 /** The days end with the one before today in the workspace's zone. */
-export const runReport = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+export const runReport = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const reportId = idOf(at(0), 'report');
   const formats = formatsOf(flag('formats'));
   const workspaceId = await ownerOf(admin, reportId);
@@ -178,7 +178,7 @@ export const runReport = async (admin: Admin, { at, flag }: Given): Promise<Answ
 };
 
 /** The reports process deletes the exports. */
-export const removeReport = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const removeReport = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const reportId = idOf(at(0), 'report');
   const { state, events } = await admin.store.load(report, reportId);
   const [first] = events;

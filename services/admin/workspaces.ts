@@ -6,7 +6,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
-import { type Admin, type Answer, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './find.ts';
 
 /** Agencies and their people. */
@@ -34,7 +34,7 @@ const roleOf = (text: string): Role => {
   return role;
 };
 
-export const createWorkspace = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const createWorkspace = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const made = await create(admin.operator, {
     name: nameOf(flag('name') ?? ''),
     timezone: zoneOf(flag('timezone') ?? 'UTC'),
@@ -44,7 +44,7 @@ export const createWorkspace = async (admin: Admin, { flag }: Given): Promise<An
   return made;
 };
 
-export const listWorkspaces = async (admin: Admin): Promise<Answer> =>
+export const listWorkspaces = async (admin: Admin): Promise<CommandOutput> =>
   (await liveWorkspaces(admin)).map(({ id, name, timezone, members }) => ({
     workspaceId: id,
     name,
@@ -54,7 +54,7 @@ export const listWorkspaces = async (admin: Admin): Promise<Answer> =>
   }));
 
 /** Live first: if we die in between, the same command again changes the twin. */
-export const renameWorkspace = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+export const renameWorkspace = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const now = await workspaceOf(admin, at(0));
   const name = nameOf(flag('name') ?? now.name);
   const timezone = zoneOf(flag('timezone') ?? now.timezone);
@@ -67,7 +67,7 @@ export const renameWorkspace = async (admin: Admin, { at, flag }: Given): Promis
   return { workspaceId: now.id, name, timezone };
 };
 
-export const addMember = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const addMember = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const name = nameOf(flag('name') ?? '');
   const role = roleOf(flag('role') ?? '');
   const { id: workspaceId } = await workspaceOf(admin, flag('workspace'));
@@ -77,12 +77,12 @@ export const addMember = async (admin: Admin, { flag }: Given): Promise<Answer> 
   return { workspaceId, memberId, name, role };
 };
 
-export const listMembers = async (admin: Admin, { flag }: Given): Promise<Answer> => {
+export const listMembers = async (admin: Admin, { flag }: Given): Promise<CommandOutput> => {
   const { members } = await workspaceOf(admin, flag('workspace'));
   return Object.entries(members).map(([memberId, { name, role }]) => ({ memberId, name, role }));
 };
 
-export const changeRole = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const changeRole = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const memberId = idOf(at(0), 'member');
   const role = roleOf(at(1));
   const { id: workspaceId } = await workspaceOfMember(admin, memberId);
@@ -91,7 +91,7 @@ export const changeRole = async (admin: Admin, { at }: Given): Promise<Answer> =
   return { workspaceId, memberId, role };
 };
 
-export const removeMember = async (admin: Admin, { at }: Given): Promise<Answer> => {
+export const removeMember = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const memberId = idOf(at(0), 'member');
   const { id: workspaceId } = await workspaceOfMember(admin, memberId);
   await command(admin, workspaceId, { type: 'RemoveMember', memberId });
@@ -99,7 +99,7 @@ export const removeMember = async (admin: Admin, { at }: Given): Promise<Answer>
   return { workspaceId, memberId, removed: true };
 };
 
-export const session = async (admin: Admin, { at, flag }: Given): Promise<Answer> => {
+export const session = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const memberId = idOf(at(0), 'member');
   const { id: workspaceId } = await workspaceOfMember(admin, memberId);
   const { secrets, store, operator } = admin;

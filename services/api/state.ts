@@ -4,7 +4,7 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 
 /** What the middleware of one request hand on to each other, and to the log line. */
-export interface RequestState {
+export interface CallState {
   correlationId: string;
   /** The caller's address, in the form that allowances are counted by. */
   readonly address: string;
@@ -19,14 +19,14 @@ export interface RequestState {
   positions: Positions;
 }
 
-const states = new WeakMap<object, RequestState>();
+const states = new WeakMap<object, CallState>();
 
-export const begin = (ctx: Context, state: RequestState): void => {
+export const begin = (ctx: Context, state: CallState): void => {
   states.set(ctx.req, state);
 };
 
 /** @throws when the first middleware did not run: a fault of ours. */
-export const stateOf = (ctx: Pick<Context, 'req'>): RequestState => {
+export const stateOf = (ctx: Pick<Context, 'req'>): CallState => {
   const state = states.get(ctx.req);
   if (state === undefined) throw new BrokenInvariant('the request has no state yet');
   return state;

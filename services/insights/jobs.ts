@@ -63,7 +63,7 @@ export interface Tried {
 }
 
 /** Until then the account is left alone; `limited`: because it is asked too much. */
-export interface Rest {
+export interface AccountRest {
   readonly until: Date;
   readonly limited: boolean;
 }
@@ -135,7 +135,7 @@ export class Jobs {
     { accountId, workspaceId, platform }: PollCycle,
     tried: readonly Tried[],
     parked: readonly Parked[],
-    rest: Rest | null,
+    rest: AccountRest | null,
   ): Promise<void> {
     await inTransaction(this.#pool, async (tx) => {
       await lockAccounts(tx, [accountId]);

@@ -16,7 +16,7 @@ import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
-import type { Job, Jobs, Parked, PollCycle, Rest, Tried } from './jobs.ts';
+import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
 import { contextOf, type Observing, observe, type Telling } from './observe.ts';
 import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
@@ -194,7 +194,7 @@ const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> 
 class Ended {
   readonly tried: Tried[] = [];
   readonly parked: Parked[] = [];
-  rest: Rest | null = null;
+  rest: AccountRest | null = null;
   /** Why the token is dead; null: it is not. */
   dead: string | null = null;
   readonly #turn: PollCycle;

@@ -16,7 +16,7 @@ import { StaleRows } from './stale-rows.ts';
 import { TargetWorker } from './target-worker.ts';
 import { pause } from './time.ts';
 import { UnknownSearch } from './unknown-search.ts';
-import type { Rest } from './work.ts';
+import type { RestMs } from './work.ts';
 
 /**
  * Finds targets a little ahead of their time, leases them in bulk and works on them. The read model says where to look;
@@ -42,7 +42,7 @@ const awakeMs = 5_000;
 const staleAfterMs = 10_000;
 
 /** Works on one leased target until nothing can be done now. */
-type WorkOn = (row: DueRow, lease: Lease) => Promise<Rest>;
+type WorkOn = (row: DueRow, lease: Lease) => Promise<RestMs>;
 
 /** Runs until the signal aborts, and then until each call that was made has an outcome or reached its deadline. */
 export const runPublisher = async (deps: PublisherDeps, signal: AbortSignal): Promise<void> => {
@@ -180,7 +180,7 @@ class Publisher {
 
   /** Never rejects. */
   async #workAndRelease(row: DueRow, lease: Lease, work: WorkOn): Promise<void> {
-    let rest: Rest = null;
+    let rest: RestMs = null;
     try {
       rest = await work(row, lease);
     } catch (error) {
@@ -189,7 +189,7 @@ class Publisher {
     lease.release(rest === null ? {} : { notBeforeMs: rest });
   }
 
-  #restAfter(error: unknown, targetId: string): Rest {
+  #restAfter(error: unknown, targetId: string): RestMs {
     const { logger } = this.#tools;
     const conflict = error instanceof EventStoreError && error.code === 'wrong_expected_revision';
     if (error instanceof ClaimLost || error instanceof Rejection || conflict || this.#signal.aborted) {

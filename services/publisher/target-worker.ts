@@ -9,7 +9,7 @@ import type { Taker } from './shares.ts';
 import { SlotQueue } from './slot-queue.ts';
 import type { StaleRows } from './stale-rows.ts';
 import { until } from './time.ts';
-import { type Rest, Work } from './work.ts';
+import { type RestMs, Work } from './work.ts';
 
 /** Streams that are read at once to prepare targets; the rest of the connections is left to targets that are due. */
 const readsAtOnce = 24;
@@ -35,7 +35,7 @@ export class TargetWorker {
     this.#acting = new SlotQueue(tools.config.publishConcurrency);
   }
 
-  async publishDue(row: DueRow, lease: Lease): Promise<Rest> {
+  async publishDue(row: DueRow, lease: Lease): Promise<RestMs> {
     const { now, aheadMs } = this.#tools;
     const stop = AbortSignal.any([lease.signal, this.#draining]);
     const leased = await this.#load(row, lease);
@@ -64,11 +64,11 @@ export class TargetWorker {
   }
 
   /** A new attempt or the next segment that follows from the answer is due work, and the search for due work finds it. */
-  async settleUnknown(row: DueRow, lease: Lease): Promise<Rest> {
+  async settleUnknown(row: DueRow, lease: Lease): Promise<RestMs> {
     const leased = await this.#load(row, lease);
     const live = leased.state;
     if (live.status === 'none') return orphanRestMs;
-    let rest: Rest = null;
+    let rest: RestMs = null;
     if (live.status === 'outcome_unknown') {
       const conditions = await this.#reading.run(row.workspaceId, () => this.#streams.conditions(live));
       const result = await this.#workOn(leased, conditions).run();

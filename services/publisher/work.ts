@@ -9,9 +9,9 @@ import { takeOver } from './take-over.ts';
 const mediaRestMs = 500;
 
 /** Milliseconds in which nobody needs to look at the target; null: until the read model shows more work. */
-export type Rest = number | null;
+export type RestMs = number | null;
 /** `next turn`: there is more to publish, when it is this workspace's turn again. */
-export type RunResult = Rest | 'next turn';
+export type RunResult = RestMs | 'next turn';
 
 /**
  * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, and the stream alone says

@@ -4,7 +4,7 @@ import { retryAfterMs, retryDelayMs } from './schedule.ts';
 /** What an answer means for its delivery and for its endpoint. Pure. */
 
 /** How an exchange ended. */
-export interface Answer {
+export interface ReceiverAnswer {
   readonly status: number | null;
   /** Null when a status came. */
   readonly error: string | null;
@@ -31,7 +31,7 @@ const maxPauseMs = 5 * 60_000;
 const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
 
 export const judge = (
-  { status, headers }: Answer,
+  { status, headers }: ReceiverAnswer,
   { tries, trigger }: Pick<Leased, 'tries' | 'trigger'>,
   { delays, now, random }: { readonly delays: readonly number[]; readonly now: number; readonly random: number },
 ): DeliveryDecision => {
@@ -78,7 +78,7 @@ export interface Attempt {
 export const attemptOf = (
   { attempt, trigger }: Pick<Leased, 'attempt' | 'trigger'>,
   startedAt: number,
-  { status, error, durationMs, bodyStart }: Answer,
+  { status, error, durationMs, bodyStart }: ReceiverAnswer,
 ): Attempt => ({
   number: attempt,
   at: new Date(startedAt).toISOString(),

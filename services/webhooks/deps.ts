@@ -5,12 +5,12 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
-import type { Answer } from './delivery-decision.ts';
+import type { ReceiverAnswer } from './delivery-decision.ts';
 
 /** What sends a request and says how it ended: `Exchange` of services/runtime/egress. */
 export interface Poster {
   /** @throws only for faults of ours, never for what a receiver does. */
-  post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<Answer>;
+  post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<ReceiverAnswer>;
 }
 
 export type SenderConfig = Pick<

@@ -9,7 +9,7 @@ import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { PendingCounts } from './counts.ts';
-import { type Answer, attemptOf, judge } from './delivery-decision.ts';
+import { attemptOf, judge, type ReceiverAnswer } from './delivery-decision.ts';
 import type { SenderDeps } from './deps.ts';
 import { disableDue } from './disabler.ts';
 import { type Endpoint, Endpoints } from './endpoints.ts';
@@ -268,7 +268,7 @@ export class Sender implements Handover {
     if (endpoint === null) return false;
     const startedAt = this.#now();
     const begun = performance.now();
-    const over = (answer: Answer): void => this.#ended(delivery, endpoint, startedAt, begun, answer);
+    const over = (answer: ReceiverAnswer): void => this.#ended(delivery, endpoint, startedAt, begun, answer);
     this.#post(endpoint, delivery, startedAt).then(over, (error: unknown) => {
       // A fault of ours (a key that is gone, say): it is tried again by the schedule, and never at once.
       this.#deps.logger.error({ err: error, deliveryId: delivery.deliveryId }, 'a delivery could not be sent');
@@ -277,7 +277,7 @@ export class Sender implements Handover {
     return true;
   }
 
-  async #post(endpoint: Endpoint, delivery: Claimed, startedAt: number): Promise<Answer> {
+  async #post(endpoint: Endpoint, delivery: Claimed, startedAt: number): Promise<ReceiverAnswer> {
     const headers = deliveryHeaders(this.#endpoints.keysOf(endpoint, startedAt), {
       id: delivery.messageId,
       body: delivery.body,
@@ -288,7 +288,7 @@ export class Sender implements Handover {
     return this.#deps.exchange.post(endpoint.url, headers, delivery.body);
   }
 
-  #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: Answer): void {
+  #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: ReceiverAnswer): void {
     // If we die between the answer and its record, the lease lapses and it is sent again: same id, higher attempt.
     faultPoint('sender:answered');
     const tookMs = performance.now() - begun;

@@ -5,7 +5,7 @@ import { Temporal } from 'temporal-polyfill';
 import { interactionParts } from '#domain/engagement.ts';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type Counter, counters, type PostFigures } from '#schemas/insights.ts';
+import { type CounterName, counters, type PostFigures } from '#schemas/insights.ts';
 import type { Given } from './projecting.ts';
 
 export interface Seen {
@@ -67,7 +67,7 @@ export interface HistoryOptions {
 const from = Date.parse('2026-02-01T00:00:00.000Z');
 const platforms: readonly Platform[] = ['instagram', 'linkedin', 'youtube'];
 /** Reported by all networks, by few, with gaps: absent, null and 0 all occur. */
-const told: readonly Counter[] = [
+const told: readonly CounterName[] = [
   'impressions',
   'likes',
   'comments',
@@ -91,7 +91,7 @@ export const history = (random: () => number, options: HistoryOptions): Seen[] =
   for (let n = 0; n < targets; n += 1) {
     const publishedAt = new Date(from + Math.floor((random() * 4 - 1.5) * 86_400_000)).toISOString();
     const ids = { workspaceId, postId: randomUUID(), targetId: randomUUID(), ...pick(accounts), publishedAt };
-    const life: Partial<Record<Counter, number>> = {};
+    const life: Partial<Record<CounterName, number>> = {};
     const moved = random() < 0.1 ? Math.floor(random() * days) : null;
     for (let day = 0; day < days; day += 1) {
       if (random() < 0.3) continue;
@@ -170,7 +170,7 @@ class Life {
     this.#published = Date.parse(publishedAtOf(this.#looks[0] as Seen));
   }
 
-  told(counter: Counter): readonly Told[] {
+  told(counter: CounterName): readonly Told[] {
     return this.#looks.flatMap(({ observedAt, figures }) => {
       const value = figures[counter] ?? null;
       return value === null ? [] : [{ at: Date.parse(observedAt), value }];
@@ -178,7 +178,7 @@ class Life {
   }
 
   /** @param after counts only observations after this */
-  gained(counter: Counter, span: Span, after = Number.NEGATIVE_INFINITY): number | null {
+  gained(counter: CounterName, span: Span, after = Number.NEGATIVE_INFINITY): number | null {
     const told = this.told(counter);
     const first = Date.parse(this.#looks[0]?.observedAt ?? '');
     const anchored = [{ at: Math.min(this.#published, first), value: 0 }, ...told];
@@ -186,16 +186,16 @@ class Life {
   }
 
   rated(span: Span): { readonly interactions: number | null; readonly impressions: number | null } {
-    const since = (all: readonly Counter[]): number =>
+    const since = (all: readonly CounterName[]): number =>
       Math.min(...all.flatMap((one) => this.told(one).map(({ at }) => at)), Number.POSITIVE_INFINITY);
-    const made: readonly Counter[] =
+    const made: readonly CounterName[] =
       since(interactionParts) < Number.POSITIVE_INFINITY ? interactionParts : ['totalInteractions'];
     const anchored = (at: number): number => (at - this.#published <= gapMs ? Number.NEGATIVE_INFINITY : at);
     const from = Math.max(anchored(since(['impressions'])), anchored(since(made)));
-    const lifetime = (all: readonly Counter[]): number | null =>
+    const lifetime = (all: readonly CounterName[]): number | null =>
       added(all.map((one) => this.told(one).findLast(({ at }) => at <= from)?.value ?? null));
     const isFirst = from >= span[0] && from < span[1];
-    const gainOf = (all: readonly Counter[]): number | null =>
+    const gainOf = (all: readonly CounterName[]): number | null =>
       added([...(isFirst ? [lifetime(all)] : []), ...all.map((one) => this.gained(one, span, from))]);
     return { interactions: gainOf(made), impressions: gainOf(['impressions']) };
   }

@@ -7,7 +7,7 @@ type EventShape = { readonly type: string; readonly data: unknown };
 type Public = Readonly<Record<string, PublicEvent>>;
 
 /** The event that is rendered. */
-export interface Source<Data> {
+export interface RenderSource<Data> {
   readonly data: Data;
   /** Id of the event's stream. */
   readonly id: string;
@@ -19,8 +19,8 @@ export interface Source<Data> {
  * event.
  */
 type Renderer<Data, Subject, Made> =
-  | { readonly ofEvent: (source: Source<Data>) => Made }
-  | { readonly ofStream: (source: Source<Data>, subject: Subject) => Made };
+  | { readonly ofEvent: (source: RenderSource<Data>) => Made }
+  | { readonly ofStream: (source: RenderSource<Data>, subject: Subject) => Made };
 
 export type Rule<P extends Public, Data, Subject> = {
   readonly [T in keyof P & string]: {

@@ -4,17 +4,17 @@ import type { MediaFailure, MediaNeed, MediaProbe } from '#schemas/media.ts';
 import { type Canvas, canvasOf } from './canvas.ts';
 import { tooSmall, unknownFacts } from './failures.ts';
 import { imageShapes } from './ladder.ts';
-import type { Plan } from './plan.ts';
+import type { RenditionPlan } from './plan.ts';
 
 /** A still wanted as an image. JPEG is what every network takes; what is see-through becomes white. */
-export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): Plan => {
+export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   if (violations(uses, probe).length === 0) return 'fits';
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
 };
 
 /** A moving picture wanted as a still: the frame that a poster shows. */
-export const planFrame = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): Plan => {
+export const planFrame = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'frame', ...made.jpeg, atMs: frameAt(probe) } };
 };

@@ -8,7 +8,7 @@ import { canvasOf } from './canvas.ts';
 import { fileTooHeavy, notTaken } from './failures.ts';
 import { frameAt, planFrame, planImage } from './image.ts';
 import { imageShapes } from './ladder.ts';
-import type { Plan } from './plan.ts';
+import type { RenditionPlan } from './plan.ts';
 import { planVideo } from './video.ts';
 
 /** How each need is met, from what probing found and the networks' rules alone. */
@@ -21,7 +21,7 @@ const canonical = (value: unknown): string =>
 
 export const renditionIdOf = (spec: RenditionSpec): string => hash('sha256', canonical(spec), 'hex').slice(0, 32);
 
-const planDocument = (need: MediaNeed, probe: MediaProbe): Plan => {
+const planDocument = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
   const uses = useRules(need.platform, need.use);
   const rules = uses?.document ?? null;
   if (uses === null || rules === null) return { failure: notTaken(need, probe.kind) };
@@ -30,7 +30,7 @@ const planDocument = (need: MediaNeed, probe: MediaProbe): Plan => {
   return found.length === 0 ? 'fits' : { failure: notTaken(need, probe.kind) };
 };
 
-const planOf = (need: MediaNeed, probe: MediaProbe): Plan => {
+const planOf = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
   if (probe.kind === 'document') return planDocument(need, probe);
   const uses = useRules(need.platform, need.use);
   if (uses === null) return { failure: notTaken(need, probe.kind) };

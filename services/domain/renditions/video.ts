@@ -5,12 +5,12 @@ import type { MediaFailure, MediaNeed, MediaProbe, RenditionSpec } from '#schema
 import { canvasOf } from './canvas.ts';
 import { tooHeavy, tooLong, tooShort, tooSmall, unknownFacts } from './failures.ts';
 import { heaviest, type Rung, rateFor, rungsFor } from './ladder.ts';
-import type { Plan } from './plan.ts';
+import type { RenditionPlan } from './plan.ts';
 
 type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 
 /** What moves and is wanted as a video: a video, or a gif that is shown as one. Its length is never cut. */
-export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, probe: MediaProbe): Plan => {
+export const planVideo = (need: MediaNeed, uses: UseRules, rules: VideoRules, probe: MediaProbe): RenditionPlan => {
   const { kind, width, height, durationMs } = probe;
   if (width === null || height === null || durationMs === null) return { failure: unknownFacts(need, kind) };
   const rounds = kind === 'gif' ? roundsFor(rules, durationMs) : 1;

@@ -12,7 +12,7 @@ import type { AnalyticsStore } from '#projections/analytics/store.ts';
 import { columnOf, createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
 import { daysOf, noTotals } from '#projections/analytics/totals.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { type Counter, counters } from '#schemas/insights.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 import { embeddedClickHouse, type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
@@ -22,7 +22,7 @@ const other = randomUUID();
 const [client, account, post, target] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
 
 const at = (day: string, time = '08:00:00.000'): string => `${day} ${time}`;
-const bitsOf = (...names: Counter[]): number => names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0);
+const bitsOf = (...names: CounterName[]): number => names.reduce((bits, name) => bits + 2 ** counters.indexOf(name), 0);
 
 /** Rows of one table, in the columns' own names; what is not named is null or the type's default. */
 const writer =

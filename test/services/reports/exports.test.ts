@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Totals } from '#projections/analytics/rollup.ts';
-import { type Counter, counters } from '#schemas/insights.ts';
+import { type CounterName, counters } from '#schemas/insights.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { Contents } from '#services/reports/contents.ts';
 import { csvOf } from '#services/reports/exports/csv.ts';
@@ -16,8 +16,8 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { readPdf } from './pdf-reader.ts';
 
-const gains = (figures: Partial<Record<Counter, number>>, engagementRate: number | null = null): Totals => ({
-  ...(Object.fromEntries(counters.map((one) => [one, figures[one] ?? null])) as Record<Counter, number | null>),
+const gains = (figures: Partial<Record<CounterName, number>>, engagementRate: number | null = null): Totals => ({
+  ...(Object.fromEntries(counters.map((one) => [one, figures[one] ?? null])) as Record<CounterName, number | null>),
   engagementRate,
 });
 const days = (count: number) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readConfig } from '#runtime/process/config.ts';
-import { type Answer, bodyText, type DeliveryDecision, judge } from '#services/webhooks/delivery-decision.ts';
+import { bodyText, type DeliveryDecision, judge, type ReceiverAnswer } from '#services/webhooks/delivery-decision.ts';
 import { after, find, type Health, isAllWell, nothingFound, well } from '#services/webhooks/health.ts';
 import { retryAfterMs, retryDelayMs } from '#services/webhooks/schedule.ts';
 import { suite } from '#test/support/suite.ts';
@@ -44,14 +44,14 @@ suite('schedule', (t) => {
   });
 });
 
-const answer = (status: number | null, headers: Record<string, string> = {}): Answer => ({
+const answer = (status: number | null, headers: Record<string, string> = {}): ReceiverAnswer => ({
   status,
   error: status === null ? 'timeout' : null,
   headers,
   bodyStart: Buffer.alloc(0),
   durationMs: 1,
 });
-const judged = (one: Answer, tries = 0, trigger: 'scheduled' | 'test' = 'scheduled'): DeliveryDecision =>
+const judged = (one: ReceiverAnswer, tries = 0, trigger: 'scheduled' | 'test' = 'scheduled'): DeliveryDecision =>
   judge(one, { tries, trigger }, { delays, now, random: 0 });
 
 suite('verdict', (t) => {

@@ -1,8 +1,8 @@
-import type { AccountFigures, Counter } from '#schemas/insights.ts';
+import type { AccountFigures, CounterName } from '#schemas/insights.ts';
 
 /** Names and numbers of figures as a reader of the report sees them. */
 
-export type Figure = Counter | 'engagementRate' | 'followerCount';
+export type Figure = CounterName | 'engagementRate' | 'followerCount';
 
 export const figureNames: Readonly<Record<Figure, string>> = {
   impressions: 'Impressions',
