@@ -82,7 +82,7 @@ const startBare = async (databaseUrl: string, sample: string): Promise<Bare> => 
   return { port, pid: child.pid ?? Number.NaN, stop };
 };
 
-/** Milliseconds of processor for each answer, by whose they are: shows on a machine that others load, too. */
+/** Milliseconds of processor for each answer, by process: comparable on a machine with other load. */
 const costs = async (world: Standalone, pid: number, work: () => Promise<number>): Promise<string> => {
   const postgres = await world.postgresPids();
   const used = () => ({
@@ -206,7 +206,7 @@ const benchGet = async (world: Standalone, bare: Bare, { rounds, roundMs }: Timi
   })();
   const ours = () => wire({ method: 'GET', path: `/v1/posts/${nextId()}`, key: world.nextKey() });
   const plain = () => wire({ method: 'GET', path: `/posts/${nextId()}`, key: world.keys[0] ?? '' });
-  // The same bytes out: what ours answers is what the bare route finds.
+  // The same bytes: the bare route returns our answer.
   let answer = '';
   await closedLoop(world.port, { callers: 1, ms: 1, next: ours, seen: (one) => (answer = one.body.toString('utf8')) });
   await world.pool.query('insert into bare.answers select id, $2 from unnest($1::uuid[]) id', [ids, answer]);

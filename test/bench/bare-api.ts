@@ -1,7 +1,7 @@
 /**
- * The limits of the api's bench, as a process: a bare Koa route that appends what a POST /posts stores and answers the
- * same bytes, and one that finds an answer by key. Nothing is checked, read or projected. Told by its parent what to
- * store; prints its port.
+ * The limits of the api's bench, as a process: a bare Koa route that appends the events of a POST /posts and returns
+ * the same bytes, and one that finds an answer by key. It checks, reads and projects nothing. Its parent sends the
+ * events; it prints its port.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

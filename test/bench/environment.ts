@@ -1,4 +1,4 @@
-/** What a figure was measured on. A server that does not wait for its disk makes every figure worthless. */
+/** The machine of a measurement. A server that does not wait for its disk makes every figure worthless. */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ export const environment = async (databaseUrl: string): Promise<readonly string[
   }
 };
 
-/** Of /proc/<pid>/stat, after the name in brackets, which may hold anything; null where there is none. */
+/** Fields of /proc/<pid>/stat after the name in brackets, which may hold any character; null where there is none. */
 const statOf = (pid: number): readonly string[] | null => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -72,7 +72,7 @@ const statOf = (pid: number): readonly string[] | null => {
   }
 };
 
-/** Seconds of processor that a process, and the children it has buried, have used so far; NaN where /proc is missing. */
+/** Seconds of processor that a process, and its children that have ended, have used; NaN where /proc is missing. */
 export const cpuSeconds = (pid: number): number => {
   const stat = statOf(pid);
   return stat === null ? Number.NaN : [11, 12, 13, 14].reduce((sum, at) => sum + Number(stat[at]), 0) / 100;

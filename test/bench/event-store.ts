@@ -131,7 +131,7 @@ const emmett = async (url: string): Promise<Contestant> => {
   return { round: (ms) => closedLoop(ms, appendOne), close: () => store.close() };
 };
 
-/** Rows that are there before the measurement, so that the indexes have their depth. */
+/** Rows before the measurement, so that the indexes have their depth. */
 const preload = (url: string, schema: string, count: number): Promise<void> =>
   withClient(url, async (client) => {
     await client.query(

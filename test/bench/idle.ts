@@ -1,6 +1,6 @@
 /**
- * What standalone takes of a core at rest: it is given some posts, publishes them, and is left alone. The processor time
- * of all its processes and of Postgres counts, over a window that begins when its waits have had time to grow.
+ * Processor share of an idle standalone: it publishes some posts and is then left alone. Counts all its processes and
+ * Postgres, over a window that begins when its pauses have reached their maximum.
  *
  * Run alone: node test/bench/idle.ts (QUICK=1 for the short form).
  */
@@ -14,8 +14,8 @@ import { caughtUp, type Standalone, startStandalone } from './standalone.ts';
 /** Of one core. */
 const goalPercent = 1.5;
 /**
- * V8's memory reducer collects once in each thread some 100 s after work. The long window holds that collection and two
- * minutes more; the row tells its busiest slice, too.
+ * V8's memory reducer collects once in each thread some 100 s after work. The long window includes that collection and
+ * two minutes more; the row also states its busiest slice.
  */
 const windowOf = (quick: boolean) => (quick ? { restMs: 20_000, slices: 1 } : { restMs: 60_000, slices: 9 });
 const sliceMs = 20_000;
@@ -50,7 +50,7 @@ interface Used {
   readonly at: number;
 }
 
-/** A process that ended meanwhile is counted by the one that buried it. */
+/** A process that ended meanwhile counts in its parent. */
 const seconds = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + (cpuSeconds(pid) || 0), 0);
 
 /** Statements as transactions: at rest each is one of its own. */

@@ -36,12 +36,12 @@ export const makePost = async (world: Standalone): Promise<void> => {
 };
 
 interface Changes {
-  /** Column and expression, beside those that every copy has of its own. */
+  /** Columns and expressions that differ between the copies. */
   readonly posts?: Readonly<Record<string, string>>;
   readonly targets?: Readonly<Record<string, string>>;
 }
 
-/** Copies of the one row that is there, each a minute older and due a minute later than the one before. */
+/** Copies of the one row, each a minute older and due a minute later than the previous one. */
 export const copyRows = async (pool: pg.Pool, changes: Changes = {}): Promise<void> => {
   const columnsOf = async (table: string): Promise<readonly string[]> => {
     const { rows: found } = await pool.query<{ name: string }>(

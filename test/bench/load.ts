@@ -1,6 +1,6 @@
 /**
- * The load generator: HTTP/1.1 over keep-alive connections, one request at a time on each, as thin as can be, so that
- * little of the machine goes to the one who measures. Made for servers that answer with Content-Length.
+ * The load generator: HTTP/1.1 over keep-alive connections, one request at a time on each, with as little overhead as
+ * possible on the shared machine. For servers that answer with Content-Length.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -134,7 +134,7 @@ export const closedLoop = async (
   }
 };
 
-/** Connections of an open loop: what is due while all are busy waits for one, and its wait counts. */
+/** Connections of an open loop: a request that is due while all are busy waits for one, and its wait counts. */
 const openWidth = 256;
 
 /** Requests that start on the clock, whether or not others were answered. */

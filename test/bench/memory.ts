@@ -23,7 +23,7 @@ const goalMb = 250;
 
 const sum = (pids: readonly number[]): number => pids.reduce((total, pid) => total + (residentMb(pid) || 0), 0);
 
-/** The median of a sample a second: a collection of garbage may come at any time. */
+/** The median of one sample a second: a garbage collection may happen at any time. */
 const settled = async (world: Standalone, seconds: number): Promise<number> => {
   const samples: number[] = [];
   for (let second = 0; second < seconds; second += 1) {

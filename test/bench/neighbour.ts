@@ -1,7 +1,7 @@
 /**
- * A tenant beside one that attacks in every way at once, with strangers beside both: standalone with production defaults,
- * five turns of quiet and of attack. The attackers have a process of their own, the measured one shares its event loop with
- * nobody.
+ * A tenant beside one that attacks in every way at once, with strangers beside both: standalone with production
+ * defaults, five rounds of quiet and of attack. The attackers run in their own process, so the measured tenant shares
+ * its event loop with no other load.
  *
  * Run alone: node test/bench/neighbour.ts (QUICK=1 for the short form).
  */

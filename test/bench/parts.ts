@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type BenchRow, printRows } from './row.ts';
 
-/** A bench of several parts with a command of its own: any of them, or all, and one table in the end. */
+/** A bench of several parts with its own command: any of them, or all, and one table at the end. */
 
 export interface Part {
   readonly says: string;
@@ -12,9 +12,9 @@ interface Bench {
   /** `make bench-<name>`. */
   readonly name: string;
   readonly parts: Readonly<Record<string, Part>>;
-  /** How long it takes, and what it needs. */
+  /** Its duration and its requirements. */
   readonly about: string;
-  /** Lines on what it runs on. */
+  /** Lines about the machine. */
   readonly machine: () => Promise<readonly string[]>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Projections beside bare multi-row upserts of the same rows, and from Kafka on one process. The bare loop replays the
- * very statements that the projector sent, with their parameters ready made, into tables of its own: no decoding, no
- * position, no loading, no recount. Run alone: `node test/bench/projections.ts` (QUICK=1 for the short form).
+ * Projections beside bare multi-row upserts of the same rows, and from Kafka in one process. The bare loop replays the
+ * exact statements of the projector, with prepared parameters, into its own tables: no decoding, no position, no
+ * loading, no recount. Run alone: `node test/bench/projections.ts` (QUICK=1 for the short form).
  */
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -71,7 +71,7 @@ const samples = async (posts: number): Promise<{ births: Sample[]; changes: Samp
       position += 1;
       const at = { revision, position: BigInt(position), workspaceId };
       const made = await stored(codec, { ...given, at: instant(i % 40_000) }, at);
-      // One command made a post and its targets: one metadata. The facts of a target are a command each.
+      // One command creates a post and its targets with one metadata. Later events of a target are one command each.
       if (revision === 0) birth ??= made.metadata;
       into.push({ ...made, metadata: revision === 0 ? (birth ?? made.metadata) : made.metadata, key: post });
     };
@@ -109,7 +109,10 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
   const pool = openPool({ url, max: 8 });
   const per = (events: number, began: number): number => events / ((performance.now() - began) / 1_000);
 
-  /** Ours: consumed as from a log: decode, move the position, load, fold, upsert, recount. Keeps what was sent for bare. */
+  /**
+   * Ours: consumed as from a log: decode, move the position, load, fold, upsert, recount. Keeps the statements for the
+   * bare loop.
+   */
   const ours = async (events: readonly Sample[], generation: number, sent: Sent[][]): Promise<number> => {
     const projector = new Projector(projection, generation);
     const log = new HandLog();
@@ -248,7 +251,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
           signal: stop.signal,
           logger: createLogger('bench', 'warn'),
         });
-        // From the first batch on: joining the group is not what is measured.
+        // From the first batch on: joining the group does not count.
         let first = 0;
         while (first === 0) {
           first = await applied();

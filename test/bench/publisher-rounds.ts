@@ -1,4 +1,4 @@
-/** What the benches of the publisher share: worlds in databases of their own, the publisher in its process, lateness. */
+/** Shared by the benches of the publisher: worlds in their own databases, the publisher in its process, lateness. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,10 +9,10 @@ import { PublishingWorld } from '#test/support/publishing.ts';
 
 const script = fileURLToPath(new URL('./publisher-child.ts', import.meta.url));
 
-/** A post of this text is never prepared to its end. */
+/** The preparation of a post with this text never ends. */
 export const hangs = 'hangs';
 
-/** Runs `work` with so many worlds, each over a database of its own on one server, and takes them away again. */
+/** Runs `work` with so many worlds, each over its own database on one server, and removes them afterwards. */
 export const withWorlds = async <T>(
   count: number,
   work: (worlds: readonly PublishingWorld[]) => Promise<T>,
@@ -50,7 +50,7 @@ export const publisherOf = (world: PublishingWorld) => {
   });
   const exit = once(child, 'exit');
   return {
-    /** Drains it; the publish calls it made. */
+    /** Drains it and returns its publish calls. */
     end: async (): Promise<readonly Begun[]> => {
       child.kill('SIGTERM');
       await exit;

@@ -1,8 +1,7 @@
 /**
- * 1,000 targets due within one second, and 1,000 due at one instant: how late each publish call starts, and that none is
- * early; then the same with 1,000,000 pending rows in the read model, and with 1,000,000 outcomes that are parked.
- * Production defaults; the publisher in a process of its own, projections beside it keeping up, the sandbox network
- * answering.
+ * 1,000 targets due within one second, and 1,000 due at one instant: how late each publish call starts, and that none
+ * is early; then the same with 1,000,000 pending rows in the read model, and with 1,000,000 unknown outcomes that wait.
+ * Production defaults; the publisher in its own process, projections beside it, the sandbox network answering.
  *
  * Run alone: node test/bench/publisher.ts (QUICK=1 for the short form).
  */
@@ -25,7 +24,7 @@ interface Late {
   readonly boundary: readonly number[];
 }
 
-/** Schedules `due` targets whose times are spread over so many milliseconds, lets them go out, measures. */
+/** Schedules `due` targets with times spread over so many milliseconds, waits until they are published, measures. */
 const round = async (
   world: PublishingWorld,
   clients: readonly (readonly Account[])[],
@@ -46,7 +45,7 @@ const round = async (
     await eventually(
       'all begun and over',
       async () => {
-        // One cheap question now and then: watching must not cost what is measured.
+        // One cheap query now and then: watching must not add to the measured cost.
         await delay(250);
         const { rows } = await world.pool.query(
           `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0 and status <> 'publishing'`,
@@ -61,7 +60,7 @@ const round = async (
     const made = calls.map(({ targetId, callStartedAt }): [string, number] => [targetId, callStartedAt.getTime()]);
     const start = lateness(dueAt, begun);
     const boundary = lateness(dueAt, made);
-    // A machine that is overloaded defers some calls; their start was in time or not all the same.
+    // An overloaded machine defers some calls; whether they started in time counts all the same.
     if (start.length !== due) throw new Error(`${start.length} targets begun of ${due}`);
     return { start, boundary };
   } finally {
@@ -69,7 +68,7 @@ const round = async (
   }
 };
 
-/** Rows of targets; the streams behind them are never asked for. @param at SQL of the time of row `n` */
+/** Rows of targets; their streams are never read. @param at SQL of the time of row `n` */
 const fill = async (pool: pg.Pool, rows: number, status: string, at: string): Promise<void> => {
   await pool.query(
     `insert into read.post_targets_v1 (id, workspace_id, revision, created_at, updated_at, post_id, client_id, account_id,
@@ -83,7 +82,7 @@ const fill = async (pool: pg.Pool, rows: number, status: string, at: string): Pr
   await pool.query('vacuum analyze read.post_targets_v1');
 };
 
-/** Outcomes that nobody knows, each with the lease that says when it is asked for next: within the hour after this. */
+/** Unknown outcomes, each with the lease that holds its next reconcile: more than an hour from now. */
 const park = async (pool: pg.Pool, rows: number): Promise<void> => {
   await fill(pool, rows, 'outcome_unknown', `now() - n * interval '0.1 s'`);
   await pool.query(
@@ -102,7 +101,7 @@ const accountsOf = (world: PublishingWorld): Promise<readonly (readonly Account[
     }),
   );
 
-/** The same second in two databases, in turn; in the second of them outcomes are parked. */
+/** The same second in two databases, in turn; the second one also has waiting unknown outcomes. */
 const besideParked = (quick: boolean): Promise<readonly BenchRow[]> =>
   withWorlds(2, async (worlds) => {
     const [none, parked] = worlds as [PublishingWorld, PublishingWorld];

@@ -1,7 +1,7 @@
 /**
- * The nightly pull: 500,000 accounts of 100,000 workspaces due at once, on all ten networks, each of which takes 200 ms to
- * answer. Accounts asked a second, beside what the places allow (limit), and beside the same with 20,000 accounts due
- * (peer). Streams, rows and leases are real; the network is a timer.
+ * The nightly pull: 500,000 accounts of 100,000 workspaces due at once, on all ten networks, each of which takes 200 ms
+ * to answer. Accounts asked per second, beside the rate that the slots allow (limit), and beside the same with 20,000
+ * accounts due (peer). Streams, rows and leases are real; the network is a timer.
  *
  * Run alone: node test/bench/pull.ts (QUICK=1 for the short form).
  */
@@ -27,7 +27,7 @@ const warmMs = 3_000;
 
 type Parts = Awaited<ReturnType<typeof openPublishing>>;
 
-/** A client, whose stream is that of all. */
+/** A client, whose stream all accounts copy. */
 const example = async (url: string): Promise<string> => {
   const world = await PublishingWorld.open(url);
   try {
@@ -40,7 +40,7 @@ const example = async (url: string): Promise<string> => {
 /** Appends under way at once. */
 const width = 500;
 
-/** Each account's stream as it is born: what is personal in it is sealed for that stream. */
+/** The first event of each account's stream: its personal members are sealed for that stream. */
 const connect = async (
   { store }: Parts,
   clientId: string,
@@ -100,7 +100,7 @@ interface Rate {
   readonly cpuMs: number;
 }
 
-/** Accounts asked a second, with so many places. */
+/** Accounts asked per second, with so many slots. */
 const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, ms: number): Promise<Rate> => {
   let answered = 0;
   const source: InsightsSource = {
@@ -108,7 +108,7 @@ const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, m
     minIntervalMs: 0,
     maxAheadMs: null,
     async *fetchPostInsights() {
-      // Nobody has a post out.
+      // No client has a published post.
     },
     fetchAccountInsights: async (platform) => {
       await delay(answerMs);
@@ -120,7 +120,7 @@ const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, m
   const stop = new AbortController();
   const config = { ...readConfig(processEnv()), insightsConcurrency: places };
   const worker = new Worker(
-    // It reads no log: what is due stands in its tables.
+    // It reads no log: its tables hold the due rows.
     {
       store,
       pool,
@@ -191,7 +191,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
         ours: median,
         limit,
         peer: spread(quiet.map(rateOf)).median,
-        // With more places than the default the processors of this machine are the limit.
+        // With more slots than the default the processors of this machine are the limit.
         goal: places === 8 ? '≥ 0.8 × limit' : 'shown',
         ok: places !== 8 || median >= 0.8 * limit,
         note: `min ${min.toFixed(1)}, max ${max.toFixed(1)} of ${rounds}; ${accounts / perWorkspace} workspaces, ten networks of ${answerMs} ms; ${cpu.median.toFixed(1)} ms of our processor time each; peer: ${fewer.toLocaleString('en')} due`,

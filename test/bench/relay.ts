@@ -45,7 +45,7 @@ const eventOf = (post: string): EventToAppend => ({
   partitionKey: post,
 });
 
-/** What was filled: behind which position it lies, and the last of it. A real server may hold other events too. */
+/** The filled events: the position before them, and the last of them. A real server may hold other events too. */
 interface Filled {
   readonly after: bigint | null;
   readonly last: bigint;
@@ -127,7 +127,7 @@ const sent = async (records: readonly LogRecord[], brokers: readonly string[]): 
   return rate;
 };
 
-/** Events a second of the bare client's subscription, doing nothing with them. */
+/** Events a second of the bare client's subscription, which discards them. */
 const subscribed = async (bare: db.EventStoreDBClient, events: number, after: bigint | null): Promise<number> => {
   let seen = 0;
   const started = performance.now();

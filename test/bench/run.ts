@@ -1,6 +1,6 @@
 /**
- * `make bench`: every bench in a process of its own, one after the other, and one table in the end. A bench is a file
- * that exports `run({ quick })`; a missed goal is said in the table and is no failure of the run.
+ * `make bench`: every bench in its own process, one after the other, and one table at the end. A bench is a file that
+ * exports `run({ quick })`; the table marks a missed goal, and the run still succeeds.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,7 +45,7 @@ interface Told {
 
 const fileOf = (name: string): string => path.join(import.meta.dirname, `${name}.ts`);
 
-/** Runs in the child: `run` of one bench, its rows told to the parent. */
+/** Runs in the child: `run` of one bench; sends its rows to the parent. */
 const runOne = async (name: string): Promise<void> => {
   const { run } = (await import(fileOf(name))) as {
     run: (options: { readonly quick: boolean }) => Promise<readonly BenchRow[]>;
@@ -55,7 +55,7 @@ const runOne = async (name: string): Promise<void> => {
   process.disconnect();
 };
 
-/** Null when the bench could not run. What it prints goes to ours. */
+/** Null when the bench could not run. Its output goes to ours. */
 const inChild = async (name: string): Promise<readonly BenchRow[] | null> => {
   const child = fork(import.meta.filename, ['--child', name], { serialization: 'advanced' });
   const stop = (): void => void child.kill('SIGTERM');
@@ -64,10 +64,10 @@ const inChild = async (name: string): Promise<readonly BenchRow[] | null> => {
   child.on('message', (told) => {
     ({ rows } = told as Told);
   });
-  // What it told may still be on its way when it has ended.
+  // Its last message may still be on its way when it has ended.
   await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
   process.off('SIGINT', stop).off('SIGTERM', stop);
-  // Its rows are the last thing it does: whoever told them has run to the end.
+  // The rows are its last step: a bench that sent them has run to the end.
   return rows;
 };
 

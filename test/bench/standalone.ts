@@ -1,6 +1,6 @@
 /**
- * Standalone in a process of its own on a database of its own, with production defaults, and what a bench needs in it:
- * 2,000 keys (so that no caller meets its rate limit), a client with ten sandbox accounts, and events from before.
+ * Standalone in its own process on its own database, with production defaults, and the data of a bench: 2,000 keys (so
+ * that no caller meets its rate limit), a client with ten sandbox accounts, and older events.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -55,7 +55,7 @@ export interface Standalone {
 export interface Setup {
   /** Events in the store before anything else. */
   readonly eventsBefore?: number;
-  /** Without keys, client and accounts: what an idle installation is. */
+  /** Without keys, client and accounts: an idle installation. */
   readonly bare?: boolean;
   /** Keys of the workspace; default 2,000. */
   readonly keys?: number;
@@ -66,8 +66,8 @@ export interface Setup {
 }
 
 /**
- * Streams of a kind that no log carries: the store's indexes have their depth, and nobody has to read through them, as
- * in an installation whose consumers have long passed them.
+ * Streams of a kind that no log carries: the store's indexes have their depth, and no consumer has to read them, as in
+ * an installation whose consumers have long passed them.
  */
 const preload = async (pool: pg.Pool, count: number): Promise<void> => {
   if (count === 0) return;
@@ -152,7 +152,7 @@ const connectAccounts = async (port: number, key: string): Promise<string> => {
     platforms: textNetworks,
   });
   for (const { platform, username } of tenAccounts) await http.connect(invite.url, platform, username, '');
-  // A guest connected them, so no token of ours says how far a read must have come: without them a group is empty.
+  // A guest connected them, so no token of ours covers them in reads: until they show, a group is empty.
   const isShown = async () => {
     const shown = await http.get<readonly object[]>(`/accounts?clientId=${client.id}`);
     return shown.length === tenAccounts.length;
@@ -247,7 +247,7 @@ export const caughtUp = async (pool: pg.Pool, timeoutMs = 120_000): Promise<void
   }
 };
 
-/** Samples the lag ten times a second; `stop` gives the largest seen. */
+/** Samples the lag ten times a second; `stop` returns the largest value. */
 export const watchLag = (pool: pg.Pool): { stop(): Promise<number> } => {
   const over = new AbortController();
   let largest = 0;

@@ -1,6 +1,6 @@
 /**
- * A large file through the api to a folder, beside the least Node can do: a server that pipes the request into a file.
- * Ours has it on the disk when it answers (fsync); the bare one is measured without and with that.
+ * A large file through the api to a folder, beside the least that Node can do: a server that pipes the request into a
+ * file. Ours has the file on the disk when it answers (fsync); the bare one is measured without and with fsync.
  */
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,7 +23,7 @@ import { type BenchRow, spread } from './row.ts';
 const piece = randomBytes(1 << 20);
 const megabytes = (quick: boolean): number => (quick ? 256 : 1024);
 
-/** Seconds. Each piece is the same one, so that the sender costs as little as it can. */
+/** Seconds. All pieces are the same buffer, so that the sender costs little. */
 const send = async (url: string, headers: Readonly<Record<string, string>>, pieces: number): Promise<number> => {
   const from = performance.now();
   const sent = request(url, { method: 'PUT', headers });
@@ -83,7 +83,7 @@ export const upload = async ({ quick }: { readonly quick: boolean }): Promise<re
     const before = await memoryOf(api.pid, 'VmRSS');
     const speeds: Readonly<Record<'ours' | 'bare' | 'synced', number[]>> = { ours: [], bare: [], synced: [] };
     const rounds = quick ? 3 : 5;
-    // In turns, and each beginning once: who comes after whom must not matter.
+    // In turns, each beginning once: the order must not matter.
     for (let round = 0; round < rounds; round += 1) {
       const turns = [
         async () => speeds.ours.push(pieces / (await ours())),

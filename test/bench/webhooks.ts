@@ -1,6 +1,6 @@
 /**
- * Webhooks from an appended event to the receiver having it: how many a second, how late each, what a slow neighbour and
- * receivers that mean harm do to others. The receiver, the load and ours share the machine.
+ * Webhooks from an appended event to its receiver: the rate, the lateness, and the effect of a slow neighbour and of
+ * hostile receivers on others. The receiver, the load and our processes share the machine.
  *
  * Run alone: make bench-webhooks, or a part: make bench-webhooks ARGS="one paced" (QUICK=1 for the short form).
  */

@@ -1,4 +1,7 @@
-/** Whether `one` says nothing else than `other`: members that only a newer build knows may be missing in it, at any depth. */
+/**
+ * Whether `one` says nothing that `other` does not: members that only a newer build knows may be missing in it, at any
+ * depth.
+ */
 export const saysNoOther = (one: unknown, other: unknown): boolean => {
   if (Array.isArray(one)) {
     return Array.isArray(other) && one.length === other.length && one.every((item, at) => saysNoOther(item, other[at]));

@@ -1,4 +1,7 @@
-/** `make chaos`: our processes are killed at every gap and at random until enough have died, then all is compared. */
+/**
+ * `make chaos`: kills our processes at every fault point and at random until enough have died, then compares
+ * everything.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -59,7 +62,7 @@ const began = performance.now();
 const say = (what: string): void =>
   void process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${what}\n`);
 
-/** Every gap once, then kills at random, all under load; then quiet and the comparison. */
+/** Every fault point once, then kills at random, all under load; then quiet and the comparison. */
 const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<Verdict> => {
   const stop = new AbortController();
   await world.role('webhooks-2').end();
@@ -77,7 +80,7 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<V
   const senders = steady.filter((name) => name.startsWith('webhooks'));
   const counters = [...steady.filter((name) => /^(projections|insights|reports)/.test(name)), engine];
   const others = steady.filter((name) => !senders.includes(name) && !counters.includes(name));
-  // Each kind in its turn: of what senders do in memory, and of figures that are being counted, the others show nothing.
+  // Each kind in turn: only senders show faults of sending in memory, and only counters those of the analytics.
   const turns = [senders, counters, others];
   for (let turn = 0; turn < atRandom; turn += 1) {
     const name = random.pick(turns[turn % turns.length] ?? []);
@@ -99,9 +102,9 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<V
 };
 
 const engine = 'the analytics engine';
-/** Of a round, after its gaps: kills and naps. */
+/** Kills and naps of a round, after its fault points. */
 const atRandom = 60;
-/** Longer than any lease of theirs. */
+/** Longer than any lease of these processes. */
 const sleepMs = 4_000;
 
 const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> => {

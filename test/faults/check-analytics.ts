@@ -11,9 +11,9 @@ import { idOf, kindOf } from '#schemas/topics.ts';
 import { expectedAccount, expectedBoard, expectedPosts, type SeenAccount } from '#test/support/expected-analytics.ts';
 import type { Seen } from '#test/support/observations.ts';
 
-/** What must hold of the analytics when all is quiet: every number is the one that a recount of the streams gives. */
+/** Invariants of the analytics at rest: every number is the one that a recount of the streams gives. */
 
-/** The consumer group that ingests; null: nobody ever did. */
+/** The consumer group that ingests; null: no process ever did. */
 const ingesting = async (pool: pg.Pool): Promise<string | null> => {
   const there = await pool.query(`select to_regclass('ops.analytics_versions') as there`);
   if (there.rows[0].there === null) return null;
@@ -22,7 +22,7 @@ const ingesting = async (pool: pg.Pool): Promise<string | null> => {
   return rows.length === 0 ? null : group;
 };
 
-/** Where nobody ever ingested there is nothing to wait for. */
+/** Where no process ever ingested there is nothing to wait for. */
 export const analyticsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const group = await ingesting(pool);
   if (group === null) return true;
@@ -60,7 +60,7 @@ export interface AnalyticsVerdict {
   readonly observations: number;
 }
 
-/** @param url of the analytics store; asked for only where there is an observation */
+/** @param url of the analytics store; called only when there is an observation */
 export const checkAnalytics = async (
   streams: ReadonlyMap<string, readonly DecodedEvent[]>,
   { pool, url }: { readonly pool: pg.Pool; readonly url: () => string },
@@ -90,7 +90,7 @@ export const checkAnalytics = async (
 };
 
 const pageSize = 500;
-/** Of one kind; more say nothing new. */
+/** Reports of one kind; further ones say nothing new. */
 const maxTold = 10;
 
 class Check {
@@ -105,7 +105,7 @@ class Check {
     this.#version = version;
   }
 
-  /** Each event is a row, however often it was inserted. */
+  /** Each event is one row, however often it was inserted. */
   async raw(name: 'observations' | 'account_observations', events: readonly DecodedEvent[]): Promise<void> {
     const query = `select distinct toString(event_id) as id from ${tableOf(name, this.#version)}`;
     const rows = await (await this.#client.query({ query, format: 'JSONEachRow' })).json<{ id: string }>();

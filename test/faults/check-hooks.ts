@@ -7,8 +7,8 @@ import { kindOf } from '#schemas/topics.ts';
 import type { Arrival, Hooks } from './hooks.ts';
 
 /**
- * What must hold of webhooks when all is quiet: every event that committed while an endpoint heard it was taken by its
- * receiver, under one id, minted once; what came twice is a later attempt; nothing is left over.
+ * Invariants of webhooks at rest: the receiver accepted every event that committed while its endpoint subscribed to it,
+ * under one id, minted once; a second arrival is a later attempt; no delivery is left over.
  */
 
 interface Span {
@@ -18,7 +18,9 @@ interface Span {
   readonly events: readonly string[];
 }
 
-/** When an endpoint heard what, by its stream: after a disabling of ours it is caught up from there. */
+/**
+ * The intervals of an endpoint's subscription, by its stream: after an automatic disable it is caught up from there.
+ */
 const spansOf = (stream: readonly DecodedEvent[]): readonly Span[] => {
   const spans: Span[] = [];
   let open: { from: bigint; events: readonly string[] } | null = null;
@@ -54,7 +56,7 @@ export interface HooksVerdict {
   readonly violations: readonly string[];
   readonly deliveries: number;
   readonly arrivals: number;
-  /** Arrivals of what its receiver had taken before. */
+  /** Arrivals that the receiver had accepted before. */
   readonly repeats: number;
 }
 
@@ -107,7 +109,8 @@ export const checkHooks = async (
     for (const { message_id: id, status, type, n } of rows) {
       if (n > 1) bad(`${type} ${id} was minted ${n} times`);
       if (status === 'pending') bad(`${type} ${id} is still pending`);
-      // What a late lane minted beyond an end may have gone out before that was known; it is not lost, only extra.
+      // A late lane may have minted events beyond an end, and they may be sent before the end is known: extra, not
+      // lost.
       if (!wanted.has(id) && status === 'failed') bad(`${type} ${id} has failed`);
     }
     for (const [id, own] of arrivals) violations.push(...ofArrivals(endpointId, id, own));
@@ -126,7 +129,7 @@ export const checkHooks = async (
 const ofArrivals = (endpointId: string, id: string, arrivals: readonly Arrival[]): readonly string[] => {
   const wrong: string[] = [];
   const attempts = arrivals.map(({ attempt }) => attempt);
-  // One that slept between its last look at the clock and the wire may arrive behind its successor.
+  // A sender that slept between its last check of the clock and the send may arrive after its successor.
   if (new Set(attempts).size < attempts.length)
     wrong.push(`webhook ${endpointId}: ${id} came as attempts ${attempts.join(', ')}`);
   if (arrivals.some(({ signed }) => !signed))
@@ -134,7 +137,7 @@ const ofArrivals = (endpointId: string, id: string, arrivals: readonly Arrival[]
   return wrong;
 };
 
-/** Whether deliveries are still under way: what is queued for an endpoint that is on, and what is read once more. */
+/** Whether deliveries are still under way: queued rows of endpoints that are on, and running catch-ups. */
 export const hooksAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const { rows } = await pool.query(
     `select 1 from ops.webhook_queue q join ops.webhook_endpoints e on e.id = q.endpoint_id where e.active

@@ -4,9 +4,12 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
-/** What must hold of figures when all is quiet: each look is one event, each refresh was completed once. */
+/** Invariants of figures at rest: each observation is one event, each refresh was completed once. */
 
-/** False also while the worker's consumer is behind, or will ask in a moment; where none ever ran there is nothing to wait for. */
+/**
+ * False also while the worker's consumer is behind, or is about to ask; where none ever ran there is nothing to wait
+ * for.
+ */
 export const insightsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   const there = await pool.query(`select to_regclass('ops.metrics_accounts') as there`);
   if (there.rows[0].there === null) return true;
@@ -29,7 +32,7 @@ export const checkInsights = (streams: ReadonlyMap<string, readonly DecodedEvent
     const wrong = (what: string): void => void violations.push(`${stream} ${what}`);
     const kind = kindOf(stream);
     if (kind === 'targetmetrics' || kind === 'accountmetrics') {
-      // A look at an account tells several days of the network's own, each once.
+      // One observation of an account may report several days of the network's own, each once.
       const looks = new Set(events.map(({ metadata, data }) => `${metadata.$causationId} ${data.figuresDay ?? ''}`));
       if (looks.size !== events.length) wrong(`has ${events.length} observations of ${looks.size} looks`);
       const times = events.map(({ metadata, data }) => ({ look: metadata.$causationId, at: String(data.observedAt) }));

@@ -7,7 +7,10 @@ import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
-/** What must hold of media when all is quiet: every asset is at its end, each outcome was said once, blobs are what the streams say. */
+/**
+ * Invariants of media at rest: every asset has ended, each outcome was recorded once, and the blobs are those of the
+ * streams.
+ */
 
 /** False also while the worker's own consumers are behind; where none ever ran there is nothing to wait for. */
 export const mediaAtRest = async (pool: pg.Pool): Promise<boolean> => {
@@ -56,7 +59,7 @@ export const checkMedia = async (
     if (state.status === 'none' || state.status === 'offered') continue;
     const workspaceId = events[0]?.metadata.workspaceId ?? '';
     const folder = path.join(blobRoot, workspaceId, idOf(stream));
-    // NOTE: `~` stands between a key and the version that holds its bytes.
+    // NOTE: `~` separates a key from the version that holds its bytes.
     const there = (await readdir(folder).catch(() => [])).filter((name) => !name.includes('~'));
     const named = new Set(namedBy(state).map((key) => path.posix.basename(key)));
     for (const name of named) if (!there.includes(name)) wrong(`names the blob ${name}, which is not there`);

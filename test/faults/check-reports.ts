@@ -9,9 +9,9 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
 
-/** What must hold of reports when all is quiet: every run has ended, once, and its files are what its stream says, no more. */
+/** Invariants of reports at rest: every run has ended, once, and its files are exactly those of its stream. */
 
-/** Whether a worker ever ran: only then there is something to wait for. */
+/** Whether a worker ever ran: otherwise there is nothing to wait for. */
 const everRan = async (pool: pg.Pool): Promise<boolean> => {
   const there = await pool.query(`select to_regclass('ops.report_jobs') as there`);
   if (there.rows[0].there === null) return false;
@@ -35,7 +35,7 @@ export const reportsAtRest = async (pool: pg.Pool): Promise<boolean> => {
 
 export interface ReportsVerdict {
   readonly violations: readonly string[];
-  /** Runs that were asked for. */
+  /** Requested runs. */
   readonly runs: number;
 }
 
@@ -97,7 +97,7 @@ const ofFiles = async (
     else if (body.length !== bytes || createHash('sha256').update(body).digest('hex') !== sha256)
       wrong.push(`names the blob ${key}, which has other bytes`);
   }
-  // NOTE: `~` stands between a key and the version that holds its bytes.
+  // NOTE: `~` separates a key from the version that holds its bytes.
   const there = (await readdir(path.join(blobRoot, folder)).catch(() => [])).filter((name) => !name.includes('~'));
   const named = new Set(exports.map(({ key }) => path.posix.basename(key)));
   for (const name of there) if (!named.has(name)) wrong.push(`does not name the blob ${name}, which is there`);

@@ -24,7 +24,7 @@ import { checkMedia, mediaAtRest } from './check-media.ts';
 import { checkReports, reportsAtRest } from './check-reports.ts';
 import type { Hooks } from './hooks.ts';
 
-/** What must hold when all is quiet, whatever was done to our processes before. */
+/** Invariants at rest, whatever was done to our processes before. */
 
 export interface Checked {
   readonly pool: pg.Pool;
@@ -35,11 +35,11 @@ export interface Checked {
   readonly blobs: BlobStore;
   /** Folder of the blobs. */
   readonly blobRoot: string;
-  /** Of the analytics store, as it is now. */
+  /** Address of the present analytics store. */
   readonly analyticsUrl: () => string;
-  /** A build before this one wrote rows, too: what it did not know is not in them. */
+  /** A previous build wrote rows too: they lack members that it did not know. */
   readonly mixed: boolean;
-  /** Beside an EventStoreDB: has `es.events` say where each topic ends. */
+  /** With an EventStoreDB: fills `es.events` with the end of each topic. */
   readonly ends: () => Promise<void>;
 }
 
@@ -51,16 +51,16 @@ export interface Verdict {
   /** Targets by status. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly rows: number;
-  /** What networks told, and the runs of reports that were asked for. */
+  /** Observations, and requested runs of reports. */
   readonly observations: number;
   readonly runs: number;
-  /** Deliveries minted, arrivals at receivers, and how many of those came again after they were taken. */
+  /** Minted deliveries, arrivals at receivers, and arrivals that came again after they were accepted. */
   readonly hooks: { readonly deliveries: number; readonly arrivals: number; readonly repeats: number };
 }
 
-/** Due later than this, milliseconds, a target waits for its time. */
+/** A target due later than this, milliseconds, waits for its time. */
 const laterMs = 120_000;
-/** Without an append for so long, milliseconds, nothing is under way. */
+/** Without an append for this long, milliseconds, nothing is under way. */
 const quietMs = 2_500;
 
 const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string, readonly DecodedEvent[]>> => {
@@ -78,7 +78,7 @@ const streamsOf = async ({ store, codec }: Checked): Promise<ReadonlyMap<string,
   }
 };
 
-/** Why a target has not come to its end yet, null when it has, or waits for its time or for a person. */
+/** Why a target has not ended yet; null when it has, or waits for its time or for a person. */
 const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | null => {
   switch (state.status) {
     case 'none':
@@ -118,7 +118,7 @@ const consumersAt = async ({ pool, hooks }: Checked): Promise<boolean> => {
   return rows.length === 0;
 };
 
-/** Waits until nothing is under way any more; answers what still is when that does not come. */
+/** Waits until nothing is under way; returns what still is after the limit. */
 export const untilQuiet = async (checked: Checked, limitMs: number): Promise<readonly string[]> => {
   let head: bigint | null = null;
   let since = performance.now();
@@ -242,7 +242,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   const { violations: ofHooks, ...hooks } = await checkHooks(checked, streams);
   violations.push(...ofHooks);
 
-  // No event of these worlds is bad: whatever is parked was blamed for something else.
+  // No event of these worlds is bad: a parked one was blamed for another fault.
   const parked = await checked.pool.query(
     'select consumer_group, stream, revision::int, type, reason from ops.parked_events order by parked_at limit 20',
   );
@@ -261,7 +261,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
   return { violations, events, rows, statuses, hooks, observations, runs, posts, targets: states.size };
 };
 
-/** By attempt: when it was due as it began. */
+/** By attempt: its due instant when it began. */
 const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> =>
   new Map(
     events.flatMap(({ type, data }, at) => {
@@ -271,7 +271,7 @@ const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> 
     }),
   );
 
-/** What the target says of itself against what the network has of it. */
+/** Compares the target's stream with the network's posts. */
 const ofTarget = (
   state: TargetState,
   made: readonly LedgerRow[],
@@ -295,7 +295,7 @@ const ofTarget = (
     if (row.content !== sent[row.segment]?.content)
       wrong.push(`has another text on its network in segment ${row.segment}`);
   }
-  // Of a thread each segment once, in its order, a reply to the one before, whatever became of the whole.
+  // For a thread: each segment once, in order, each a reply to the previous one, whatever the outcome of the whole.
   for (const [index, { externalId }] of segments.entries()) {
     const row = made[index];
     const parent = index === 0 ? null : segments[index - 1]?.externalId;
@@ -324,14 +324,14 @@ const ofClaim = new Set([
   'TargetOutcomeUnknown',
 ]);
 
-/** Attempts count up one by one, and only the newest claim of the attempt under way writes. */
+/** Attempts count up one by one, and only the newest claim of the present attempt writes. */
 const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   const wrong: string[] = [];
   let attempt = 0;
   let takeover = 0;
   let under = false;
   let crossed = false;
-  // What reconcile finds of a thread is said after the attempt, in the same append as the requeue.
+  // Segments that reconcile finds are recorded after the attempt, in the same append as the requeue.
   const found = (at: number): boolean => /^Target(Requeued|OutcomeSettled)$/.test(events[at + 1]?.type ?? '') && !under;
   for (const [at, { type, data }] of events.entries()) {
     if (type === 'TargetPublishStarted') {
@@ -356,7 +356,7 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   return wrong;
 };
 
-/** Facts about the whole are said once, and the post knows what became of each target. */
+/** Events about the whole occur once, and the post has the outcome of each target. */
 const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, TargetState>): readonly string[] => {
   const wrong: string[] = [];
   for (const once of ['PostPartiallyPublished', 'PostCanceled', 'PostScheduled', 'PostDrafted']) {
@@ -389,7 +389,7 @@ const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, Ta
   return wrong;
 };
 
-/** `what` again before one of `between` came. */
+/** `what` occurred again before one of `between`. */
 const onceBetween = (
   stream: string,
   events: readonly DecodedEvent[],
@@ -419,7 +419,7 @@ const names = (clients: readonly (readonly [string, readonly DecodedEvent[]])[])
   });
 };
 
-/** Every event once or more, and in order: one key's records step back only to repeat. */
+/** Every event at least once, and in order: records of one key step back only to repeat. */
 const relayed = async (pool: pg.Pool): Promise<readonly string[]> => {
   const there = await pool.query(`select to_regclass('relayed.records') is not null as ok`);
   if (!there.rows[0].ok) return [];

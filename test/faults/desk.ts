@@ -7,16 +7,16 @@ import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import type { Random } from '#test/support/seed.ts';
 import { insist } from './insist.ts';
 
-/** An operator who has reports made. Each has its ids before it is asked for, so that asking again is the same report. */
+/** An operator who requests reports. Each has its ids before the request, so that a repeat gives the same report. */
 
-/** Of the whole workspace, unless it says what of. */
+/** The whole workspace by default. */
 export interface Subject {
   readonly clientId?: string;
   readonly accountId?: string;
 }
 
 const dayMs = 86_400_000;
-/** Drawing one keeps a core busy: nobody asks for more while so many are open. */
+/** Drawing one keeps a core busy: no further one is requested while so many are open. */
 const maxOpen = 3;
 
 export class Desk {
@@ -43,7 +43,7 @@ export class Desk {
 
   async #run(reportId: string, definition: ReportDefinition): Promise<void> {
     const runId = uuidv7();
-    // Figures of today, and of a network that is ahead of us, are in it.
+    // Includes figures of today, and of a network whose clock is ahead.
     const at = new Date(Date.now() + 3 * dayMs).toISOString();
     await insist(() => this.#tell(reportId, { type: 'Define', definition }));
     await insist(() =>
@@ -51,7 +51,7 @@ export class Desk {
     );
   }
 
-  /** Defined two days ago, as it were: its hour has come, and comes again in half a day. */
+  /** Defined as of two days ago: its hour has come, and comes again in half a day. */
   async #plan(reportId: string, definition: ReportDefinition): Promise<void> {
     const { state } = await this.#operator.store.load(workspace, this.#workspaceId);
     if (state.status === 'none') throw new Error('there is no workspace');

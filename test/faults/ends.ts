@@ -3,8 +3,8 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import { topicOf } from '#schemas/topics.ts';
 
 /**
- * Beside an EventStoreDB the checks find the end of each topic where they find it anyway: in a table that has of every event its
- * position and its topic.
+ * With an EventStoreDB the checks find the end of each topic in the same table as without: one row per event with its
+ * position and topic.
  */
 export const keepEnds = async (pool: pg.Pool, store: EventStore): Promise<() => Promise<void>> => {
   await pool.query('create schema es; create table es.events (position int8 primary key, topic text)');

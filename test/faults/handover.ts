@@ -6,8 +6,8 @@ import { until } from '#test/support/processes.ts';
 import type { FaultWorld } from './world.ts';
 
 /**
- * Webhook jobs that one build writes and begins, and another one ends: a replay, and the catch-up of a changed filter, of
- * an endpoint of their own. Postgres holds each job back once a page of it was read.
+ * Webhook jobs that one build writes and begins, and another one ends: a replay, and the catch-up of a changed filter,
+ * each of its own endpoint. A trigger in Postgres holds each job back once a page of it was read.
  */
 const holdJobs = `
   create table if not exists public.held_endpoints (id uuid primary key);
@@ -43,7 +43,7 @@ export class Handover {
     this.#endpointId = data.id;
   }
 
-  /** @param reads whether those that run now can read the first page; else it is enough that they wrote the jobs */
+  /** @param reads whether the present processes can read the first page; otherwise writing the jobs is enough */
   async begin({ reads }: { readonly reads: boolean }): Promise<void> {
     const { load, adapters } = this.#world;
     await adapters.pool.query('insert into public.held_endpoints values ($1)', [this.#endpointId]);
@@ -68,7 +68,7 @@ export class Handover {
     this.#jobs = rows.map(({ id }) => id);
   }
 
-  /** The others end them; what the replay minted is what the streams have. */
+  /** The other build ends them; the replay's deliveries are those of the streams. */
   async end(): Promise<void> {
     const { pool } = this.#world.adapters;
     await pool.query('delete from public.held_endpoints');

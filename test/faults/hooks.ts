@@ -8,8 +8,8 @@ import type { Random } from '#test/support/seed.ts';
 import type { Load } from './load.ts';
 
 /**
- * Receivers of webhooks that answer as the worst of them do, and somebody who keeps changing what they hear. All that
- * arrived is kept, to be held against the streams afterwards.
+ * Receivers of webhooks that answer as the worst of them do, and a caller that keeps changing their subscriptions. All
+ * arrivals are kept, to be compared with the streams afterwards.
  */
 
 export interface Arrival {
@@ -18,7 +18,7 @@ export interface Arrival {
   readonly id: string;
   readonly type: string;
   readonly attempt: number;
-  /** Whether both signatures held. */
+  /** Whether both signatures were valid. */
   readonly signed: boolean;
   /** A whole answer of 2xx was sent. */
   readonly taken: boolean;
@@ -32,7 +32,7 @@ interface Hook {
   readonly secret: string;
 }
 
-/** A receiver that says 410 is off within this, and on again, milliseconds. */
+/** A receiver that answers 410 is disabled within this, and enabled again, milliseconds. */
 const patienceMs = 60_000 * patience;
 
 export class Hooks {
@@ -40,7 +40,7 @@ export class Hooks {
   readonly #random: Random;
   readonly #server: Server;
   readonly #hooks = new Map<string, Hook>();
-  /** Says 410 to everything. */
+  /** Answers 410 to everything. */
   #gone = false;
 
   static async open(random: Random): Promise<Hooks> {
@@ -81,7 +81,7 @@ export class Hooks {
     }
   }
 
-  /** Changes what is heard until the signal aborts; leaves all of them on. */
+  /** Changes subscriptions until the signal aborts; leaves all endpoints enabled. */
   async keepChanging(load: Load, signal: AbortSignal): Promise<void> {
     const going = async (): Promise<void> => {
       while (!signal.aborted) {
@@ -102,20 +102,20 @@ export class Hooks {
     } else await this.leave(load);
   }
 
-  /** It says 410 until it is off, then it is back and turned on. */
+  /** Answers 410 until it is disabled, then recovers and is enabled. */
   async leave(load: Load): Promise<void> {
     const { id } = this.#hook('gone');
     this.#gone = true;
     const isOff = async () => (await load.get(`/webhooks/${id}`)).data.active === false;
     for (const until = performance.now() + patienceMs; !(await isOff()); ) {
-      // Something has to be said for a receiver to refuse it.
+      // An event must be sent for the receiver to refuse it.
       await load.run('race');
       if (performance.now() > until) {
         load.violations.push(`webhook ${id} answers 410 and is still on`);
         break;
       }
     }
-    // And something it misses, which it is told when it is back.
+    // And an event that it misses, which it gets after it recovers.
     await load.run('race');
     this.#gone = false;
     await this.#patch(load, 'gone', { active: true });
@@ -138,10 +138,10 @@ export class Hooks {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString('utf8');
     const name = (request.url ?? '/').slice(1);
-    // What replays bring comes a second time, which no check of the others may meet.
+    // Replays deliver a second time; they have their own endpoint, so no other check sees them.
     if (name === 'replayed') return void response.writeHead(204).end();
     const hook = this.#hooks.get(name);
-    // The event that is minted by its own registration may come before we know what it is called.
+    // The event about its own registration may arrive before the registration returns its id.
     if (hook === undefined) return void response.writeHead(503).end();
     const { id, type } = JSON.parse(body) as { id: string; type: string };
     const signed = standardHolds(request, body, hook.secret) && serviceHolds(request, body, hook.secret);
@@ -162,7 +162,7 @@ export class Hooks {
       arrived(false);
       request.socket.destroy();
     } else if (fate < 14) {
-      // Taken, and its answer is lost: it comes again.
+      // Accepted, and its answer is lost: it comes again.
       arrived(true);
       request.socket.destroy();
     } else {

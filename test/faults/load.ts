@@ -9,19 +9,19 @@ import type { Subject } from './desk.ts';
 import { insist, patienceMs } from './insist.ts';
 
 /**
- * Callers that go on through any fault: every call has its key, one whose outcome is not known is repeated under the
- * same key until it is. What was acknowledged is kept, to be asked for afterwards.
+ * Callers that continue through any fault: every call has its key, and a call with an unknown outcome is repeated under
+ * the same key until the outcome is known. Acknowledged calls are kept, to be repeated afterwards.
  */
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A keyed call and the answer it got when its outcome became known. */
+/** A keyed call and its answer when its outcome became known. */
 export interface Told {
   readonly path: string;
   readonly key: string;
   readonly body: unknown;
   readonly data: Json & { readonly id: string };
-  /** A repeat must answer the same to the letter; else (a client another key may have made) the same id. */
+  /** A repeat must give exactly the same answer; otherwise (a client that another key may have created) the same id. */
   readonly exact: boolean;
 }
 
@@ -68,7 +68,7 @@ export const actionNames = [
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
-/** What the network does to a post, at most once each, so that every target can come to an end. */
+/** Behaviour of the network for a post, at most once each, so that every target can end. */
 const directives = [
   'timeout_after once',
   'timeout_before once',
@@ -98,31 +98,31 @@ export interface LoadOptions {
   /** Origin of the api, null while it is down. */
   readonly origin: () => string | null;
   readonly token: string;
-  /** A token of the console, for what a key may not do. */
+  /** A console token, for operations that a key may not call. */
   readonly session: () => Promise<string>;
-  /** Some hours go by on the network. */
+  /** Advances the network's clock by some hours. */
   readonly passHours: () => Promise<void>;
-  /** A report about this is made: now, or by a schedule that is due. */
+  /** Makes a report about the subject: now, or by a schedule that is due. */
   readonly report: (about: Subject, planned: boolean) => Promise<void>;
   readonly random: Random;
-  /** In every name, so that two loads share nothing. */
+  /** Part of every name, so that two loads share nothing. */
   readonly tag: string;
-  /** An asset for the networks that take no text alone. */
+  /** An asset for the networks without text-only posts. */
   readonly clipId: string;
   /** Two builds answer: a member that only one of them knows may be missing. */
   readonly mixed: () => boolean;
 }
 
-/** Networks that take no text alone. */
+/** Networks without text-only posts. */
 const visual = platforms.filter((platform) => !capabilities(platform).textOnly);
 
 export class Load {
   readonly told: Told[] = [];
   readonly posts: AcknowledgedPost[] = [];
   readonly violations: string[] = [];
-  /** Answers that said that a part is away. */
+  /** Answers that reported an unavailable dependency. */
   unavailable = 0;
-  /** Calls that got no answer. */
+  /** Calls without an answer. */
   unanswered = 0;
   readonly #options: LoadOptions;
   #clientId = '';
@@ -146,7 +146,7 @@ export class Load {
     return this.#actions[action]();
   }
 
-  /** A post to the account of one platform, due at once. Answers its target. */
+  /** A post to the account of one platform, due at once. Returns its target. */
   async one(platform: string, directive: string): Promise<string> {
     const accounts = this.#accounts.filter((account) => account.platform === platform);
     const [target] = this.#targetsOf(await this.#post({ type: 'now' }, accounts, directive));
@@ -154,7 +154,7 @@ export class Load {
     return target;
   }
 
-  /** Callers side by side until the signal aborts; each ends its action first. */
+  /** Concurrent callers until the signal aborts; each ends its action first. */
   async keepGoing(callers: number, signal: AbortSignal): Promise<void> {
     const one = async (): Promise<void> => {
       while (!signal.aborted) {
@@ -170,7 +170,7 @@ export class Load {
     return saysNoOther(first, again) || saysNoOther(again, first);
   }
 
-  /** Asks again what was acknowledged, under the same keys. */
+  /** Repeats acknowledged calls, under the same keys. */
   async repeat(most: number): Promise<void> {
     const some = this.#options.random.shuffle(this.told).slice(0, most);
     for (const { path, key, body, data, exact } of some) {
@@ -214,7 +214,7 @@ export class Load {
       const made = await this.#keyed('/posts', body);
       if (made !== null) this.#remember(made);
     },
-    // Long under way: whoever dies meanwhile leaves something to take over.
+    // A long publish: a process that dies meanwhile leaves something to take over.
     orphan: async () => {
       await this.#post({ type: 'now' }, this.#accounts, '[[sandbox:slow 1500ms]]');
       await delay(500);
@@ -275,10 +275,10 @@ export class Load {
       const next = await this.#client(name);
       if (next === id) this.#wrong(`client ${id} was given for the name it had left`);
     },
-    // An address that is never called: nothing that happens here is of the team. It is caught up all the same.
+    // An address that is never called: no event here matches `team`. The endpoint is caught up all the same.
     hear: async () =>
       void (await this.#keyed('/webhooks', { url: `https://1.1.1.1/${this.#name('hook')}`, events: ['team.*'] })),
-    // No network that is connected takes it as it is.
+    // No connected network accepts it unchanged.
     upload: async () => void (await this.#asset(['instagram'])),
     filled: async () => {
       const mediaId = await this.#asset(['x']);
@@ -291,7 +291,7 @@ export class Load {
       const [one] = this.#some(1);
       if (one !== undefined) await this.#refresh(one);
     },
-    // Its network had it no more when it was looked at first, and has it no more hours later.
+    // The network no longer had it at the first observation, nor hours later.
     gone: async () => {
       const accounts = this.#accounts.filter(({ platform }) => platform === 'bluesky');
       await this.#post({ type: 'now' }, accounts, '[[sandbox:removed]]');
@@ -320,7 +320,7 @@ export class Load {
     if (status !== 200) this.#wrong(`the figures of ${id} could not be refreshed: ${status} ${code}`);
   }
 
-  /** Uploaded, registered, and waited for until it can be published. */
+  /** Uploads, registers, and waits until the asset is publishable. */
   async #asset(own: readonly string[]): Promise<string> {
     const { random } = this.#options;
     const background = { r: random.int(0, 255), g: random.int(0, 255), b: random.int(0, 255) };
@@ -332,7 +332,7 @@ export class Load {
     if (status !== 200) throw new Error(`no place for a file: ${status} ${code}`);
     const url = new URL(String(data.url));
     await this.#untilKnown('the upload', async (origin, signal) => {
-      // It names the address that the api is shown under.
+      // The URL names the api's public address.
       const to = `${origin}${url.pathname}${url.search}`;
       const answer = await fetch(to, { method: 'PUT', body: file, headers: { 'content-type': 'image/png' }, signal });
       await answer.text();
@@ -441,7 +441,7 @@ export class Load {
     return `${what}-${this.#options.tag}-${this.#count}`;
   }
 
-  /** True when the target was seen so within a while. */
+  /** True when the target had this status within a while. */
   async #status(id: string, status: string): Promise<boolean> {
     for (const until = performance.now() + 20_000; performance.now() < until; await delay(150)) {
       const found = await this.get(`/post-targets/${id}`);
@@ -451,7 +451,7 @@ export class Load {
     return false;
   }
 
-  /** Null: refused. What is refused here was overtaken by what the network or another caller did. */
+  /** Null: refused, because an action of the network or of another caller came first. */
   async #keyed(path: string, body: unknown, exact = true): Promise<(Json & { readonly id: string }) | null> {
     const key = randomUUID();
     const { status, data, code } = await this.call('POST', path, body, key);
@@ -494,7 +494,7 @@ export class Load {
     });
   }
 
-  /** Asks until the outcome is known; null and no answer are not. */
+  /** Repeats until the outcome is known; null and a missing answer are not. */
   async #untilKnown<T>(what: string, ask: (origin: string, signal: AbortSignal) => Promise<T | null>): Promise<T> {
     let last = 'nothing was asked';
     for (const until = performance.now() + patienceMs; ; await delay(100)) {
@@ -506,7 +506,7 @@ export class Load {
           if (known !== null) return known;
           last = 'unavailable, or not yet';
         } catch (error) {
-          // Nobody listens, the connection broke off, or no answer came in time.
+          // No listener, a broken connection, or no answer in time.
           if (!(error instanceof TypeError) && !(error instanceof DOMException) && !(error instanceof SyntaxError))
             throw error;
           this.unanswered += 1;

@@ -1,4 +1,6 @@
-/** Broken builds: what each leaves out, and where. Made while the source is loaded (see mutate.ts), never in the source. */
+/**
+ * Broken builds: what each leaves out, and where. Made while the source is loaded (see mutate.ts), never in the source.
+ */
 export interface Mutant {
   readonly file: string;
   /** Must stand in the file exactly once. */

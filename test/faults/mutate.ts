@@ -1,4 +1,7 @@
-/** Loaded before a process of ours: makes it the broken build that MUTANT names. It ends at once where it cannot. */
+/**
+ * Loaded before one of our processes: turns it into the broken build that MUTANT names. It ends at once where it
+ * cannot.
+ */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { isMainThread } from 'node:worker_threads';

@@ -3,13 +3,13 @@ import path from 'node:path';
 import type { ActionName } from './load.ts';
 
 /**
- * Every gap between two durable effects at which a process of ours is made to die, who dies there, and what leads there.
- * A name that is in the source and not in this list fails a test.
+ * Every fault point between two durable effects, the process that dies there, and the actions that lead there. A name
+ * in the source that this list lacks fails a test.
  */
 export interface Point {
   readonly name: string;
   readonly role: RoleName;
-  /** Actions that bring a process to the gap, in turns. */
+  /** Actions that bring a process to the fault point, in turn. */
   readonly by: readonly ActionName[];
 }
 
@@ -31,7 +31,9 @@ export type RoleName = (typeof roleNames)[number];
 
 const at = (role: RoleName, name: string, ...by: readonly ActionName[]): Point => ({ name, role, by });
 
-/** In the order in which each role meets them. Of those that share a lane only one may be up: the others see no record. */
+/**
+ * In the order in which each role meets them. Of roles that share a lane only one may run: the others get no record.
+ */
 export const points: readonly Point[] = [
   at('api', 'fanout:before-targets', 'now'),
   at('api', 'fanout:between-targets', 'now'),
@@ -101,7 +103,7 @@ export const points: readonly Point[] = [
   at('rebuild', 'rebuild:before-drop', 'now'),
 ];
 
-/** Gaps that no load of callers leads to, and the test that has a process die there. */
+/** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'media:after-blobs-gone': 'test/services/media/deaths.test.ts',
@@ -112,13 +114,13 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** The names that stand in the source, as `faultPoint('…')` or `faultPoint?.('…')`. */
+/** Names in the source, as `faultPoint('…')` or `faultPoint?.('…')`. */
 export const pointsInSource = (): readonly string[] => {
   const names = globSync(['services/**/*.ts', 'infra/**/*.ts', 'projections/**/*.ts'], { cwd: root }).flatMap((file) =>
     [...readFileSync(path.join(root, file), 'utf8').matchAll(/\bfaultPoint(?:\?\.)?\(([^)]*)\)/g)].flatMap(
       ([, inside = '']) => {
         const [, name] = /^'([^']+)'$/.exec(inside) ?? [];
-        // The declaration itself takes a parameter; any other call must name its gap in place.
+        // The declaration itself takes a parameter; any other call must name its fault point literally.
         return name === undefined ? (inside === 'name: string' ? [] : [`${file}: ${inside}`]) : [name];
       },
     ),
@@ -126,6 +128,6 @@ export const pointsInSource = (): readonly string[] => {
   return [...new Set(names)].sort();
 };
 
-/** Whether that test has a process die there. */
+/** Whether that test kills a process there. */
 export const isDiedAtIn = (name: string, file: string): boolean =>
   readFileSync(path.join(root, file), 'utf8').includes(`'${name}'`);

@@ -1,4 +1,4 @@
-/** Rebuilds the posts' read models beside everything else that goes on, then ends. */
+/** Rebuilds the posts' read models beside all other work, then ends. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openAdapters } from '#infra/adapters.ts';
 import { rebuild } from '#projections/rebuild.ts';
@@ -20,7 +20,7 @@ await runProcess({
         await rebuild({ pool, store, log, codec: new EventCodec(adapters.dataKeys), name: 'posts', logger, signal });
         return;
       } catch (error) {
-        // The session of one that was killed lives until Postgres notices.
+        // The session of a killed rebuild lives until Postgres notices.
         if (!(error instanceof Error) || !/another rebuild/.test(error.message) || signal.aborted) throw error;
         await delay(100);
       }

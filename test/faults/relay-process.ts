@@ -1,4 +1,4 @@
-/** The relay, from the Postgres event store into a table that stands for the log: what it acknowledged it keeps. */
+/** The relay, from the Postgres event store into a table in place of the log: it keeps the acknowledged records. */
 import { randomUUID } from 'node:crypto';
 import type { LogWriter } from '#contracts/ports/log.ts';
 import { openAdapters } from '#infra/adapters.ts';

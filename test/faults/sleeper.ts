@@ -6,19 +6,19 @@ import { check, untilQuiet } from './check.ts';
 import type { FaultWorld } from './world.ts';
 
 /**
- * A publisher sleeps at a gap for longer than its lease lasts; another one takes the target over; then it wakes up. What
- * it had in its hands may have no effect any more.
+ * A publisher sleeps at a fault point for longer than its lease; another one takes the target over; then the first one
+ * wakes. Its pending work may have no effect any more.
  */
 
 export type Nap = 'publisher:before-claim' | 'publisher:before-boundary';
 
 export interface Woken {
-  /** What is wrong with the target alone, in one line; empty when nothing is. */
+  /** The target's violations in one line; empty when there is none. */
   readonly target: string;
   readonly violations: readonly string[];
 }
 
-/** Network without a key of its own: a second create makes a second post, and absence proves nothing. */
+/** A network without idempotency keys: a second create makes a second post, and absence proves nothing. */
 const platform = 'x';
 
 export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
@@ -26,7 +26,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   if (other.up !== null) await other.end();
   const sleeps = await world.sleepAt(sleeper, at);
   const { pool, store } = world.adapters;
-  // Long in its preparation, so that the other one is under way and has not written its boundary when the sleeper wakes.
+  // A long preparation: the other publisher is under way and has not written its boundary when the sleeper wakes.
   const id = await world.load.one(platform, '[[sandbox:slow 2500ms]]');
   const events = async () => world.codec.decodeAll(await store.read(`target-${id}`));
   await until('it sleeps', async () => sleeps());
@@ -39,7 +39,7 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   if (at === 'publisher:before-claim') {
     await until('the other has published', async () => foldEvents(target, await events()).status === 'published');
   } else {
-    // Its takeover is what the sleeper must lose to; a build that takes over in silence has nothing to wait for.
+    // The sleeper must lose to this takeover; a build that takes over without an event has nothing to wait for.
     await until(
       'the takeover',
       async () => (await events()).some((one) => one.type === 'TargetPublishTakenOver'),

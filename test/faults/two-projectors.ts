@@ -1,6 +1,6 @@
 /**
- * `node two-projectors.ts <database url>`: two accounts of one client are projected in two transactions at once, as two
- * partitions are. Prints where the read models then differ from a replay of the streams, as JSON.
+ * `node two-projectors.ts <database url>`: projects two accounts of one client in two transactions at once, as two
+ * partitions do. Prints as JSON where the read models then differ from a replay of the streams.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -63,7 +63,7 @@ await first.query('begin');
 await second.query('begin');
 await apply(first, streams[0]);
 const applying = apply(second, streams[1]);
-// It waits for the client's row; without a lock it has counted before the first commits.
+// It waits for the client's row; without a lock it has counted before the first one commits.
 await Promise.race([applying, delay(1_000)]);
 await first.query('commit');
 await applying;

@@ -1,4 +1,4 @@
-/** Every worker in one process, as standalone's threads have them: a build that comes up whole starts once, not seven times. */
+/** Every worker in one process, as in standalone's threads: the whole build starts once, not seven times. */
 await Promise.all([
   import('#projections/main.ts'),
   import('#services/outcomes/main.ts'),

@@ -33,8 +33,8 @@ import { Load } from './load.ts';
 import type { Point, RoleName } from './points.ts';
 
 /**
- * Our processes, each on its own, over one Postgres and one analytics store; any of them may be killed at any time and is started again at once.
- * One that ends without having been killed is a violation.
+ * Our processes, each on its own, over one Postgres and one analytics store; any of them may be killed at any time and
+ * is restarted at once. A process that ends without being killed is a violation.
  */
 
 /** Milliseconds. Short, in the proportions of the real ones. */
@@ -43,12 +43,12 @@ const times = {
   LEASE_TTL_MS: String(leaseTtlMs),
   BOUNDARY_DEADLINE_MS: '1500',
   SETTLE_WINDOW_MS: '1500',
-  // Asked for a minute on end: whatever can be known is known when all is quiet.
+  // Reconciles for a whole minute: every knowable outcome is known at rest.
   RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
   INSIGHTS_YOUNG_DELAYS_MS: '400,1500',
-  // Reports here ask for days that are not over: each waits this long, and is made.
+  // Reports here cover days that are not over: each waits this long, and is made.
   REPORT_WAIT_MS: '2500',
   WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
   WEBHOOKS_PER_WORKSPACE: '10000',
@@ -69,17 +69,18 @@ export const environment = (databaseUrl: string, secretKey: string): Record<stri
   PORT: '0',
   RATE_LIMIT_PER_MINUTE: '1000000',
   RATE_LIMIT_BURST: '1000000',
-  // The port changes with every start; what is answered must not.
+  // The port changes with every start; answers must not.
   BASE_URL: 'http://api.invalid/v1',
   CONSOLE_URL: 'http://console.invalid',
   NODE_OPTIONS: follow,
-  // Half of a start is stripping and compiling, and they start all the time. Written by those that end in order.
+  // Half of a start is stripping and compiling, and processes start all the time. Processes that end in order write the
+  // cache.
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/faults', import.meta.url)),
 });
 
 export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64')}`;
 
-/** A gap at which a role has to die once; `fired` is the file that says that somebody did. */
+/** A fault point at which a role must die once; the file `fired` proves that a process did. */
 interface Due {
   readonly name: string;
   readonly fired: string;
@@ -91,19 +92,19 @@ interface RoleOptions {
   readonly main: string;
   readonly args?: readonly string[];
   readonly readyAt?: RegExp;
-  /** How many of ours it is, each of which says that it is ready. Default 1. */
+  /** How many of our processes it holds, each of which reports ready. Default 1. */
   readonly processes?: number;
   readonly env: Readonly<Record<string, string>>;
-  /** Folder of the build it is of. Default: this tree. */
+  /** Folder of its build. Default: this tree. */
   readonly root?: string;
-  /** Has an end of its own, after which it is not started again. */
+  /** Ends by itself, after which it is not restarted. */
   readonly ends?: boolean;
 }
 
 /** One of our processes, kept alive. */
 export class Role {
   readonly name: string;
-  /** Deaths by SIGKILL, its own at a gap included. */
+  /** Deaths by SIGKILL, those at fault points included. */
   kills = 0;
   readonly #options: RoleOptions;
   readonly #wrong: (what: string) => void;
@@ -120,22 +121,22 @@ export class Role {
     this.#wrong = wrong;
   }
 
-  /** The process that does its work now; null while it is down or comes up. */
+  /** The working process; null while it is down or starts. */
   get up(): Process | null {
     return this.#up;
   }
 
-  /** Whether it came to its own end. */
+  /** Whether it ended by itself. */
   get finished(): boolean {
     return this.#finished;
   }
 
-  /** The next start dies at the first of these nobody has died at. */
+  /** The next start dies at the first of these where no process has died yet. */
   dieAt(due: readonly Due[]): void {
     this.#due = due;
   }
 
-  /** Keeps it running until `end`. Resolves when it runs for the first time. */
+  /** Keeps it running until `end`. Resolves when it first runs. */
   async begin(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#finished = false;
@@ -145,7 +146,7 @@ export class Role {
     await promise;
   }
 
-  /** Resolves when the next one has been started in its place. */
+  /** Resolves when its successor has been started. */
   async kill(): Promise<void> {
     const killed = this.#process;
     await killed?.kill();
@@ -156,7 +157,7 @@ export class Role {
     this.#ending = true;
     const last = this.#process;
     if (last?.running) {
-      // A stopped process hears nothing else.
+      // A stopped process receives no other signal.
       last.signal('SIGCONT');
       const ended = await last.stop();
       if (ended.signal !== null || ended.code !== 0)
@@ -187,9 +188,9 @@ export class Role {
         },
         async () => {
           if (!process.running || this.#ending) return;
-          // Several of ours in one process: one that ended leaves the others, and nobody would notice.
+          // Several of ours in one process: one that ended leaves the others, and only the log shows it.
           const fatal = process.log().filter(({ level }) => Number(level) >= 50);
-          // The build before does not ask again when its tables' locks ended in a deadlock: whoever runs it starts it again.
+          // The previous build does not retry when its tables' locks ended in a deadlock: its operator restarts it.
           if (root === undefined || !JSON.stringify(fatal).includes('40P01'))
             this.#wrong(`${this.name} does not come up: ${JSON.stringify(fatal)}\n${tail(process)}`);
           await process.kill();
@@ -235,16 +236,16 @@ export interface WorldOptions {
   readonly random: Random;
   /** Default: one process for each role. */
   readonly standalone?: { readonly dataDir: string };
-  /** Of an analytics store that others use, too. Default: an engine of its own, that can be killed. */
+  /** Address of a shared analytics store. Default: an own engine, that can be killed. */
   readonly analyticsUrl?: string;
   /**
-   * An older build, whose processes are the roles `before api` and `before workers`, beside `workers`; with Kafka `before
-   * relay`, beside `relay`. Its tables are there before this build opens anything.
+   * An older build, whose processes are the roles `before api` and `before workers`, beside `workers`; with Kafka
+   * `before relay`, beside `relay`. Its tables exist before this build opens anything.
    */
   readonly before?: Before;
-  /** For every process, over what it gets anyway. */
+  /** For every process, over the default environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Told of each death at a gap. */
+  /** Called for each death at a fault point. */
   readonly onProgress?: (what: string) => void;
 }
 
@@ -253,7 +254,7 @@ type Engine = Awaited<ReturnType<typeof embeddedClickHouse>>;
 type Made = Pick<FaultWorld, 'adapters' | 'codec' | 'sandbox' | 'hooks' | 'random' | 'token'> & {
   readonly session: () => Promise<string>;
   readonly report: Desk['make'];
-  /** Null: it was given another's store, or each start of the one process has an engine of its own. */
+  /** Null: it uses a given store, or each start of the one process has its own engine. */
   readonly engine: Engine | null;
   readonly analyticsUrl: string | undefined;
   readonly ends: Checked['ends'];
@@ -272,7 +273,7 @@ export class FaultWorld {
   readonly hooks: Hooks;
   readonly roles = new Map<string, Role>();
   readonly random: Random;
-  /** What the load asks with. */
+  /** Token of the load. */
   readonly token: string;
   readonly #dir: string;
   readonly #dataDir: string;
@@ -324,7 +325,7 @@ export class FaultWorld {
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
     const key = { ...owner, name: 'faults', scopes: [...scopes], mode: 'test', expiresAt } as const;
     const { secret } = await createApiKey(operator, key);
-    // Of the key's own workspace: what a test key writes lies beside what the others do.
+    // In the key's own workspace: data of a test key lies beside that of other keys.
     const { id: clipId } = await readyClip(operator.store, testTwinIdOf(owner.workspaceId), adapters.blobs);
     const console = { store: operator.store, secrets, clock: operator.clock };
     const world = new FaultWorld({
@@ -358,7 +359,7 @@ export class FaultWorld {
       }
     } else {
       const args = ['--data', standalone.dataDir, '--port', '0'];
-      // It shows where it listens, unless it was told what to show.
+      // Its public address is its port, unless the environment sets one.
       const { BASE_URL: _shown, ...own } = env;
       add('standalone', { main: 'services/standalone/main.ts', args, env: own, readyAt: /Serving \S+/ });
     }
@@ -401,8 +402,8 @@ export class FaultWorld {
   }
 
   /**
-   * Starts these, and waits until the api knows its key. Default: all but `rebuild`, which ends by itself, and the second
-   * sender, which would take the lane that the first has to die on.
+   * Starts these, and waits until the api knows its key. Default: all except `rebuild`, which ends by itself, and the
+   * second sender, which would take the lane on which the first has to die.
    */
   async begin(
     names: readonly string[] = [...this.roles.keys()].filter((name) => name !== 'rebuild' && name !== second),
@@ -421,7 +422,7 @@ export class FaultWorld {
     return /Serving (http:\S+)\/v1/.exec(standalone.up?.output() ?? '')?.[1] ?? null;
   }
 
-  /** Those that are up, each first in its turn. */
+  /** The running apis, each first in its turn. */
   #apis(): readonly Process[] {
     const up = ['api', 'before api'].flatMap((name) => this.roles.get(name)?.up ?? []);
     this.#turn += 1;
@@ -440,7 +441,7 @@ export class FaultWorld {
     return this.roles.has('before api');
   }
 
-  /** What `check` looks at. */
+  /** The input of `check`. */
   get checked(): Checked {
     return {
       ...this.adapters,
@@ -458,7 +459,7 @@ export class FaultWorld {
     return [...this.roles.values()].reduce((sum, role) => sum + role.kills, this.#engineKills);
   }
 
-  /** Of the child that the analytics store works in: the next connection starts another one. */
+  /** Kills the child of the analytics store: the next connection starts another one. */
   async killEngine(): Promise<void> {
     const { embedded } = this.#engine ?? {};
     if (embedded === undefined) throw new Error('there is no engine of ours here');
@@ -469,8 +470,8 @@ export class FaultWorld {
   }
 
   /**
-   * Has a role die once at each of these, while what leads there goes on. Its first death is from outside, where it runs
-   * without a gap to die at.
+   * Has a role die once at each of these, while the actions that lead there go on. A role without a fault point to die
+   * at is killed from outside first.
    */
   async dieAtEach(role: Role, points: readonly Point[], limitMs = 60_000): Promise<void> {
     if (points.length === 0) return;
@@ -481,14 +482,14 @@ export class FaultWorld {
     for (const { name, by, fired } of due) {
       const limit = performance.now() + limitMs * patience;
       for (let turn = 0; !existsSync(fired); turn += 1) {
-        if (performance.now() > limit) throw new Error(`nobody died at ${name} within ${limitMs * patience} ms`);
+        if (performance.now() > limit) throw new Error(`no process died at ${name} within ${limitMs * patience} ms`);
         const action = by[turn % by.length] ?? 'now';
         const acting = this.load.run(action);
         const there = (async () => {
           while (!existsSync(fired)) await delay(25);
         })();
         await Promise.race([acting, there]);
-        // A call that its own process died over ends by its repeats; its failure is told by them.
+        // A call that its own process died over ends by its repeats; they report its failure.
         acting.catch((error: unknown) => this.wrong(`${name}: ${error instanceof Error ? error.message : error}`));
         if (!existsSync(fired)) await Promise.race([there, delay(200)]);
       }
@@ -498,7 +499,7 @@ export class FaultWorld {
     role.dieAt([]);
   }
 
-  /** Has a role stand still at its first arrival at this gap. Starts it. @returns whether it stands there. */
+  /** Stops a role at its first arrival at this fault point. Starts it. @returns whether it stands there */
   async sleepAt(role: Role, name: string): Promise<() => boolean> {
     const fired = this.#file(name);
     role.dieAt([{ name, fired, signal: 'SIGSTOP' }]);
@@ -513,7 +514,7 @@ export class FaultWorld {
     return path.join(this.#dir, `${this.#files}-${name.replace(/\W/g, '-')}`);
   }
 
-  /** Stops a process for longer than its leases last, then lets it go on. */
+  /** Stops a process for longer than its leases last, then lets it continue. */
   async freeze(role: Role, ms = leaseTtlMs * 2): Promise<void> {
     const process = role.up;
     if (process === null) return;

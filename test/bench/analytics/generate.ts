@@ -1,6 +1,6 @@
 /**
- * Observations made inside the engine: workspaces of 5,000 targets on ten networks, each observed on 100 days, 500,000
- * rows each. Figures grow by a curve of the target's age; a network tells of the counters only some.
+ * Observations generated inside the engine: workspaces of 5,000 targets on ten networks, each observed on 100 days,
+ * 500,000 rows each. Figures grow along a curve of the target's age; each network reports only some counters.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
@@ -18,7 +18,7 @@ export const workspaceIdOf = (n: number): string => `00000000-0000-4000-8000-${n
 const id = (kind: string, ...parts: readonly string[]): string =>
   `reinterpretAsUUID(MD5(concat('${kind}', ${parts.map((one) => `toString(${one})`).join(`, '.', `)})))`;
 
-/** Null where this network does not tell it. */
+/** Null where this network does not report the counter. */
 const counterOf = (at: number): string => {
   if (at === 0) return 'shown';
   const telling = platforms.map((_, network) => network).filter((network) => at < 4 || (network * 7 + at * 3) % 10 < 6);

@@ -56,7 +56,7 @@ const targetOf = (n: number, workspaces: readonly string[]): Target => {
   };
 };
 
-/** What was seen of it on a day, as an adapter with many members tells it. */
+/** The answer of an adapter with many members on a day. */
 const seenOn = async ({ n: nth, ...about }: Target, day: number): Promise<StoredBytes> => {
   const observedAt = new Date(first + day * 86_400_000 + nth).toISOString();
   const n = day * 37 + (nth % 11);
@@ -84,7 +84,7 @@ const rates = (values: readonly number[]): Rates => {
   return { median, text: `${shown(median)} (${shown(min)}–${shown(max)})` };
 };
 
-/** Rows a second of the client alone: what is ready is sent, batch after batch. */
+/** Rows a second of the client alone: prepared batches, one after the other. */
 const bareInsert = async (client: ClickHouseClient, version: number, rows: readonly string[]): Promise<number> => {
   await ensureTables(client, version);
   const began = performance.now();
@@ -107,26 +107,26 @@ const insert = async (client: ClickHouseClient, version: number, values: readonl
 interface World {
   readonly pool: ReturnType<typeof openPool>;
   readonly client: ClickHouseClient;
-  /** What our processes are told. */
+  /** Environment of our processes. */
   readonly env: Readonly<Record<string, string>>;
-  /** Of the workspace that an api is asked for. */
+  /** Key of the workspace for the api's queries. */
   readonly key: string;
   readonly rounds: number;
 }
 
 interface Ran {
   readonly rate: number;
-  /** Largest resident memory, MB: of the process that ingests, and of an api that answers meanwhile. */
+  /** Largest resident memory, MB: of the ingesting process, and of an api that answers meanwhile. */
   readonly mb: number;
   readonly apiMb: number;
   /** Until every marked day was recounted, milliseconds after the last observation. */
   readonly settledMs: number;
 }
 
-/** Between two overviews that the api is asked for, and two looks at how far it is: neither is what is measured. */
+/** Pauses between two queries of the api, and between two checks of the progress: neither is measured. */
 const [askMs, lookMs] = [500, 200];
 
-/** What an api is asked while observations come in. */
+/** Queries an api while observations come in. */
 const askedApi = async (api: Process, key: string, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     const answer = await fetch(api.url('/v1/analytics/overview'), { headers: { authorization: `Bearer ${key}` } });
@@ -136,7 +136,7 @@ const askedApi = async (api: Process, key: string, signal: AbortSignal): Promise
   }
 };
 
-/** Our process as an operator starts it, from its first batch on: starting and joining are not what is measured. */
+/** Our process as an operator starts it, measured from its first batch on: starting and joining do not count. */
 const ours = async ({ pool, client, env, key }: World, version: number, events: number): Promise<Ran> => {
   await pool.query('update ops.analytics_versions set live = $1, newest = $1', [version]);
   await ensureTables(client, version);
@@ -181,7 +181,7 @@ const ours = async ({ pool, client, env, key }: World, version: number, events: 
   return { rate: ((events - from) * 1_000) / (ended - begun), mb, apiMb, settledMs };
 };
 
-/** A workspace, what our processes are told, and a key that the api knows. */
+/** A workspace, the environment of our processes, and a key of the api. */
 const provision = async (databaseUrl: string, clickhouseUrl: string) => {
   const secretKey = `v1:${randomBytes(32).toString('base64')}`;
   const env = { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, PORT: '0', RATE_LIMIT_PER_MINUTE: '1000000' };
@@ -206,7 +206,7 @@ const provision = async (databaseUrl: string, clickhouseUrl: string) => {
   return { adapters, key, env: { ...env, CLICKHOUSE_URL: clickhouseUrl } };
 };
 
-/** Into the log of the event store, night after night, and their rows as the bare clients insert them. */
+/** Fills the log of the event store, night after night, and makes the same rows for the bare clients. */
 const fill = async (store: EventStore, count: number): Promise<readonly string[]> => {
   const workspaces = Array.from({ length: 100 }, () => randomUUID());
   const targets = Array.from({ length: count }, (_, n) => targetOf(n, workspaces));
@@ -257,7 +257,7 @@ export const ingestion = async (quick: boolean): Promise<readonly BenchRow[]> =>
   }
 };
 
-/** One round, as soon as it is over: all of them take a quarter of an hour. */
+/** Prints one round as soon as it is over: all of them take a quarter of an hour. */
 const say = (log: string, our = 0, limit = 0): void =>
   console.log(`  ${log}: ours ${Math.round(our)}, bare ${Math.round(limit)} observations/s`);
 
@@ -294,7 +294,7 @@ const fromEmbedded = async (world: World, rows: readonly string[]): Promise<read
   ];
 };
 
-/** Bare: kafkajs takes every message, it is parsed and looked at by nobody, and the client inserts rows that are ready. */
+/** Bare: kafkajs takes and parses every message, discards it, and the client inserts prepared rows. */
 const fromKafka = async (
   world: World,
   store: EventStore,

@@ -16,7 +16,7 @@ const version = 1;
 const observedDays = 3;
 const batch = 100_000;
 
-/** Three days of every target that went out. */
+/** Three days of every published target. */
 const fillFigures = async (pool: pg.Pool, client: ClickHouseClient): Promise<void> => {
   for (const query of createStatements(version)) await client.command({ query });
   await client.command({

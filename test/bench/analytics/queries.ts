@@ -17,16 +17,16 @@ import { type BenchRow, percentile } from '../row.ts';
 import { firstDay, generate, lastDay, targetsOf, workspaceIdOf } from './generate.ts';
 
 const version = 1;
-/** What standalone gives its engine. */
+/** The memory that standalone gives its engine. */
 const engineBytes = 1024 ** 3;
-/** The 0th is the one that is asked about; the last one is large. */
+/** The query reads the workspace 0; the last workspace is large. */
 const asked = workspaceIdOf(0);
 const windows = {
   30: { from: '2026-03-12', to: lastDay },
   100: { from: firstDay, to: lastDay },
 } as const satisfies Record<number, Window>;
 
-/** A table that has one row for each day and network and is never corrected: what the hand-written query reads. */
+/** A table with one row for each day and network that is never corrected: the hand-written query reads it. */
 const preAggregate = async (client: ClickHouseClient): Promise<void> => {
   const columns = `workspace_id, day, platform, observed_at, ${summed.join(', ')}`;
   await client.command({ query: 'drop table if exists best_days' });
@@ -51,7 +51,7 @@ const byHand = async (client: ClickHouseClient, workspace: string, { from, to }:
 
 const summedRaw = summed.filter((one) => !one.startsWith('rated_'));
 
-/** Read without any grain: what corrections would cost. The last observation of each target and day counts. */
+/** Reads without a grain: the cost of correctness. The last observation of each target and day counts. */
 const plain: Readonly<Record<string, (names: string) => string>> = {
   'argMax of raw': (names) => `select day, platform, ${names} from (
       select day, any(platform) as platform, ${summedRaw.map((one) => `argMax(${one}, observed_at) as ${one}`).join(', ')}
@@ -89,7 +89,7 @@ const medians = async (
   );
 };
 
-/** Parts that are still being merged are not what a store looks like the next morning. */
+/** Waits for merges, since a store has finished them by the next morning. */
 const merged = async (client: ClickHouseClient): Promise<void> => {
   for (let quiet = 0; quiet < 3; ) {
     const answer = await client.query({ query: 'select count() from system.merges', format: 'JSONCompactEachRow' });

@@ -1,4 +1,4 @@
-/** Through standalone as a caller meets it: upload, register, and wait until the asset is publishable. */
+/** Through standalone as a caller uses it: upload, register, and wait until the asset is publishable. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TourClient } from '#services/standalone/tour-client.ts';
@@ -50,7 +50,7 @@ export const fitting = async (quick: boolean): Promise<readonly BenchRow[]> => {
   const world = await startStandalone();
   try {
     const { signal } = new AbortController();
-    // Each call under another key: nobody asks so often.
+    // Each call under another key: no single caller polls this often.
     const http = () => new TourClient(`http://127.0.0.1:${world.port}/v1`, world.nextKey(), signal);
     const times: number[] = [];
     let last: Asset | null = null;

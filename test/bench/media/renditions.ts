@@ -1,6 +1,6 @@
 /**
- * Ours: the transcoder as the worker calls it. Beside it the same files by plain commands: all by one, one for each file,
- * and one for each network. They make what the networks ask for and no more, and see to nothing that this source lacks.
+ * Ours: the transcoder as the worker calls it. Beside it the same files by plain commands: all in one, one for each
+ * file, and one for each network. They make exactly the networks' formats and handle no fault that this source lacks.
  */
 import { availableParallelism } from 'node:os';
 import { initialNeeds, planRenditions } from '#domain/renditions/index.ts';
@@ -12,13 +12,13 @@ import { bare, ffmpegPath, folder, moving, type Took, took } from './tools.ts';
 
 type VideoSpec = Extract<RenditionSpec, { kind: 'video' }>;
 
-/** Says nothing of where it was shot, and has no edit list: both would be refused. */
+/** Without a place and without an edit list: either would be refused. */
 const wrapped: readonly string[] = [
   ...['-map_metadata', '-1', '-use_editlist', '0', '-avoid_negative_ts', 'disabled'],
   ...['-movflags', '+faststart+negative_cts_offsets'],
 ];
 
-/** As somebody writes it by hand who knows what the networks ask for. How many threads, ffmpeg chooses. */
+/** As an expert in the networks' formats writes it by hand. ffmpeg chooses the number of threads. */
 const encoder = (spec: VideoSpec): readonly string[] => [
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-profile:v', 'high', '-crf', '20', '-pix_fmt', 'yuv420p'],
   ...['-maxrate', `${spec.videoKbps}k`, '-bufsize', `${2 * spec.videoKbps}k`, '-g', '60', '-flags', '+cgop'],
@@ -30,7 +30,7 @@ const encoder = (spec: VideoSpec): readonly string[] => [
 
 const scaled = ({ width, height }: VideoSpec): string => `scale=${width}:${height}:flags=lanczos`;
 
-/** What only has to be put into another file. */
+/** For sources that only need another container. */
 const copied: readonly string[] = ['-map', '0:v', '-map', '0:a', '-c:v', 'copy', '-c:a', 'copy', ...wrapped];
 
 const isCopy = ({ mode }: VideoSpec): boolean => mode === 'remux';
@@ -69,7 +69,7 @@ export const renditions = async (quick: boolean): Promise<readonly BenchRow[]> =
   const rounds = quick ? 1 : 3;
   using work = folder();
   const source = work.file('source.mov');
-  // As an editing program hands it over: too many bits, sound that is not compressed, and the place where it was shot.
+  // As an editing program exports it: a high bitrate, uncompressed sound, and the place of the shot.
   await bare([
     ...[...moving(seconds, '1920x1080'), '-c:v', 'libx264', '-preset', 'veryfast', '-b:v', '32M', '-c:a', 'pcm_s16le'],
     ...['-metadata', 'location=+52.5200+013.4050/', source],
@@ -115,7 +115,7 @@ export const renditions = async (quick: boolean): Promise<readonly BenchRow[]> =
       oneEach.push(each);
     },
   ];
-  // In turn another goes first: a machine slows down, and speeds up, while it works.
+  // The first contestant changes each round: a machine slows down and speeds up while it works.
   for (let round = 0; round < rounds; round += 1)
     for (const [index] of contenders.entries()) await contenders[(index + round) % contenders.length]?.();
 

@@ -1,4 +1,7 @@
-/** Two media workers on one machine with more clips than cores: on how many processors all their ffmpegs may run at once. */
+/**
+ * Two media workers on one machine with more clips than cores: the number of processors that all their ffmpegs use at
+ * once.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +18,7 @@ const main = fileURLToPath(new URL('../../../services/media/main.ts', import.met
 interface Running {
   /** Processors that it may run on; its threads share them. */
   readonly processors: number;
-  /** Others look at one picture, and are over in a moment. */
+  /** Other runs probe one picture, and end in a moment. */
   readonly encodes: boolean;
 }
 

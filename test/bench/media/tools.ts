@@ -1,4 +1,4 @@
-/** What the parts share: the ffmpeg they run, a bare run of it, and sources made with it. */
+/** Shared by the media benches: the ffmpeg, a bare run of it, and sources made with it. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ export const took = async <T>(work: () => Promise<T>): Promise<Took & { readonly
   return { result, wall, processor: before === null || after === null ? null : (after - before) / 100 };
 };
 
-/** Seconds that one plain command took. @throws with what it said */
+/** Seconds of one plain command. @throws with its output */
 export const bare = async (args: readonly string[]): Promise<number> => {
   const { ffmpeg } = await findBinaries(ffmpegPath);
   const begun = performance.now();

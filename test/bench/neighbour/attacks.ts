@@ -1,7 +1,7 @@
 /**
- * A tenant at its worst, and strangers beside it, in a process of their own: bodies of wrong items, content types that
- * made patterns run wild, searches in long drafts, a draft that grows without end, scraped metrics, tokens that open
- * nothing. Each at the rate that the production limits let one credential through. Run as a program it is that process.
+ * The worst possible tenant, and strangers beside it, in their own process: bodies of wrong items, content types that
+ * made patterns run wild, searches in long drafts, a draft that grows without end, scraped metrics, invalid tokens.
+ * Each at the rate that the production limits allow one credential. Run as a program this file is that process.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface Attacked {
   readonly pace?: number;
 }
 
-/** How often what was asked was answered with which status. */
+/** Number of answers by request and status. */
 export type Tally = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 export class Attackers {
@@ -42,7 +42,7 @@ export class Attackers {
     this.#child.send('begin');
   }
 
-  /** Resolves when nothing of theirs is under way. */
+  /** Resolves when none of their requests is under way. */
   async rest(): Promise<Tally> {
     const told = once(this.#child, 'message');
     this.#child.send('rest');
@@ -67,7 +67,7 @@ interface Attack {
 /** Keys that search in turn: a search counts for ten requests. */
 const searchers = 10;
 
-/** Requests of one attack that may be under way: who waits for all answers attacks nobody. */
+/** Concurrent requests of one attack: an attacker that waits for all answers attacks nobody. */
 const width = 4;
 
 const attack = async ({ port, keys, clientId, drafts, pace = 1 }: Attacked): Promise<void> => {
@@ -99,7 +99,7 @@ const attack = async ({ port, keys, clientId, drafts, pace = 1 }: Attacked): Pro
     });
   const kept = 'a'.repeat(390 * 1024);
   let versions = 0;
-  /** Never the same twice: what changes nothing stores nothing. */
+  /** Never the same twice: a change without a difference stores nothing. */
   const large = (): string => {
     versions += 1;
     return composed({ variants: [{ platform: 'x', overrides: { versions, kept } }] });
@@ -189,7 +189,7 @@ const attack = async ({ port, keys, clientId, drafts, pace = 1 }: Attacked): Pro
   process.on('message', async (word) => {
     if (word === 'begin') {
       tally = {};
-      // Another for each attack: one that is full is refused.
+      // Another draft for each attack: a full one is refused.
       growing = await draft(keyOf(4), large());
       over = new AbortController();
       loops.push(...attacks.map((one) => run(one, over.signal)));

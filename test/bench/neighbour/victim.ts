@@ -1,4 +1,4 @@
-/** What a tenant notices of its neighbours: its reads, its webhooks, and when its posts go out. */
+/** What a tenant notices of its neighbours: its reads, its webhooks, and the times at which its posts are published. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -49,7 +49,7 @@ export class Victim {
     return opened;
   }
 
-  /** Another key than the one that wrote is not kept waiting for what was written: it may be told that it is not there yet. */
+  /** Another key than the writer's does not wait for the write: it may get a 404 at first. */
   async #shown(): Promise<void> {
     const headers = { authorization: `Bearer ${this.#world.nextKey()}` };
     for (const deadline = performance.now() + 10_000; ; await delay(20)) {
@@ -124,7 +124,7 @@ export class Victim {
     return ids;
   }
 
-  /** By how many milliseconds each target of these posts was begun late. @throws when one is not within a minute */
+  /** How many milliseconds late each target of these posts began. @throws when one has not begun within a minute */
   async lateness(posts: readonly string[]): Promise<readonly number[]> {
     const wanted = posts.length * 10;
     for (const deadline = performance.now() + 60_000; ; await delay(250)) {

@@ -1,9 +1,9 @@
-/** What the webhook bench starts, and how all of it ends: in order, also when a part fails or somebody presses Ctrl-C. */
+/** Ends everything that the webhook bench starts, in order, also after a failed part or Ctrl-C. */
 
 const open = new Set<AsyncDisposableStack>();
 let told = false;
 
-/** Told to end: what fails from then on is no news. */
+/** Set once the process is told to end: later failures are expected. */
 export const isEnding = (): boolean => told;
 
 /** For `await using`: what is deferred to it ends with the block, or when the process is told to end. */
@@ -14,7 +14,7 @@ export const cleanup = (): AsyncDisposableStack => {
   return stack;
 };
 
-/** Milliseconds that may take; what has not ended then is left to its watchers, and children follow their parent. */
+/** Milliseconds for the clean-up; what still runs then is left to its watchers, and children follow their parent. */
 const patienceMs = 15_000;
 
 export const endOnSignals = (): void => {

@@ -93,7 +93,10 @@ export class Feed {
     await Promise.all(Array.from({ length: callers }, caller));
   }
 
-  /** For so long as fast as they arrive: no more than `window` deliveries on their way. Resolves when all have arrived. */
+  /**
+   * Appends for so long as fast as events arrive, with at most `window` deliveries on their way. Resolves when all have
+   * arrived.
+   */
   async closedLoop(
     receiver: Receiver,
     { ms, endpoints, window }: { readonly ms: number; readonly endpoints: number; readonly window: number },

@@ -62,7 +62,7 @@ const measured = async (feed: Feed, receiver: Receiver, quick: boolean): Promise
   return paced;
 };
 
-/** Standalone as a user has it, who registers over HTTP; appended through the store of the same database. */
+/** Standalone with an endpoint registered over HTTP; events appended through the store of the same database. */
 export const paced = async (quick: boolean): Promise<BenchRow[]> => {
   await using stack = cleanup();
   const receiver = await Receiver.start({ timed: true });

@@ -1,7 +1,7 @@
 /**
- * What the same machine can do at best, each in a process of its own, sending 1,024 bytes to the receiver of the bench:
- * `rough` (see there), `signing` (both signatures and our own client, nothing stored) and `bare` (undici, nothing else).
- * Run as a program it is that process.
+ * The best rates of the same machine, each in its own process, sending 1,024 bytes to the receiver of the bench:
+ * `rough` (see there), `signing` (both signatures and our own client, nothing stored) and `bare` (undici, nothing
+ * else). Run as a program this file is that process.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

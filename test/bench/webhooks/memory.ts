@@ -1,6 +1,6 @@
 /**
- * Resident memory of the webhooks process while half of its endpoints answer what is meant to fill it, beside its level
- * while all of them answered the same requests well.
+ * Resident memory of the webhooks process while half of its endpoints try to fill it with their answers, beside its
+ * level while all of them answered the same requests well.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { BenchWorld, settled } from './world.ts';
 const goalMb = 30;
 const rate = 40;
 const sampleMs = 100;
-/** Events that our log keeps in memory: what is there for good is there before. */
+/** Events that our log keeps in memory: they are there before the measurement. */
 const remembered = 2_000;
 const attacks: readonly ReceiverPath[] = ['/300mb', '/gzip-bomb', '/endless-headers', '/drip-body'];
 
@@ -37,7 +37,7 @@ const under = async (feed: Feed, pid: number, ms: number): Promise<readonly numb
 export const memory = async (quick: boolean): Promise<BenchRow[]> => {
   const [warmMs, ms] = quick ? [15_000, 15_000] : [60_000, 30_000];
   await using stack = cleanup();
-  // Each endpoint is attacked to the end: no breaker gives it rest.
+  // Each endpoint attacks to the end: no breaker stops it.
   const world = await BenchWorld.open(stack, { env: { WEBHOOK_BREAKER_FAILURES: '10000' } });
   const receivers = await startReceivers();
   stack.defer(() => receivers.close());

@@ -16,7 +16,7 @@ const answerMs = 10_000;
 interface Round {
   readonly idle: readonly number[];
   readonly beside: readonly number[];
-  /** Of the slow tenant, when it was over. */
+  /** Deliveries of the slow tenant left at the end. */
   readonly left: number;
 }
 
@@ -26,7 +26,7 @@ const round = async (quick: boolean): Promise<Round> => {
   stack.defer(() => receiver.stop());
   const world = await BenchWorld.open(stack);
   const slow = await Receiver.start({ answerMs });
-  // Ended before the process that waits for its answers.
+  // Ends before the process that waits for its answers.
   stack.defer(() => slow.stop());
   const [a, b] = [randomUUID(), randomUUID()];
   await world.register(a, slow.urls[0] ?? '');

@@ -1,7 +1,7 @@
 /**
- * The other side: bare node:http in a process of its own, a port for each endpoint, 204 to everything. It counts what
- * arrives, tells repeats by their id, and keeps the time of each arrival where it is asked to. Run as a program it is
- * that process.
+ * The other side: bare node:http in its own process, a port for each endpoint, 204 to everything. It counts arrivals,
+ * recognises repeats by their id, and records the time of each arrival on request. Run as a program this file is that
+ * process.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,9 +13,9 @@ export interface Counts {
   readonly arrived: number;
   /** Different ids, over all ports. */
   readonly ids: number;
-  /** Sum over the different ids of their first 32 bits: two sets of ids that differ have different ones, but for chance. */
+  /** Sum of the first 32 bits of the different ids: different sets of ids have different sums, except by chance. */
   readonly digest: number;
-  /** Arrivals whose id had come to that port before. */
+  /** Arrivals with an id that the port has had before. */
   readonly repeated: number;
   readonly shortest: number;
   readonly longest: number;
@@ -25,7 +25,7 @@ interface Options {
   readonly ports: number;
   /** Milliseconds until an answer. */
   readonly answerMs: number;
-  /** Keeps when each id arrived. */
+  /** Records when each id arrived. */
   readonly timed: boolean;
 }
 
@@ -43,7 +43,7 @@ export class Receiver {
   readonly urls: readonly string[];
   /** Requests that had arrived a few milliseconds ago. */
   arrived = 0;
-  /** Monotonic time of the last of them. */
+  /** Monotonic time of the last arrival. */
   arrivedAt = 0;
   readonly #child: ChildProcess;
   #changed = Promise.withResolvers<void>();
@@ -92,7 +92,7 @@ export class Receiver {
     return (await this.#ask('counts')).counts ?? Promise.reject(new Error('no counts'));
   }
 
-  /** When each id arrived first; they are forgotten then. */
+  /** When each id first arrived; the receiver then forgets them. */
   async times(): Promise<ReadonlyMap<string, number>> {
     return (await this.#ask('times')).times ?? new Map();
   }
@@ -160,7 +160,7 @@ const receive = async ({ ports, answerMs, timed }: Options): Promise<void> => {
     for (const id of all) digest += Number.parseInt(id.slice(0, 8), 16);
     tell({ counts: { arrived, ids: all.size, digest, repeated, shortest, longest } });
   });
-  // Who started us is gone; and Ctrl-C is for him, who then stops us when nobody sends any more.
+  // The parent is gone. Ctrl-C is for the parent, which stops this process when the senders have ended.
   process.on('disconnect', () => process.exit());
   process.on('SIGINT', () => undefined);
   tell({ ports: listening });

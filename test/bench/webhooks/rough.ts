@@ -1,7 +1,7 @@
 /**
- * A queue as one would write it in an hour, and as fast as we can make that: one table whose rows lie there ready,
- * claimed, sent by a plain client and recorded in batches. It has no mint, no signature, no guard, no limits, no
- * schedule, and a lease that nobody looks at.
+ * A queue as one writes it in an hour, as fast as possible: one table with prepared rows, claimed, sent by a plain
+ * client and recorded in batches. It has no mint, no signature, no guard, no limits, no schedule, and a lease that no
+ * process checks.
  */
 import pg from 'pg';
 import { plainSender } from './senders.ts';
@@ -24,7 +24,7 @@ select n, n % ${endpoints}, decode(repeat(md5(n::text), 64), 'hex') from generat
 analyze bench_queue;
 checkpoint`;
 
-/** Nothing below $1 waits any more: without that the claim would walk over all that is done. */
+/** No row below $1 is pending: without the bound the claim would scan all finished rows. */
 const claim = `
 with next as (
   select id from bench_queue where status = 0 and id > $1 order by id limit ${batch} for update skip locked

@@ -1,4 +1,4 @@
-/** Delivered a second while events are appended as fast as they arrive, to one endpoint and to five of one tenant. */
+/** Deliveries a second while events are appended as fast as they arrive, to one endpoint and to five of one tenant. */
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { until } from '#test/support/processes.ts';
@@ -14,7 +14,7 @@ const window = 4_000;
 interface Goal {
   readonly endpoints: number;
   readonly goal: number;
-  /** Of the best open peer, measured on another day on a machine like ours: it cannot be run here. */
+  /** Of the best open-source peer, measured on another day on a similar machine: it cannot run here. */
   readonly peer: number;
 }
 
@@ -23,7 +23,7 @@ const goals: Readonly<Record<'one' | 'five', Goal>> = {
   five: { endpoints: 5, goal: 6_000, peer: 1_896 },
 };
 
-/** @throws when what the database says, what was appended and what arrived are not the same. */
+/** @throws when the database, the appended events and the arrivals differ */
 const check = async (pool: Pool, counts: Counts, events: number, endpoints: number): Promise<void> => {
   const { rows } = await pool.query(
     `select
@@ -54,7 +54,7 @@ const check = async (pool: Pool, counts: Counts, events: number, endpoints: numb
   }
 };
 
-/** Recording follows the answer: what has arrived is recorded a little later. */
+/** The sender records after the answer: an arrival is recorded a little later. */
 const recorded = (pool: Pool): Promise<boolean> =>
   until('all that was delivered is recorded', async () => {
     const { rowCount } = await pool.query('select 1 from ops.webhook_queue limit 1');

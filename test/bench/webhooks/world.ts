@@ -1,6 +1,6 @@
 /**
- * An installation of the bench's own: a database, the event store in this process, and `services/webhooks/main.ts` as an
- * operator starts it, with production defaults but for the targets, which are on this machine.
+ * The bench's own installation: a database, the event store in this process, and `services/webhooks/main.ts` as an
+ * operator starts it, with production defaults except for the targets, which are on this machine.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import { Feed } from './feed.ts';
 
 const follow = `--import=${fileURLToPath(new URL('../../support/follow-parent.ts', import.meta.url))}`;
 
-/** @throws when anything that writes here may be told that its commit is safe before it is. */
+/** @throws when Postgres may confirm a commit before it is on the disk */
 const durable = async (pool: pg.Pool): Promise<void> => {
   const { rows } = await pool.query(
     `select 1 from pg_db_role_setting, unnest(setconfig) s where s ~ '^(fsync|synchronous_commit|full_page_writes)='`,
@@ -27,7 +27,7 @@ const durable = async (pool: pg.Pool): Promise<void> => {
   if (rows.length > 0) throw new Error('a role or database has settings of its own for what waits for the disk');
 };
 
-/** Resolves when the dispatcher knows so many endpoints, and none of them is still being caught up with the past. */
+/** Resolves when the dispatcher knows so many endpoints, and no catch-up of them is running. */
 export const settled = async (pool: pg.Pool, endpoints: number): Promise<void> => {
   await until('the endpoints are settled', async () => {
     const { rows } = await pool.query<{ known: number; catching: number }>(
@@ -38,7 +38,7 @@ export const settled = async (pool: pg.Pool, endpoints: number): Promise<void> =
   });
 };
 
-/** A database that goes with the stack; Postgres waits for its disk in it, and the lines say on which machine. */
+/** A database that is dropped with the stack; Postgres waits for its disk, and the lines describe the machine. */
 export const benchDatabase = async (
   stack: AsyncDisposableStack,
 ): Promise<{ readonly url: string; readonly environment: readonly string[] }> => {
@@ -84,7 +84,7 @@ export class BenchWorld {
   readonly #appending: Appending;
   readonly #postgres: number;
 
-  /** @param env for the webhooks process, and for those named in `besides`, which are started first. */
+  /** @param env for the webhooks process, and for those in `besides`, which start first */
   static async open(
     stack: AsyncDisposableStack,
     {
@@ -144,7 +144,7 @@ export class BenchWorld {
     return id;
   }
 
-  /** From now on it is elsewhere. */
+  /** Moves the endpoint to another address. */
   async move(workspaceId: string, id: string, url: string): Promise<void> {
     await this.#act(workspaceId, id, { type: 'Update', changes: { url } });
   }
@@ -161,7 +161,9 @@ export class BenchWorld {
     });
   }
 
-  /** Processor used from here on; the function it returns divides it. NaN where Postgres runs elsewhere. */
+  /**
+   * Processor time from here on; the returned function divides it by the deliveries. NaN where Postgres runs elsewhere.
+   */
   cpu(receiverPid: number): (deliveries: number) => CpuOf {
     const used = (): CpuOf => ({
       webhooks: cpuSeconds(this.webhooks.pid),
@@ -178,7 +180,7 @@ export class BenchWorld {
     };
   }
 
-  /** What it logged as going wrong. */
+  /** Warnings and errors of its log. */
   complaints(): readonly string[] {
     return this.webhooks
       .log()
