@@ -1,6 +1,6 @@
 import type { Decider } from '#domain/decider.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
-import type { Born, Requested } from '#runtime/eventing/idempotency.ts';
+import type { Created, Requested } from '#runtime/eventing/idempotency.ts';
 
 /** How an operation writes to streams. */
 
@@ -41,7 +41,7 @@ export interface Acted<State> extends Loaded<State> {
 /** A kind of stream, as an operation writes to it. */
 export interface StreamCommands<State, Command> {
   /** Creates a stream; a repeat under the same key answers the first one. */
-  readonly create: (creation: Creation<Command>) => Promise<Born<State>>;
+  readonly create: (creation: Creation<Command>) => Promise<Created<State>>;
   /**
    * One command on one stream. If we die between acceptance and the append, the repeat appends the accepted values; after
    * the append, it finds the command in the stream and appends nothing.

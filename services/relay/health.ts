@@ -36,8 +36,8 @@ export const watchRelay = (
   readiness.add('relay', async () => {
     const { role, reason, position, waiting, trouble } = relay.status();
     if (role === 'stopped') throw new Error(`stopped; retries after a rest: ${reason}`);
-    const told = `${role} at ${position ?? 'the start'}, ${waiting} waiting`;
-    if (trouble !== null) throw new Error(`${told}, but blocked: ${trouble}`);
-    return told;
+    const state = `${role} at ${position ?? 'the start'}, ${waiting} waiting`;
+    if (trouble !== null) throw new Error(`${state}, but blocked: ${trouble}`);
+    return state;
   });
 };

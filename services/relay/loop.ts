@@ -87,8 +87,8 @@ export const startRelay = (options: RelayOptions): Relay => {
    * Renews the lease until it is lost: by the database's answer, or without an answer for its whole duration. Own time
    * is monotonic.
    */
-  const keepLease = async (epoch: bigint, taken: number, stop: AbortSignal, lose: () => void): Promise<void> => {
-    let validUntil = taken + leaseMs;
+  const keepLease = async (epoch: bigint, takenAt: number, stop: AbortSignal, lose: () => void): Promise<void> => {
+    let validUntil = takenAt + leaseMs;
     const timer = setInterval(() => {
       if (performance.now() > validUntil) lose();
     }, leaseMs / 20);
@@ -96,13 +96,13 @@ export const startRelay = (options: RelayOptions): Relay => {
       while (!stop.aborted) {
         await pause(leaseMs / 3, stop);
         if (stop.aborted) return;
-        const asked = performance.now();
+        const sentAt = performance.now();
         const ours = await checkpoint.renew(epoch, leaseMs).catch((error: unknown) => {
           logger?.warn({ err: error }, 'the relay could not renew its lease');
           return null;
         });
         if (ours === false) return lose();
-        if (ours === true) validUntil = asked + leaseMs;
+        if (ours === true) validUntil = sentAt + leaseMs;
       }
     } finally {
       clearInterval(timer);
@@ -173,7 +173,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
 
   /** One term as the active instance. */
-  const lead = async ({ epoch, last }: RelayLease, taken: number): Promise<void> => {
+  const lead = async ({ epoch, last }: RelayLease, takenAt: number): Promise<void> => {
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
     const lose = (): void => {
@@ -194,7 +194,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     const works = [
       until(read(mine, last, stop)),
       until(send(mine, epoch, stop, lose)),
-      until(keepLease(epoch, taken, stop, lose)),
+      until(keepLease(epoch, takenAt, stop, lose)),
     ];
     try {
       const ends = await Promise.allSettled(works);
@@ -213,7 +213,7 @@ export const startRelay = (options: RelayOptions): Relay => {
       let leading = false;
       const before = position;
       try {
-        const taken = performance.now();
+        const takenAt = performance.now();
         const lease = await checkpoint.acquire(holder, leaseMs);
         troubles.delete('checkpoint');
         if (lease === null) {
@@ -224,7 +224,7 @@ export const startRelay = (options: RelayOptions): Relay => {
         }
         leading = true;
         logger?.info({ epoch: String(lease.epoch), position: String(lease.last?.position) }, 'the relay is active');
-        await lead(lease, taken);
+        await lead(lease, takenAt);
         failures = 0;
       } catch (error) {
         if (position !== before) failures = 0;

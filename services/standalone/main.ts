@@ -169,7 +169,7 @@ const run: (
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
     passed = false;
   } else if (isTour) {
-    const asked = {
+    const tourOptions = {
       baseUrl: api.baseUrl,
       key: await first.tourKey(),
       session: await first.tourSession(),
@@ -180,7 +180,7 @@ const run: (
       signal,
     };
     // Ctrl-C during the tour is not a failure.
-    passed = await tour(asked).catch((error: unknown) => {
+    passed = await tour(tourOptions).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       return false;
     });

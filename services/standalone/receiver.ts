@@ -58,10 +58,10 @@ export const startReceiver = async (): Promise<Receiver> => {
   const files = new Map<string, { readonly file: Uint8Array; readonly contentType: string }>();
   let secret: string | null = null;
   const server = createServer(async (request, response) => {
-    const asked = request.method === 'GET' ? files.get(request.url ?? '') : undefined;
-    if (asked !== undefined) {
-      const headers = { 'content-type': asked.contentType, 'content-length': asked.file.length };
-      return void response.writeHead(200, headers).end(asked.file);
+    const served = request.method === 'GET' ? files.get(request.url ?? '') : undefined;
+    if (served !== undefined) {
+      const headers = { 'content-type': served.contentType, 'content-length': served.file.length };
+      return void response.writeHead(200, headers).end(served.file);
     }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);

@@ -42,7 +42,7 @@ class Thread {
   readonly #worker: Worker;
   readonly #processes: number;
   readonly #exited: Promise<void>;
-  readonly #asked = new Map<number, { readonly parts: Report[]; done(report: Report): void }>();
+  readonly #pending = new Map<number, { readonly reports: Report[]; done(report: Report): void }>();
   #stopping = false;
   #nextId = 0;
 
@@ -64,9 +64,9 @@ class Thread {
         const error = new Error(`the thread ${name} has ended`);
         isNot(error);
         if (!this.#stopping) fail(error);
-        for (const [id, { done, parts }] of this.#asked) {
-          this.#asked.delete(id);
-          done(merged(parts));
+        for (const [id, { done, reports }] of this.#pending) {
+          this.#pending.delete(id);
+          done(merged(reports));
         }
         resolve();
       });
@@ -92,12 +92,12 @@ class Thread {
   }
 
   #take(id: number, report: Report): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
-    asked.parts.push(report);
-    if (asked.parts.length < this.#processes) return;
-    this.#asked.delete(id);
-    asked.done(merged(asked.parts));
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    pending.reports.push(report);
+    if (pending.reports.length < this.#processes) return;
+    this.#pending.delete(id);
+    pending.done(merged(pending.reports));
   }
 
   /** A thread without an answer in time is reported as not ready. */
@@ -107,14 +107,14 @@ class Thread {
       const id = this.#nextId;
       const silent: Report = { checks: [{ name: this.name, ok: false, detail: 'does not answer' }], metrics: [] };
       const timer = setTimeout(() => {
-        this.#asked.delete(id);
+        this.#pending.delete(id);
         resolve(silent);
       }, timeoutMs);
       const done = (report: Report): void => {
         clearTimeout(timer);
         resolve(report.checks.length === 0 ? silent : report);
       };
-      this.#asked.set(id, { parts: [], done });
+      this.#pending.set(id, { reports: [], done });
       this.#tell({ type: 'report', id });
     });
   }
@@ -130,9 +130,9 @@ class Thread {
   }
 }
 
-const merged = (parts: readonly Report[]): Report => ({
-  checks: parts.flatMap((part) => part.checks),
-  metrics: parts.flatMap((part) => part.metrics),
+const merged = (reports: readonly Report[]): Report => ({
+  checks: reports.flatMap((one) => one.checks),
+  metrics: reports.flatMap((one) => one.metrics),
 });
 
 /** @param env the environment of the threads, from which they read their config */

@@ -153,11 +153,11 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
     1,
   );
   const published = done.targets.filter((target) => target.status === 'published').length;
-  const heard = await hear(http, endpoint.id, receiver, post.id, signal);
-  showHeard(heard, done, screen);
-  const signed = heard.filter(({ standard, service }) => standard && service).length;
-  const passed = published === platforms.length && heard.some(isLast) && signed === heard.length;
-  const events = `${signed} of ${heard.length} events arrived with both signatures valid`;
+  const received = await receivedEvents(http, endpoint.id, receiver, post.id, signal);
+  showEvents(received, done, screen);
+  const signed = received.filter(({ standard, service }) => standard && service).length;
+  const passed = published === platforms.length && received.some(isLast) && signed === received.length;
+  const events = `${signed} of ${received.length} events arrived with both signatures valid`;
   screen.result(
     passed,
     `${published} of ${done.targets.length} targets published; the post is ${done.status}; ${events}`,
@@ -171,7 +171,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
 const isLast = ({ type }: Received): boolean => type === 'post.published';
 
 /** Events about the post at the webhook, once every delivery was accepted. */
-const hear = async (
+const receivedEvents = async (
   http: TourClient,
   endpointId: string,
   receiver: Receiver,
@@ -187,9 +187,9 @@ const hear = async (
   return own();
 };
 
-const showHeard = (heard: readonly Received[], post: Post, screen: Screen): void => {
+const showEvents = (received: readonly Received[], post: Post, screen: Screen): void => {
   const platformOf = new Map(post.targets.map(({ id, platform }) => [id, platform]));
-  const rows = [...heard]
+  const rows = [...received]
     .sort((a, b) => a.created.localeCompare(b.created))
     .map(({ id, type, created, data, attempt, standard, service }) => [
       type,

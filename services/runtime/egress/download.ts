@@ -117,7 +117,7 @@ class Download {
   /** Milliseconds of earlier waits. */
   #waitedMs = 0;
   /** Why this side ended the transfer. */
-  #verdict: unknown = null;
+  #endReason: unknown = null;
 
   /** All body bytes ever received; a restart does not reset it. */
   #received = 0;
@@ -157,7 +157,7 @@ class Download {
           if (breaks === maxResumes) throw new DownloadError('import_unreachable', true, { cause: error.cause });
         }
         await wait(backOff(breaks, { firstMs: resumeDelayMs, maxMs: 10_000 }), null, { signal }).catch(() => undefined);
-        if (this.#verdict !== null) throw this.#verdict;
+        if (this.#endReason !== null) throw this.#endReason;
       }
     } finally {
       clearInterval(ticker);
@@ -218,7 +218,7 @@ class Download {
   }
 
   async #get(url: URL): Promise<{ readonly transfer: Transfer; readonly head: Head }> {
-    if (this.#verdict !== null) throw this.#verdict;
+    if (this.#endReason !== null) throw this.#endReason;
     const part = this.#bytes > 0 && this.#validator !== null;
     const headers = {
       'user-agent': 'postline-import/1',
@@ -235,7 +235,7 @@ class Download {
     try {
       return { transfer, head: await transfer.head };
     } catch (error) {
-      throw this.#verdict ?? this.#failed(error);
+      throw this.#endReason ?? this.#failed(error);
     } finally {
       this.#waitNoMore();
     }
@@ -258,9 +258,9 @@ class Download {
 
   /** Where in the file the answer begins; null when it is a part of another file. @throws DownloadError */
   #accepted({ status, headers }: Head): number | null {
-    const partAsked = this.#bytes > 0 && this.#validator !== null;
-    if (partAsked && status === 416) return null;
-    if (status !== 200 && !(partAsked && status === 206)) {
+    const isRangeRequested = this.#bytes > 0 && this.#validator !== null;
+    if (isRangeRequested && status === 416) return null;
+    if (status !== 200 && !(isRangeRequested && status === 206)) {
       const later = status >= 500 || [408, 425, 429].includes(status);
       throw new DownloadError('import_refused', later);
     }
@@ -302,7 +302,7 @@ class Download {
       const { value, done } = await chunks.next();
       return done === true ? null : value;
     } catch (error) {
-      throw this.#verdict ?? new Broken('the connection broke', { cause: error });
+      throw this.#endReason ?? new Broken('the connection broke', { cause: error });
     } finally {
       this.#waitNoMore();
     }
@@ -337,8 +337,8 @@ class Download {
     this.#waitingSince = null;
   }
 
-  #end(verdict: unknown): void {
-    this.#verdict ??= verdict;
+  #end(reason: unknown): void {
+    this.#endReason ??= reason;
     this.#transfer?.end(new Error('ended'));
   }
 }

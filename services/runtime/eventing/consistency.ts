@@ -35,10 +35,10 @@ export const mergePositions = (into: Positions, from: Positions): void => {
  */
 export class RecentWrites {
   readonly #byCredential = new Map<string, Positions>();
-  readonly #most: number;
+  readonly #max: number;
 
-  constructor(most = 10_000) {
-    this.#most = most;
+  constructor(max = 10_000) {
+    this.#max = max;
   }
 
   remember(credential: string, positions: Positions): void {
@@ -48,7 +48,7 @@ export class RecentWrites {
     mergePositions(known, positions);
     this.#byCredential.set(credential, known);
     const [oldest] = this.#byCredential.keys();
-    if (this.#byCredential.size > this.#most && oldest !== undefined) this.#byCredential.delete(oldest);
+    if (this.#byCredential.size > this.#max && oldest !== undefined) this.#byCredential.delete(oldest);
   }
 
   of(credential: string): Positions {

@@ -22,7 +22,7 @@ import { execute } from './execute.ts';
  */
 
 /** The parts of a call in which two calls under one key must agree. */
-export interface Asked {
+export interface KeyedCall {
   readonly operation: string;
   readonly params: unknown;
   readonly query: unknown;
@@ -36,17 +36,17 @@ const workspaceMac = (secrets: Secrets, workspaceId: string, text: string): stri
  * An HMAC, so that an event reveals nothing of the body. Under the oldest key version: it must not change when keys
  * rotate.
  */
-export const fingerprintOf = (secrets: Secrets, workspaceId: string, asked: Asked): string =>
+export const fingerprintOf = (secrets: Secrets, workspaceId: string, call: KeyedCall): string =>
   workspaceMac(
     secrets,
     workspaceId,
-    `fingerprint\n${canonicalJson([asked.operation, asked.params, asked.query, asked.body])}`,
+    `fingerprint\n${canonicalJson([call.operation, call.params, call.query, call.body])}`,
   );
 
 export const keyHmacOf = (secrets: Secrets, workspaceId: string, key: string): string =>
   workspaceMac(secrets, workspaceId, `key\n${key}`);
 
-export interface Born<State> {
+export interface Created<State> {
   readonly id: string;
   /**
    * Events of the creation: those of this call, or of the first one. The answer to a repeat is rendered from these
@@ -87,17 +87,17 @@ export interface BirthOptions<State, Command> {
  */
 export const createIdempotently = async <State, Command>(
   options: BirthOptions<State, Command>,
-): Promise<Born<State>> => {
+): Promise<Created<State>> => {
   const { store, decider, context, positions } = options;
   const id = keyedIdOf(context.workspaceId, options.operation, options.key);
   const stream = `${decider.kind}-${id}`;
   const partitionKey = partitionKeyOf(decider.kind, id);
   // Both at once, as nearly every call is a first one; a command has no effects of its own.
-  const asked = options.command(id);
-  asked.catch(() => undefined);
+  const pending = options.command(id);
+  pending.catch(() => undefined);
   const known = await store.readStream(stream);
   if (known.length > 0) return replay(options, id, known);
-  const command = await asked;
+  const command = await pending;
   const decided = decider.decide(command, decider.initial);
   await options.reserve?.(id);
   try {
@@ -114,14 +114,14 @@ const replay = <State, Command>(
   { store, context, decider, positions }: BirthOptions<State, Command>,
   id: string,
   events: readonly DecodedEvent[],
-): Born<State> => {
+): Created<State> => {
   const first = events[0]?.metadata;
   if (first?.keyHmac !== context.keyHmac)
     return { id, events, state: foldEvents(decider, events), replayed: false, other: true };
   if (first?.fingerprint !== context.fingerprint) throw reused();
-  const born = events.filter((one) => one.metadata.commandId === first?.commandId);
-  store.note(born, positions);
-  return { id, events: born, state: foldEvents(decider, born), replayed: true, other: false };
+  const created = events.filter((one) => one.metadata.commandId === first?.commandId);
+  store.note(created, positions);
+  return { id, events: created, state: foldEvents(decider, created), replayed: true, other: false };
 };
 
 const reused = () => new Rejection('idempotency_key_reused', 'This Idempotency-Key was used with another request.');

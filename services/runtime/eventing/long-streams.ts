@@ -7,7 +7,7 @@ import type { DecodedEvent } from './codec.ts';
  * never cached: the very next read must see an erasure.
  */
 
-interface Kept {
+interface CachedStream {
   readonly workspaceId: string;
   readonly bytes: number;
   readonly events: readonly DecodedEvent[];
@@ -18,9 +18,9 @@ interface Kept {
 const longBytes = 64 * 1_024;
 const longEvents = 100;
 /** Stored bytes in the cache of a process, over all streams. */
-const maxKeptBytes = 32 * 1_024 * 1_024;
+const maxCachedBytes = 32 * 1_024 * 1_024;
 /** A stream above this (it grew before there was a limit) would evict all others. */
-const maxKeptStreamBytes = 12 * 1_024 * 1_024;
+const maxCachedStreamBytes = 12 * 1_024 * 1_024;
 
 const bytesOf = (events: readonly DecodedEvent[]): number => events.reduce((sum, { bytes }) => sum + bytes, 0);
 
@@ -29,57 +29,57 @@ export const isLong = (events: readonly DecodedEvent[]): boolean =>
 
 export class LongStreams {
   /** The least recently used first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #cached = new Map<string, CachedStream>();
   #bytes = 0;
 
   /** All cached events, from the first one on; null when the stream is not cached. */
   known(stream: string): readonly DecodedEvent[] | null {
-    const kept = this.#kept.get(stream);
-    if (kept === undefined) return null;
-    this.#kept.delete(stream);
-    this.#kept.set(stream, kept);
-    return kept.events;
+    const cached = this.#cached.get(stream);
+    if (cached === undefined) return null;
+    this.#cached.delete(stream);
+    this.#cached.set(stream, cached);
+    return cached.events;
   }
 
   /** Caches a long stream; `events` are all of it, as just read. */
   keep(stream: string, events: readonly DecodedEvent[]): void {
-    const before = this.#kept.get(stream);
+    const before = this.#cached.get(stream);
     // Of two concurrent readers the one with more events wins.
     if (before !== undefined && before.events.length >= events.length) return;
     const bytes = bytesOf(events);
     const workspaceId = events[0]?.metadata.workspaceId;
     this.drop(stream);
-    if (workspaceId === undefined || bytes > maxKeptStreamBytes) return;
-    this.#kept.set(stream, { workspaceId, bytes, events, folded: before?.folded ?? null });
+    if (workspaceId === undefined || bytes > maxCachedStreamBytes) return;
+    this.#cached.set(stream, { workspaceId, bytes, events, folded: before?.folded ?? null });
     this.#bytes += bytes;
-    while (this.#bytes > maxKeptBytes) this.#evict();
+    while (this.#bytes > maxCachedBytes) this.#evict();
   }
 
   drop(stream: string): void {
-    this.#bytes -= this.#kept.get(stream)?.bytes ?? 0;
-    this.#kept.delete(stream);
+    this.#bytes -= this.#cached.get(stream)?.bytes ?? 0;
+    this.#cached.delete(stream);
   }
 
   /** The last fold by this decider over these events or the first of them; null when there is none. */
   folded(stream: string, decider: unknown): { readonly state: unknown; readonly count: number } | null {
-    const folded = this.#kept.get(stream)?.folded ?? null;
+    const folded = this.#cached.get(stream)?.folded ?? null;
     return folded?.decider === decider ? folded : null;
   }
 
   /** Does nothing unless these are exactly the cached events. */
   keepFold(stream: string, events: readonly DecodedEvent[], decider: unknown, state: unknown): void {
-    const kept = this.#kept.get(stream);
-    if (kept?.events === events) kept.folded = { decider, state, count: events.length };
+    const cached = this.#cached.get(stream);
+    if (cached?.events === events) cached.folded = { decider, state, count: events.length };
   }
 
   /** Evicts the least recently used stream of the workspace with the most bytes: one tenant never evicts the others. */
   #evict(): void {
-    const held = new Map<string, number>();
-    for (const { workspaceId, bytes } of this.#kept.values()) {
-      held.set(workspaceId, (held.get(workspaceId) ?? 0) + bytes);
+    const bytesByWorkspace = new Map<string, number>();
+    for (const { workspaceId, bytes } of this.#cached.values()) {
+      bytesByWorkspace.set(workspaceId, (bytesByWorkspace.get(workspaceId) ?? 0) + bytes);
     }
-    const [largest] = [...held].reduce((most, one) => (one[1] > most[1] ? one : most), ['', -1]);
-    const [oldest] = [...this.#kept].find(([, { workspaceId }]) => workspaceId === largest) ?? [''];
+    const [largest] = [...bytesByWorkspace].reduce((max, one) => (one[1] > max[1] ? one : max), ['', -1]);
+    const [oldest] = [...this.#cached].find(([, { workspaceId }]) => workspaceId === largest) ?? [''];
     this.drop(oldest);
   }
 }

@@ -3,11 +3,11 @@ import type { Json } from '#contracts/ports/platform.ts';
 /** Cleans text from outside before it becomes an event: well-formed, without NUL. */
 
 /** Cuts the text to `max` characters, never inside a surrogate pair. */
-export const wellFormedText = (text: string, most: number): string => {
+export const wellFormedText = (text: string, max: number): string => {
   const whole = text.toWellFormed().replaceAll('\0', '');
-  if (whole.length <= most) return whole;
-  const last = whole.charCodeAt(most - 1);
-  return whole.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most);
+  if (whole.length <= max) return whole;
+  const last = whole.charCodeAt(max - 1);
+  return whole.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
 };
 
 export const wellFormedJson = (value: Json): Json => {

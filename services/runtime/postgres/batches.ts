@@ -4,7 +4,7 @@ const defaultMaxKeys = 64;
 /** Queries at once: a slow one does not hold up all others. */
 const maxOut = 2;
 
-interface Asked<Value> {
+interface Lookup<Value> {
   readonly key: string;
   readonly found: (value: Value | null) => void;
   readonly failed: (error: unknown) => void;
@@ -13,7 +13,7 @@ interface Asked<Value> {
 export class Batches<Value> {
   readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
   readonly #maxKeys: number;
-  #waiting: Asked<Value>[] = [];
+  #waiting: Lookup<Value>[] = [];
   #out = 0;
 
   /**

@@ -189,15 +189,15 @@ const measure = async (pool: Pool): Promise<Bounds> => {
 /** The server read its clock between the request and the answer, which gives both bounds. */
 const sample = async (client: PoolClient): Promise<Bounds> => {
   // pg takes the limit per query; its types lack the member.
-  const asked = {
+  const query = {
     name: 'clock',
     text: 'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
     values: [],
   };
   const sent = performance.now();
-  const { rows } = await client.query<{ now: number }>({ ...asked, query_timeout: answerMs } as typeof asked);
-  const heard = performance.now();
+  const { rows } = await client.query<{ now: number }>({ ...query, query_timeout: answerMs } as typeof query);
+  const receivedAt = performance.now();
   const [row] = rows;
   if (row === undefined) throw new Error('the database did not return its time');
-  return { low: row.now - heard, high: row.now - sent, at: heard };
+  return { low: row.now - receivedAt, high: row.now - sent, at: receivedAt };
 };

@@ -37,7 +37,7 @@ export class Lines {
   #length = 0;
   #dropped = 0;
   /** Dropped, and not yet reported in a written line. */
-  #untold = 0;
+  #unreported = 0;
   #why = '';
   /** The last write ended within a line: the next begins with a line break. */
   #torn = false;
@@ -75,23 +75,23 @@ export class Lines {
 
   flushSync(): void {
     const lines = this.#waiting;
-    if (lines.length === 0 && this.#untold === 0) return;
+    if (lines.length === 0 && this.#unreported === 0) return;
     this.#waiting = [];
     this.#length = 0;
-    const head = [this.#torn ? '\n' : '', this.#untold > 0 ? this.#options.gap(this.#untold, this.#why) : ''];
+    const head = [this.#torn ? '\n' : '', this.#unreported > 0 ? this.#options.gap(this.#unreported, this.#why) : ''];
     const bytes = Buffer.from([...head, ...lines].join(''));
     const { written, why } = this.#put(bytes);
     if (why === null) {
       this.#torn = false;
-      this.#untold = 0;
+      this.#unreported = 0;
       return;
     }
     this.#why = why;
     const whole = newlines(bytes, written) - (this.#torn ? 1 : 0);
-    const told = this.#untold > 0 ? 1 : 0;
-    const lost = lines.length - Math.max(0, whole - told);
+    const reported = this.#unreported > 0 ? 1 : 0;
+    const lost = lines.length - Math.max(0, whole - reported);
     this.#dropped += lost;
-    this.#untold = lost + (whole >= 1 ? 0 : this.#untold);
+    this.#unreported = lost + (whole >= 1 ? 0 : this.#unreported);
     this.#linger();
     if (written > 0) this.#torn = bytes[written - 1] !== 10;
   }
@@ -110,7 +110,7 @@ export class Lines {
 
   /** Waits briefly for a full pipe. @returns bytes written */
   #some(descriptor: number, bytes: Buffer, from: number): number {
-    for (const until = performance.now() + (this.#untold > 0 ? 0 : patienceMs); ; ) {
+    for (const until = performance.now() + (this.#unreported > 0 ? 0 : patienceMs); ; ) {
       try {
         return writeSync(descriptor, bytes, from);
       } catch (error) {

@@ -33,14 +33,14 @@ const answerMs = 2_000;
  * Gauges that show several figures of one answer each collect by themselves: a registry collects all gauges at once, so
  * a gauge that another one's `collect` sets shows the figure of the previous scrape.
  */
-export const scraped = <T>(ask: () => Promise<T>): (() => Promise<T | null>) => {
-  let asking: Promise<T | null> | null = null;
+export const scraped = <T>(query: () => Promise<T>): (() => Promise<T | null>) => {
+  let running: Promise<T | null> | null = null;
   return () => {
-    asking ??= ask()
+    running ??= query()
       .catch(() => null)
       .finally(() => {
-        asking = null;
+        running = null;
       });
-    return within<T | null>(answerMs, asking, () => null);
+    return within<T | null>(answerMs, running, () => null);
   };
 };
