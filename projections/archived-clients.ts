@@ -1,13 +1,13 @@
 import type { ClientBase, Pool } from 'pg';
 
-/** What archived clients leave open: targets that are not under way, and invites that somebody could still accept. */
+/** Open work of archived clients: targets that are not under way, and invites that a guest could still accept. */
 
-/** NOTE: one with an id has a part of its thread out; it is ended at its claim. */
+/** NOTE: a target with an external id has published a part of its thread; the publisher ends it at its claim. */
 const isOpenTarget = (t: string): string =>
   `${t}.status in ('awaiting_approval', 'pending', 'rate_limited') and ${t}.external_id is null`;
 const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
 
-/** Archived since then, with something left open. */
+/** Clients archived since then that have open work. */
 export const archivedWithOpen = async (
   pool: Pool,
   since: Date,

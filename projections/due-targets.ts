@@ -22,14 +22,14 @@ export interface SearchLimits {
   readonly rooms: Readonly<Record<string, number>>;
 }
 
-/** Rows of one workspace that a search answers beyond the workspace's room: some may be stale, and are passed over. */
+/** Rows of one workspace that a search returns beyond the workspace's room: some may be stale, and are skipped. */
 export const spareRows = 16;
 
 export const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * Whether another has leased the row, or it rests. NOTE: asked of each row by itself. Postgres would plan a join by the
- * statistics of the leases, which never keep up, and might read a million leases that rest.
+ * Whether another process has leased the row, or it rests. NOTE: checked for each row on its own. Postgres would plan a
+ * join by the statistics of the leases, which are always outdated, and might read a million resting leases.
  */
 const isTaken = (id: string, kind: string): string => `coalesce((
     select l.until > now() or l.not_before > now() from ops.work_leases l
@@ -64,14 +64,14 @@ export interface WalkedTarget extends FoundTarget {
   readonly platform: string;
   readonly dueAt: Date;
   readonly at: string;
-  /** The row marks where the walk ended and more rows may follow; it is no answer. */
+  /** The row marks where the walk ended and more rows may follow; it is not a result. */
   readonly isEdge: boolean;
 }
 
 /**
- * Of each workspace on each network it answers no more rows than the workspace has room for, so that a workspace with a
- * million rows does not fill the answer. NOTE: platforms are compared by `>=` and the row, never by equality: with an
- * equality Postgres could take the order from an index that begins with the time.
+ * Returns at most as many rows of each workspace on each network as the workspace has room for, so that a workspace
+ * with a million rows does not fill the answer. NOTE: platforms are compared by `>=` and the row, never by equality:
+ * with an equality Postgres could take the order from an index that begins with the time.
  */
 const walkSql = (direction: 'asc' | 'desc'): string => `
 with walked as materialized (
@@ -128,7 +128,7 @@ export interface WalkCursor {
 }
 
 export interface UnknownTarget extends FoundTarget, WalkCursor {
-  /** `rested` and `bare` mark where either walk ended and more rows may follow; they are no answers. */
+  /** `rested` and `bare` mark where either walk ended and more rows may follow; they are not results. */
   readonly kind: 'target' | 'rested' | 'bare';
 }
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 
 /**
- * Posts whose targets do not follow their plan yet: a worker died between the plan and its targets, or is under way. A
- * partial index holds these posts alone, and they are few.
+ * Posts whose targets lag behind their plan: a worker crashed between the plan and its targets, or is under way. A
+ * partial index holds only these posts, and they are few.
  */
 
 /** A post that is behind its plan, with the instant of its last change as Postgres writes it. */
@@ -37,7 +37,7 @@ export const countPostsBehind = async (
   return { posts: rows[0]?.posts ?? 0, oldestSeconds: rows[0]?.age ?? 0 };
 };
 
-/** The post that plans a target which is not written yet; null where none does. */
+/** The post whose plan names a target that is not written yet; null where there is none. */
 export const postPlanning = async (pool: Pool, workspaceId: string, targetId: string): Promise<string | null> => {
   const { rows } = await pool.query<{ id: string }>(
     `select id from read.posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,

@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 
 /**
- * Places of webhook endpoints that were asked for: `ops.webhook_places` holds those that `read.webhooks` does not show yet.
- * Both are counted under one lock of the workspace, so that no two callers take its last place.
+ * Reserved places of webhook endpoints: `ops.webhook_places` holds those that `read.webhooks` does not show yet. Both
+ * are counted under one lock of the workspace, so that no two callers take its last place.
  */
 
 /** Any constant; the lock has the workspace for its second half. */

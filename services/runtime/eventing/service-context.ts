@@ -1,7 +1,7 @@
 import type { DecodedEvent } from './codec.ts';
 import { type CommandContext, uuidv7 } from './domain-store.ts';
 
-/** What a worker's command follows from. */
+/** The cause of a worker's command. */
 export type Cause = Pick<CommandContext, 'workspaceId' | 'correlationId' | 'causationId' | 'causeEventId'>;
 
 /**
