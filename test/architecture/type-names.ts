@@ -8,7 +8,7 @@ const typesOf = (file: string): string[] =>
   );
 
 /** Type names that two folders export and that a file of another folder imports, with the files that declare them. */
-export const ambiguousTypes = (): ReadonlyMap<string, readonly string[]> => {
+export const ambiguousTypes = (): readonly string[] => {
   const declared = new Map<string, string[]>();
   for (const file of production) {
     for (const name of typesOf(file)) declared.set(name, [...(declared.get(name) ?? []), file]);
@@ -18,9 +18,8 @@ export const ambiguousTypes = (): ReadonlyMap<string, readonly string[]> => {
       .filter(({ from, to }) => production.includes(from) && path.dirname(from) !== path.dirname(to))
       .flatMap(({ to, names }) => names.map((name) => `${name} of ${to}`)),
   );
-  return new Map(
-    [...declared]
-      .filter(([, files]) => new Set(files.map((file) => path.dirname(file))).size > 1)
-      .filter(([name, files]) => files.some((file) => abroad.has(`${name} of ${file}`))),
-  );
+  return [...declared]
+    .filter(([, files]) => new Set(files.map((file) => path.dirname(file))).size > 1)
+    .filter(([name, files]) => files.some((file) => abroad.has(`${name} of ${file}`)))
+    .map(([name, files]) => `${name}: ${files.join(', ')}`);
 };
