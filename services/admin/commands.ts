@@ -16,7 +16,7 @@ import {
   session,
 } from './workspaces.ts';
 
-/** The table of what an operator can do. `<x>` must be given, `--y` too unless it stands in brackets. */
+/** The table of the operator's commands. `<x>` is required, `--y` too unless it stands in brackets. */
 
 interface Words {
   readonly usage: string;
@@ -25,95 +25,111 @@ interface Words {
 export type Command = Words &
   (
     | { readonly run: (admin: Admin, given: Given) => Promise<CommandOutput> }
-    /** One that needs no database. */
+    /** A command that needs no database. */
     | { readonly onDisk: (files: DataFiles, given: Given) => CommandOutput }
   );
 
 export const commands: readonly Command[] = [
   {
     usage: 'workspace create --name NAME [--timezone ZONE] [--owner NAME]',
-    about: 'a workspace with an Owner and its sandbox twin',
+    about: 'creates a workspace with an Owner and a sandbox twin',
     run: createWorkspace,
   },
-  { usage: 'workspace list', about: 'all workspaces, their twins beside them', run: listWorkspaces },
+  { usage: 'workspace list', about: 'lists all workspaces with their sandbox twins', run: listWorkspaces },
   {
     usage: 'workspace rename <workspace> [--name NAME] [--timezone ZONE]',
-    about: 'changes name or zone, also of the twin',
+    about: 'changes the name or zone of a workspace and of its twin',
     run: renameWorkspace,
   },
   {
     usage: 'member add --name NAME --role ROLE [--workspace ID]',
-    about: 'ROLE: owner, manager, creator or viewer',
+    about: 'adds a member; ROLE: owner, manager, creator or viewer',
     run: addMember,
   },
-  { usage: 'member list [--workspace ID]', about: 'members and their roles', run: listMembers },
-  { usage: 'member role <member> <role>', about: 'another role, from the next call of their keys on', run: changeRole },
-  { usage: 'member remove <member>', about: 'their keys and sessions lose all power', run: removeMember },
+  { usage: 'member list [--workspace ID]', about: 'lists members and their roles', run: listMembers },
+  {
+    usage: 'member role <member> <role>',
+    about: 'gives a member another role, from the next call of their keys on',
+    run: changeRole,
+  },
+  {
+    usage: 'member remove <member>',
+    about: 'removes a member; their keys and sessions stop working',
+    run: removeMember,
+  },
   {
     usage: 'key create --mode MODE [--member ID] [--name NAME] [--scopes A,B] [--days N] [--workspace ID]',
-    about: 'MODE: test or live; default: the Owner’s, all scopes, 365 days. The secret is shown once',
+    about: 'creates a key; MODE: test or live; default: of the Owner, all scopes, 365 days. Shows the secret once',
     run: createKey,
   },
-  { usage: 'key list [--workspace ID]', about: 'keys, without their secrets', run: listKeys },
-  { usage: 'key rotate <key>', about: 'a new secret, shown once; the former works 24 hours more', run: rotateKey },
+  { usage: 'key list [--workspace ID]', about: 'lists keys without their secrets', run: listKeys },
+  {
+    usage: 'key rotate <key>',
+    about: 'makes a new secret and shows it once; the former one works for another 24 hours',
+    run: rotateKey,
+  },
   { usage: 'key revoke <key>', about: 'ends a key within a second', run: revokeKey },
   {
     usage: 'session <member> [--mode MODE]',
-    about: 'a first-party session token for 15 minutes, shown once; MODE: live (the default) or test',
+    about: 'makes a first-party session token for 15 minutes and shows it once; MODE: live (the default) or test',
     run: session,
   },
   {
     usage: 'media quota [--bytes N] [--workspace ID]',
     about:
-      'what the media of a workspace and its sandbox take and may take; with --bytes sets it, default takes it back',
+      'shows the media bytes and the quota of a workspace and its sandbox; --bytes N sets the quota, --bytes default resets it',
     run: mediaQuota,
   },
   {
     usage:
       'report define --name NAME [--report ID] [--kind KIND] [--window WINDOW] [--formats A,B] [--client ID] [--account ID] [--platform PLATFORM] [--every PERIOD] [--weekday N] [--day N] [--hour N] [--workspace ID] [--mode MODE]',
     about:
-      'KIND: workspace, client or account; WINDOW: last_30_days (the default), last_7_days, last_90_days, last_week or last_month; formats: pdf, csv, json; PERIOD: day, week or month, at --hour of the workspace, on --weekday (1 = Monday) or --day of the month. --report replaces what one is',
+      'KIND: workspace, client or account; WINDOW: last_30_days (the default), last_7_days, last_90_days, last_week or last_month; formats: pdf, csv, json; PERIOD: day, week or month, at --hour of the workspace, on --weekday (1 = Monday) or --day of the month. --report replaces the definition of a saved report',
     run: defineReport,
   },
-  { usage: 'report list [--workspace ID] [--mode MODE]', about: 'saved reports and their last runs', run: listReports },
-  { usage: 'report run <report> [--formats A,B]', about: 'asks for a run; its days end yesterday', run: runReport },
+  {
+    usage: 'report list [--workspace ID] [--mode MODE]',
+    about: 'lists saved reports and their last runs',
+    run: listReports,
+  },
+  { usage: 'report run <report> [--formats A,B]', about: 'requests a run; its window ends yesterday', run: runReport },
   { usage: 'report remove <report>', about: 'ends its schedule and deletes its exports', run: removeReport },
   {
     usage: 'data list',
-    about: 'databases of data folders that were removed, kept aside on this machine',
+    about: 'lists databases of removed data folders that this machine still keeps',
     onDisk: listData,
   },
-  { usage: 'data remove <name>', about: 'removes one of them for good', onDisk: removeData },
-  { usage: 'secrets', about: 'versions of SECRET_KEY and what still needs each', run: uses },
+  { usage: 'data remove <name>', about: 'deletes such a database for good', onDisk: removeData },
+  { usage: 'secrets', about: 'lists the versions of SECRET_KEY and what still needs each', run: uses },
   {
     usage: 'target settle <target> <outcome> [--external-id ID] [--permalink URL] [--reason TEXT] [--segment N]',
     about:
-      'what became of a target, or of the N-th segment of its thread, whose outcome stayed unknown: published or failed',
+      'records the outcome, published or failed, of a target whose outcome is unknown, or of the N-th segment of its thread',
     run: settleTarget,
   },
   {
     usage: 'client erase <client>',
-    about: 'destroys the key of its personal data; nothing brings it back',
+    about: 'destroys the key of the client’s personal data; the data cannot be recovered',
     run: eraseClient,
   },
   {
     usage: 'parked list [--group GROUP]',
-    about: 'streams that a consumer group set aside, oldest first, and why',
+    about: 'lists the streams that a consumer group parked, oldest first, and why',
     run: listOfParked,
   },
   {
     usage: 'parked retry <group> [--stream STREAM]',
-    about: 'has what is parked tried again, in the order of its revisions; shows what stays parked',
+    about: 'has the group try its parked events again, in the order of their revisions; shows those that stay parked',
     run: retryParked,
   },
   {
     usage: 'parked skip <group> <event>',
-    about: 'leaves out the first parked event of a stream for good, and has those behind it tried again',
+    about: 'leaves out the first parked event of a stream for good, and has the group try the later ones again',
     run: skipParked,
   },
   {
     usage: 'rebuild <projection>',
-    about: 'makes its read models anew from the streams, beside live traffic',
+    about: 'rebuilds its read models from the streams, beside live traffic',
     run: rebuildProjection,
   },
 ];

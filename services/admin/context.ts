@@ -12,7 +12,7 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 
-/** The command line was not understood; the message says what to write instead. */
+/** The command line is not valid; the message says what to write instead. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -20,7 +20,7 @@ export class UsageError extends Error {
   }
 }
 
-/** What every command stands on. */
+/** Everything that a command uses. */
 export interface Admin {
   readonly operator: Operator;
   readonly store: DomainStore;
@@ -41,7 +41,7 @@ export interface Admin {
   readonly logger: Logger;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
-  /** A word for the person, beside the answer. */
+  /** Writes a message beside the answer. */
   readonly note: (text: string) => void;
 }
 

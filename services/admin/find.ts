@@ -4,7 +4,7 @@ import type { Mode } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { type Admin, caughtUp, UsageError } from './context.ts';
 
-/** From what a person wrote to the thing that is meant. */
+/** Finds the resource that an argument names. */
 
 const form = new RegExp(uuidPattern);
 
@@ -26,7 +26,7 @@ export const liveWorkspaces = async (admin: Admin): Promise<readonly LiveWorkspa
   return listLiveWorkspaces(admin.pool);
 };
 
-/** The one named, else the only one. */
+/** The named workspace, else the only one. */
 export const workspaceOf = async (admin: Admin, named: string | undefined): Promise<LiveWorkspace> => {
   const all = await liveWorkspaces(admin);
   const [only, second] = named === undefined ? all : all.filter(({ id }) => id === idOf(named, 'workspace'));

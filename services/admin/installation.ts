@@ -13,9 +13,9 @@ import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
-/** What concerns the whole installation, or what nobody but a person can decide. */
+/** Commands about the whole installation, and decisions that only a person can make. */
 
-/** A version may leave SECRET_KEY when nothing needs it. */
+/** A version may be removed from SECRET_KEY when nothing needs it. */
 export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promise<CommandOutput> => {
   const wrapped = await dataKeys.uses();
   const now = new Date(operator.clock()).toISOString();
@@ -36,7 +36,7 @@ export const uses = async ({ secrets, dataKeys, pool, operator }: Admin): Promis
     dataKeys: wrapped.get(version) ?? 0,
     openInvites: invites.get(version) ?? 0,
     webhookSecrets: signing.get(version) ?? 0,
-    // Under the oldest version, so that a repeated call is told after new versions came.
+    // Under the oldest version, so that a repeated call is recognised after new versions were added.
     idempotencyKeys: version === secrets.oldest ? 'all' : 'none',
   }));
 };
@@ -52,7 +52,7 @@ const settledFailed = (reason: string): Failure => ({
   mediaId: null,
 });
 
-/** A person looked at the network. The target alone is settled here: its post is told by the outcomes process. */
+/** A person has looked at the network. This settles the target only: the outcomes process records it in the post. */
 export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
   const id = idOf(at(0), 'target');
   const { operator, store } = admin;
@@ -78,7 +78,7 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
   const command = { type: 'Settle', by: 'admin', now: context.now, outcome, ...segment } as const;
   const settled = await execute(store, target, id, command, context, { positions, partitionKey });
   await shown(admin);
-  // Of a thread one segment is settled, and it goes on with the next.
+  // In a thread one segment is settled; the thread goes on with the next.
   return { targetId: id, postId: state.postId, status: settled.state.status };
 };
 

@@ -6,7 +6,7 @@ import { createApiKey, revokeApiKey, rotateApiKey } from '#services/workflows/pr
 import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
-/** API keys: what only the one who makes them ever sees. */
+/** API keys. Only their creator ever sees the secret. */
 
 const dayMs = 86_400_000;
 

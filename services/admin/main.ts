@@ -19,7 +19,7 @@ import type { DataFiles } from './data.ts';
 import { printed } from './print.ts';
 import { type Asked, help, readCommand } from './usage.ts';
 
-/** Longer than other mains: it works on whatever is there, a running installation, a resting one or a database. */
+/** Longer than other mains: it works on a running installation, a stopped one or a database. */
 
 const files: DataFiles = {
   former: () => formerClusters().map((one) => ({ ...one })),

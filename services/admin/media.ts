@@ -2,7 +2,7 @@ import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.t
 import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
 import { workspaceOf } from './find.ts';
 
-/** What the media of a workspace and its sandbox twin may take. */
+/** The quota of the media of a workspace and its sandbox twin. */
 
 const bytesOf = (text: string): number | null => {
   if (text === 'default') return null;

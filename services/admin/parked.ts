@@ -5,7 +5,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type Admin, type CommandOutput, type Given, type Shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
-/** Events that consumers set aside. They are asked for here, and applied by the consumer whose they are. */
+/** Events that consumers parked. A command here requests a retry; the consumer itself applies the events. */
 
 const shown = ({ group, stream, events, eventId, type, revision, since, retryAt, reason }: ParkedStream): Shown => ({
   ...{ group, stream, events: events < maxTold ? events : `${maxTold} or more` },
@@ -20,7 +20,7 @@ export const listOfParked = async ({ pool }: Admin, { flag }: Given): Promise<Co
 /** A running consumer looks every second. */
 const patienceMs = 8_000;
 
-/** What is still parked of these once their consumer has tried, or when it did not in time. */
+/** Which of these are still parked after their consumer has tried, or after the wait. */
 const outcomeOf = async (
   { pool, note, signal }: Admin,
   group: string,

@@ -13,7 +13,7 @@ import { contextOf } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
-/** Saved reports: what they are about, when they run by themselves, and runs that somebody asks for. */
+/** Saved reports: their definition, their schedule and requested runs. */
 
 const kinds = ['workspace', 'client', 'account'] as const;
 const windows = ['last_7_days', 'last_30_days', 'last_90_days', 'last_week', 'last_month'] as const;
@@ -123,7 +123,7 @@ export const defineReport = async (admin: Admin, { flag }: Given): Promise<Comma
   };
   const named = flag('report');
   const reportId = named === undefined ? uuidv7() : idOf(named, 'report');
-  // A new id is given by us: one that somebody names is of a report that is there.
+  // This command makes the id of a new report: a given id must name an existing report.
   if (named !== undefined) await ownerOf(admin, reportId);
   await carryOut(admin, workspaceId, reportId, { type: 'Define', definition });
   const { filters: _, schedule, ...told } = definition;
@@ -137,7 +137,7 @@ const whenOf = (schedule: ReportDefinition['schedule']): string => {
   return `every ${every}${on} at ${hour}:00`;
 };
 
-/** The workspace of a report that is there. */
+/** The workspace of an existing report. */
 const ownerOf = async ({ store }: Admin, reportId: string): Promise<string> => {
   const { state, events } = await store.load(report, reportId);
   const [first] = events;

@@ -19,12 +19,13 @@ import { Sessions } from './sessions.ts';
 import { Warnings } from './warnings.ts';
 
 /**
- * Callers, and what stands between, give up after some 30 s. Who is told 503 sooner repeats with the same key, and finds
- * what was stored nevertheless. An append that ends says better what became of the call, so it is given the time to.
+ * Callers, and proxies in between, give up after some 30 s. A caller that gets 503 before that repeats the call under
+ * the same key and finds what was stored. An append that ends gives the better answer, so a call waits for it this
+ * long.
  */
 const callPatience: CallPatience = { tokenMs: 5_000, appendMs: 15_000, callMs: 17_000 };
 
-/** The whole api: what happens to a request, in order. */
+/** The whole api: the steps of a request, in order. */
 export const createApp = (deps: Deps): Koa => {
   const app = new Koa();
   const keyring = new Keyring(deps.pool, deps.clock);
@@ -60,7 +61,7 @@ export const createApp = (deps: Deps): Koa => {
   app.use(router.routes());
   app.use(invitePages(deps, allowances, patience));
   app.use(unmatched);
-  // What ends up here broke while the answer was on its way: the problem middleware has answered everything else.
+  // The connection broke while the answer was sent: the problem middleware has answered every other error.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));
   return app;
 };

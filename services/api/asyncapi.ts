@@ -1,6 +1,6 @@
 import { Envelope, eventTypes, publicEvents } from '#schemas/http/webhook-events.ts';
 
-/** The contract of what we send, made from the table of public events. */
+/** The contract of webhook deliveries, made from the table of public events. */
 
 type Json = Record<string, unknown>;
 

@@ -26,8 +26,8 @@ const codes: Readonly<Record<ServedRefusalCode, ErrorCode>> = {
 };
 
 /**
- * Any page may use a signed URL it was given. That opens nothing: no cookie or token counts here, so a page can do with a
- * URL what anybody can who has it, and learns nothing about one it has not.
+ * Any page may use a signed URL that it was given. No cookie or token counts here, so a page can do no more with a URL
+ * than any other holder of it, and learns nothing about other URLs.
  */
 const crossOrigin = {
   'Access-Control-Allow-Origin': '*',
@@ -53,7 +53,8 @@ const answer = async (served: ServedBlobs, files: Allowance, ctx: Context): Prom
   }
   await files.spend(ctx, stateOf(ctx).address, 1);
   const { status, headers, body } = await handled(served, ctx);
-  // NOTE: Koa makes a body of null a 204, and the other bodies' headers its own: what is said of the answer comes after it.
+  // NOTE: Koa sets 204 for a body of null, and headers of its own for other bodies: status and headers are set after
+  // the body.
   ctx.body = body ?? '';
   ctx.remove('Content-Type');
   ctx.status = status;

@@ -11,7 +11,10 @@ export interface BodyShares {
   /** Bytes that one workspace may hold, unless it is one single body: no body is refused for its size here. */
   readonly each: number;
   readonly total: number;
-  /** What one workspace may hold although the total is reached: others who fill it keep nobody from a small body. */
+  /**
+   * What one workspace may hold even when the total is reached: workspaces that fill the total do not block a small
+   * body of another.
+   */
   readonly least: number;
 }
 
@@ -21,7 +24,7 @@ const shares: BodyShares = { each: 16 * mebibyte, total: 128 * mebibyte, least: 
 export interface HeldBytes {
   /** @throws Refusal `unavailable` when they are too many beside those that are held already. */
   take(bytes: number): void;
-  /** For good, however the call ended. */
+  /** Gives the bytes back, however the call ended. */
   release(): void;
 }
 

@@ -13,7 +13,7 @@ import type { BodyBudget } from './body-budget.ts';
 import type { HeavyBodies } from './heavy-bodies.ts';
 import type { Lists } from './lists.ts';
 
-/** What the sandbox network says of a username: the account that a connect page connects for a test workspace. */
+/** The account that the sandbox network has for a username: the connect page of a test workspace connects it. */
 export type SandboxProfile = (
   platform: Platform,
   username: string,
@@ -25,16 +25,19 @@ export type SandboxProfile = (
   readonly scopes: readonly string[];
 };
 
-/** Who may be waited for: all read models, or what mints webhook deliveries, which no other read should wait for. */
+/**
+ * What a read may wait for: all read models, or the dispatcher, which mints webhook deliveries. Only reads of
+ * deliveries and replays wait for the dispatcher.
+ */
 export type Readers = 'read models' | 'dispatcher';
 
-/** Milliseconds that a call waits for the stores behind us. */
+/** Milliseconds that a call waits for the stores. */
 export interface CallPatience {
-  /** For who its token belongs to. */
+  /** For the owner of its token. */
   readonly tokenMs: number;
-  /** For the appends of its command, which are repeated no longer. */
+  /** For the appends of its command, repeats included. */
   readonly appendMs: number;
-  /** For all of its work: it is answered without. */
+  /** For all of its work: then it is answered `unavailable`. */
   readonly callMs: number;
 }
 
@@ -58,14 +61,14 @@ export interface Deps {
   readonly trustedProxies?: TrustedProxies;
   /** Requests a minute, and at once, per credential and process. */
   readonly rate: { readonly perMinute: number; readonly burst: number };
-  /** True when they have applied the positions, false when that took longer than the time given. Default: read models. */
+  /** True when the readers have applied these positions, false when the time ran out first. Default: read models. */
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
-  /** Where we may be told to send to. */
+  /** Addresses that webhook endpoints and imports may name. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly blobs: BlobStore;
-  /** Bytes of media of a workspace of which nothing else is set. */
+  /** Bytes of media of a workspace without a quota of its own. */
   readonly mediaQuota: number;
-  /** Null where none is configured. */
+  /** Null without ClickHouse. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfile;
   /** Default 50. */

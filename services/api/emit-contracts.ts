@@ -3,7 +3,7 @@ import { asyncapiOf } from './asyncapi.ts';
 import { openapiOf } from './openapi.ts';
 import { operations } from './operations.ts';
 
-/** `make contracts`: writes what the table and the schemas say into contracts/. */
+/** `make contracts`: writes contracts/ from the table of operations and the schemas. */
 
 export const contractFiles = (): Readonly<Record<string, string>> => ({
   'openapi.json': `${JSON.stringify(openapiOf(operations), null, 2)}\n`,

@@ -1,12 +1,12 @@
 import type { Middleware } from 'koa';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 
-/** How long the public answer is repeated before the parts are asked anew, milliseconds. */
+/** How long the public answer is repeated before the dependencies are checked again, milliseconds. */
 const readyStandsMs = 1_000;
 
 /**
- * Whether the process is ready, without reasons. However many callers ask, the parts are asked one at a time and once a
- * second: questions of strangers cost the database nothing.
+ * Whether the process is ready, without reasons. However many callers ask, the dependencies are checked at most once a
+ * second: requests of strangers cost the database nothing.
  */
 const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
   let asking: Promise<boolean> | null = null;

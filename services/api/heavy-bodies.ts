@@ -2,8 +2,8 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { Turns } from './turns.ts';
 
 /**
- * Large bodies are looked at one after the other, and in pieces with rests in between: one alone holds the event loop
- * for some 30 ms, but a hundred that one caller sends at once would hold it for seconds, and all tenants with it.
+ * Large bodies are parsed and validated one after the other, in pieces with rests in between. One body holds the event
+ * loop for some 30 ms; a hundred bodies that one caller sends at once would hold it for seconds, for all tenants.
  */
 
 /** What a value costs the parser and the validator, in bytes of text that take as long. */
@@ -18,7 +18,10 @@ export interface Weight {
 
 const weigh = ({ bytes, values }: Weight): number => bytes + values * valueWeight;
 
-/** As long as a small call: one of 390 KiB takes 150 ms of processor until it is stored, shown and told, a small one two. */
+/**
+ * Bytes that cost as much as a small call: a body of 390 KiB takes 150 ms of processor until it is stored, shown and
+ * delivered, a small call takes two.
+ */
 const oneCall = 8 * 1_024;
 
 /** Requests that a body counts for beside the call's own; a light one for none. */
@@ -29,7 +32,10 @@ export type Piece = <T>(work: () => T) => Promise<T>;
 
 const atOnce: Piece = async (work) => work();
 
-/** The rest is as long as the work before it, so all others have half of the processor, whoever sends large bodies. */
+/**
+ * Each rest is as long as the work before it, so that other calls have half of the processor however many large bodies
+ * come.
+ */
 const rested: Piece = async (work) => {
   const begun = performance.now();
   try {

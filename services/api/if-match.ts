@@ -2,7 +2,7 @@ import { Refusal } from './refusal.ts';
 
 /**
  * If-Match as a guard on a stream's revision: `*` (it exists), or a list of `"<revision>"`. A weak or foreign tag
- * matches nothing: a write whose condition we do not understand is refused, not made.
+ * matches nothing: a write is refused when its condition is not understood.
  */
 export const ifMatch = (header: string): ((loaded: { readonly revision: number }) => void) => {
   const tags = header.split(',').map((tag) => tag.trim());

@@ -25,7 +25,7 @@ import type { Allowances } from './middleware/rate-limit.ts';
 import { Refusal } from './refusal.ts';
 import { stateOf } from './state.ts';
 
-/** The page behind a connect link. The token in its address is all the authority there is; no cookie, no script. */
+/** The page behind a connect link. The token in its address is the only permission; no cookie, no script. */
 
 interface OpenInvite {
   readonly id: string;
@@ -55,7 +55,7 @@ const openInvite = async (deps: Deps, token: string): Promise<OpenInvite | null>
 
 const maxShown = 100;
 
-/** Read from the accounts' own streams: what a guest has just connected is there at once. */
+/** Read from the accounts' own streams, so that the guest sees an account right after connecting it. */
 const connectedThrough = async (deps: Deps, { state }: OpenInvite): Promise<readonly ConnectedAccount[]> => {
   const loaded = await Promise.all(state.accountIds.slice(-maxShown).map((id) => deps.store.load(account, id)));
   return loaded.flatMap(({ state: one }) =>
@@ -91,8 +91,8 @@ const readForm = async (ctx: Context, { state, mode }: OpenInvite): Promise<Want
 };
 
 /**
- * Use → connect. The invite's stream decides first, so that a revocation or an archive that came before always wins. If
- * we die in between, the invite names an account that is not connected: the page shows only those that are, and the
+ * Use → connect. The stream of the invite decides first, so that an earlier revocation or archive always wins. If we
+ * die in between, the invite names an account that is not connected: the page shows only those that are, and the
  * guest's next try finds the use done and connects.
  */
 const connect = async (deps: Deps, ctx: Context, open: OpenInvite, wanted: Wanted, giveUpAt: number): Promise<void> => {
@@ -145,7 +145,7 @@ const show = (ctx: Context, status: number, html: string): void => {
 
 const show404 = (ctx: Context): void => show(ctx, errors.not_found.status, missingPage);
 
-/** What was wrong with the form, in words for the guest. */
+/** The fault of the form, in words for the guest. */
 interface Alert {
   readonly code: ErrorCode;
   readonly words: string;
@@ -165,7 +165,7 @@ const showInvite = async (deps: Deps, ctx: Context, open: OpenInvite, alert: Ale
   show(ctx, alert === null ? 200 : errors[alert.code].status, html);
 };
 
-/** What goes wrong is told to a person: the same codes and statuses as everywhere, as a page. */
+/** Answers an error with a page for a person, with the same codes and statuses as the API. */
 const forPeople =
   (deps: Deps, allowances: Allowances): Middleware =>
   async (ctx, next) => {

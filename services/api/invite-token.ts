@@ -16,7 +16,10 @@ export const inviteToken = (secrets: Secrets, inviteId: string, keyVersion: stri
 
 const length = 48;
 
-/** The id a token claims to be for; null when it has no token's form. Whether it is genuine, `isGenuine` says. */
+/**
+ * The id that a token names; null when the text has not the form of a token. `isGenuine` says whether the token is
+ * genuine.
+ */
 export const claimedInviteId = (token: string): string | null => {
   if (!/^[A-Za-z0-9_-]{64}$/.test(token)) return null;
   const bytes = Buffer.from(token, 'base64url');

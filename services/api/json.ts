@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { maxIssues, pointerTo } from '#schemas/validator.ts';
 import { Refusal } from './refusal.ts';
 
-/** From bytes to a JSON value that every part of ours can hold: the database refuses NUL, and lone surrogates are no text. */
+/** From bytes to a JSON value that every store can hold: Postgres refuses NUL, and a lone surrogate is no text. */
 
-/** Bytes of a body where the operation says nothing else. */
+/** Largest body in bytes, unless the operation sets another limit. */
 export const defaultBodyLimit = 1024 * 1024;
-/** Values in a body where the operation says nothing else. */
+/** Most values in a body, unless the operation sets another limit. */
 export const defaultValueLimit = 10_000;
 const deepest = 32;
 /** Chunks are joined when there are so many: a sender of single bytes would have each kept as an object of its own, 1 MiB in 200. */
@@ -136,7 +136,7 @@ const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
 
 /**
  * @param bytes of a text that a meter has let through.
- * @throws Refusal 400 for what is not JSON, 422 for values nobody can hold.
+ * @throws Refusal 400 for text that is not JSON, 422 for values that no store can hold.
  */
 export const parseJson = (bytes: Buffer): unknown => {
   let value: unknown;

@@ -7,16 +7,16 @@ import { Batches } from '#runtime/postgres/batches.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 
-/** From a bearer token to who asks. Only the SHA-256 of a key is known anywhere. */
+/** From a bearer token to its principal. Only the SHA-256 of a key is stored. */
 
 const form = /^sk_(live|test)_[A-Za-z0-9_-]{20,200}$/;
 
 /**
- * A revoked key is dead within a second of its revocation: what was found is believed as long as the projection it was
- * found in has applied nothing since, and that is looked at again before so many milliseconds have passed.
+ * A revoked key stops working within a second. A key that was found stays valid while its projection has applied
+ * nothing new; the keyring checks that again after this many milliseconds at the latest.
  */
 const believedMs = 750;
-/** A key that was made a moment ago is not refused for long. */
+/** How long an unknown token is remembered as unknown: a new key is not refused for longer. */
 const absentMs = 100;
 const maxRemembered = 10_000;
 /** Tokens to be looked up later go into one query after so many milliseconds; beyond so many tokens the rest is dropped. */
@@ -49,7 +49,7 @@ const knownOf = (found: FoundKey): Known => ({
         },
 });
 
-/** @throws Refusal when the key has no power now. */
+/** @throws Refusal when the key is expired or revoked, or its member was removed. */
 const principalOf = ({ found, principal }: Known, now: string): Principal => {
   if (found.revokedAt !== null) throw refuse('token_revoked', 'This key was revoked.');
   if (principal === null) throw refuse('token_revoked', 'The member of this key has left the workspace.');
@@ -58,14 +58,14 @@ const principalOf = ({ found, principal }: Known, now: string): Principal => {
   return principal;
 };
 
-/** How far the projection had come that keys are found in, and when that was asked. */
+/** How far the projection of keys had come, and when the keyring asked. */
 interface Stamp {
   readonly value: string;
   readonly asked: number;
 }
 
 interface Entry {
-  /** Of before the key was looked for: what was found is at least as new. */
+  /** Read before the key was looked up: the found key is at least as new. */
   readonly stamp: string;
   readonly key: Promise<Known | null>;
   readonly until: number;
@@ -96,7 +96,7 @@ export class Keyring {
   readonly #pool: Pool;
   readonly #clock: () => number;
   readonly #keys: Batches<Known>;
-  /** Apart from the absent ones: strangers with many wrong tokens would push the right ones out of memory. */
+  /** Kept apart from the absent ones: a stranger with many wrong tokens would push the right ones out of memory. */
   readonly #found = new Remembered();
   readonly #absent = new Remembered();
   readonly #asked = new Map<string, Entry>();
@@ -181,7 +181,7 @@ export class Keyring {
     }
   }
 
-  /** The stamp, asked for again in half of its time, so that as a rule nobody waits for it. */
+  /** The stamp. It is renewed after half of its time, so that calls rarely wait for it. */
   async #believed(): Promise<Stamp> {
     const now = performance.now();
     const age = now - this.#stamp.asked;
@@ -191,7 +191,7 @@ export class Keyring {
       next.catch(() => undefined);
       return this.#stamp;
     }
-    // A question that was out for too long when we came says nothing about now.
+    // A query that began too long ago says nothing about now.
     const stamp = await next;
     return now - stamp.asked < believedMs ? stamp : this.#ask();
   }

@@ -3,14 +3,17 @@ import type { Positions } from '#runtime/eventing/domain-store.ts';
 import type { Topic } from '#schemas/topics.ts';
 import type { Deps, Readers } from './deps.ts';
 
-/** How long a read waits for what its caller wrote, milliseconds. */
+/** How long a read waits until the read models have applied the caller's writes, milliseconds. */
 const waitMs = 2_000;
 
-/** Reading one's own writes: by the token a caller brings back, or by what its credential wrote through this process. */
+/**
+ * A caller reads its own writes: the consistency token names them, or this process remembers the recent writes of the
+ * credential.
+ */
 export class OwnWrites {
   readonly #deps: Pick<Deps, 'secrets' | 'caughtUp'>;
   readonly #recent = new RecentWrites();
-  /** Highest position per lane that these readers were seen to have applied: below it nothing needs to be asked. */
+  /** Highest position per lane that these readers are known to have applied: below it no query is needed. */
   readonly #reached: Readonly<Record<Readers, Positions>> = { 'read models': new Map(), dispatcher: new Map() };
 
   constructor(deps: Pick<Deps, 'secrets' | 'caughtUp'>) {

@@ -19,7 +19,7 @@ export const bornRow = <Row>(row: Row | null): Row => {
   return row;
 };
 
-/** Events that a stream of this kind may have although what it is about was never born. */
+/** Events that a stream of this kind may have before the event that creates its row. */
 const unbornOf = (kind: string): readonly string[] =>
   projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.preCreationEvents ?? [];
 
@@ -49,8 +49,8 @@ export const readRow = async <Row, Planned = never>(
 };
 
 /**
- * Guard for a command on the stream the path names: it is the caller's (else 404, the same for unknown and foreign), and
- * at the revision If-Match names.
+ * Guard for a command on the stream that the path names: the stream is the caller's (else 404, the same for unknown and
+ * foreign ids), and at the revision that If-Match names (else 412).
  */
 export const ownStream =
   ({ workspaceId, guard }: Pick<Call, 'workspaceId' | 'guard'>, noun: string) =>
@@ -59,7 +59,10 @@ export const ownStream =
     guard(loaded);
   };
 
-/** The same guard for a deletion: its repeat, whose answer was lost, cannot know the revision of the first. */
+/**
+ * The same guard for a deletion. A caller that repeats a deletion, because the answer was lost, cannot know the
+ * revision that the first one made: If-Match is ignored then.
+ */
 export const ownStreamToDelete = <State>(
   call: Pick<Call, 'workspaceId' | 'guard'>,
   noun: string,

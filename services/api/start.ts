@@ -21,7 +21,7 @@ import { Lists } from './lists.ts';
 import { openReadPool, silenceMs } from './read-pool.ts';
 import type { Door } from './server.ts';
 
-/** The api over adapters that somebody has opened: its own process, or standalone. */
+/** The api over adapters that its own main, or standalone, has opened. */
 
 export interface ApiAdapters {
   readonly databaseUrl: string;
@@ -55,7 +55,7 @@ export interface Api {
   /** REST root, with `/v1`. */
   readonly baseUrl: string;
   readonly store: DomainStore;
-  /** Answers what is in flight, then closes. */
+  /** Answers the requests in flight, then closes. */
   stop(): Promise<void>;
 }
 
@@ -65,7 +65,8 @@ export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => base
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
   const { databaseUrl, pool: patient, log } = adapters;
-  // Links and signing secrets that are out there must go on working: a version that derives one may not be taken away.
+  // Links and signing secrets in use must go on working: the api refuses to start without a key version that derives
+  // one of them.
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   const now = new Date(time.now()).toISOString();
   secrets.demand((await inviteKeyVersions(patient, now)).keys());

@@ -3,7 +3,7 @@ import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 
-/** What the middleware of one request hand on to each other, and to the log line. */
+/** What the middleware of one request share, and what its log line is made of. */
 export interface CallState {
   correlationId: string;
   /** The caller's address, in the form that allowances are counted by. */
@@ -25,7 +25,7 @@ export const begin = (ctx: Context, state: CallState): void => {
   states.set(ctx.req, state);
 };
 
-/** @throws when the first middleware did not run: a fault of ours. */
+/** @throws when the first middleware did not run: a bug of this service. */
 export const stateOf = (ctx: Pick<Context, 'req'>): CallState => {
   const state = states.get(ctx.req);
   if (state === undefined) throw new BrokenInvariant('the request has no state yet');

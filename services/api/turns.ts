@@ -1,14 +1,14 @@
 import { Refusal } from './refusal.ts';
 
 export interface Shares {
-  /** What takes turns, in the plural: for the words of a refusal. */
+  /** The work that is limited, in the plural, for the text of a refusal. */
   readonly noun: string;
-  /** Of one workspace under way at once, and of all. */
+  /** How many run at once: of one workspace, and of all. */
   readonly each: number;
   readonly total: number;
-  /** Of one workspace that may wait. */
+  /** How many of one workspace may wait. */
   readonly waiting: number;
-  /** Milliseconds that one waits at most. */
+  /** The longest wait, milliseconds. */
   readonly waitMs: number;
 }
 
@@ -16,18 +16,20 @@ interface Waiter {
   readonly begin: () => void;
 }
 
-/** Seconds after which it is worth asking again. */
+/** Retry-After of a refusal, seconds. */
 const retryAfterSeconds = 2;
 
 export const busy = (detail: string): Refusal =>
   new Refusal('unavailable', detail, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 
-/** Who may begin, and who waits: workspaces take turns, and a full share of one is never in the way of another's. */
+/**
+ * Limits how much work runs at once. Workspaces take turns, so that a workspace with a full share never delays another.
+ */
 export class Turns {
   readonly #shares: Shares;
   readonly #underWay = new Map<string, number>();
   #all = 0;
-  /** Workspaces of which somebody waits, in the order of their turns. */
+  /** Workspaces with waiting work, in the order of their turns. */
   readonly #waiting = new Map<string, Waiter[]>();
 
   constructor(shares: Shares) {
@@ -90,7 +92,7 @@ export class Turns {
     for (const [next, line] of [...this.#waiting]) {
       if (!this.#mayBegin(next)) continue;
       line.shift()?.begin();
-      // To the end of the turns, or out of them.
+      // The workspace goes to the end of the turns, or leaves them when nothing of it waits.
       this.#waiting.delete(next);
       if (line.length > 0) this.#waiting.set(next, line);
     }

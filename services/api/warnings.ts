@@ -4,11 +4,13 @@ import { within } from '#runtime/process/within.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
-/** What an answer says beside its data: that it shows an older state, because a later event of the stream is parked. */
+/**
+ * Warnings beside the data of an answer: the data shows an older state, because a later event of the stream is parked.
+ */
 
-/** What is known of parked streams is believed for so long, milliseconds. */
+/** How long the list of parked streams is used before it is read again, milliseconds. */
 const freshMs = 750;
-/** A GET waits for the parked streams no longer than this, milliseconds; without an answer it goes by the last one. */
+/** How long a GET waits for the list of parked streams, milliseconds; then it uses the last list. */
 const patienceMs = 1_000;
 const maxWarnings = 20;
 /** An answer's resource, those inside of it, and no deeper: a post and its targets. */
@@ -49,7 +51,7 @@ export class Warnings {
       .slice(0, maxWarnings);
   }
 
-  /** One query serves all who ask meanwhile. Where it fails no answer fails with it. */
+  /** One query serves all calls that ask meanwhile. An answer does not fail when the query fails. */
   #ask(): Promise<void> {
     const rows = () =>
       within(patienceMs, parkedRows(this.#pool), () => {

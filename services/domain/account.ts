@@ -2,7 +2,7 @@ import type { AccountEvent } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Decider, Rejection } from './decider.ts';
 
-/** A connected account. Its law: its id follows from client, platform and external id; a lapse is said once. */
+/** A connected account. Its law: its id follows from client, platform and external id; a lapse is recorded once. */
 
 interface Identity {
   readonly clientId: string;
@@ -54,8 +54,8 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
       if (state.status === 'none') {
         return [{ type: 'AccountConnected', data: { clientId, platform, externalId, network, ...grant, inviteId } }];
       }
-      // A consent that is repeated is the same one. Another one is a new token, though it says the same: whoever is about
-      // to say that the former token lapsed finds out by it.
+      // A repeated consent is the same one. Another consent is a new token, also with equal data: a worker that is
+      // about to record the lapse of the former token sees it.
       const repeats = state.inviteId === inviteId && sameGrant(state, command);
       if (state.status === 'connected' && repeats) return [];
       return [{ type: 'AccountReauthorized', data: { clientId, ...grant, inviteId } }];

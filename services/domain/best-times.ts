@@ -4,8 +4,8 @@ import type { PriorTimes } from './platforms/prior-times.ts';
 import { rulesOf } from './platforms/registry.ts';
 
 /**
- * When to post: what the posts of each hour and weekday got, compared with what their accounts usually get, held
- * against what is assumed of the network until there is enough of it.
+ * When to post: the result of the posts of each hour and weekday, compared with the usual result of their accounts, and
+ * mixed with assumptions about the network until there are enough posts.
  */
 
 /** What an account usually gets differs between them, so a post is compared with posts of its own kind alone. */

@@ -2,7 +2,7 @@ import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { type Decider, Rejection } from './decider.ts';
 import { normaliseName } from './ids.ts';
 
-/** A client of the agency. Its law: an archived client changes no more; what it is called is claimed elsewhere first. */
+/** A client of the agency. Its law: an archived client changes no more; its name is claimed in another stream first. */
 
 export type ClientState =
   | { readonly status: 'none' }
@@ -12,13 +12,13 @@ export type ClientCommand =
   | { readonly type: 'Create'; readonly fields: ClientFields }
   | { readonly type: 'Update'; readonly changes: Partial<ClientFields> }
   | { readonly type: 'Archive' }
-  /** Somebody else takes a name this client had claimed and does not bear. */
+  /** Another client takes a name that this client had claimed and does not have. */
   | { readonly type: 'LapseNameClaim'; readonly name: string }
   | { readonly type: 'Erase' };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Whether the client bears this name now: a claim holds iff its owner does. */
+/** Whether the client has this name now: a claim holds while its owner has the name. */
 export const bearsName = (state: ClientState, name: string): boolean =>
   state.status === 'live' && normaliseName(state.fields.name) === normaliseName(name);
 

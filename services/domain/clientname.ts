@@ -3,7 +3,7 @@ import { type Decider, Rejection } from './decider.ts';
 
 /**
  * The claim on a name inside a workspace: one stream per normalised name, so that two clients cannot take it at once.
- * Whether a claim still holds is its owner's to say (`bearsName`); here it is only taken, passed on and given back.
+ * The owner decides whether a claim still holds (`bearsName`); this stream only takes, passes on and releases claims.
  */
 
 export type ClientNameState =
@@ -25,7 +25,7 @@ const decide = (command: ClientNameCommand, state: ClientNameState): readonly Cl
   switch (command.type) {
     case 'Claim': {
       const own = state.status === 'claimed' && state.clientId === command.clientId;
-      // A later claim of the same client is a claim of its own: whoever acted on the older one must lose.
+      // A second claim of the same client appends too: a caller that acts on the first one must get a conflict.
       if (own && state.claimedAt === command.now) return [];
       if (state.status === 'claimed' && !own && state.clientId !== command.evicts) {
         throw new Rejection('name_claimed', 'Another client has claimed this name.');

@@ -5,7 +5,7 @@ import { type ContentSegment, contentFor, goesOutAsThread } from './content.ts';
 import { coverOf, type GateInput, type GateMedia, gate, replyOverrides } from './platforms/index.ts';
 import { type Destination, scheduleIssues } from './scheduling.ts';
 
-/** Reads a composed body: what is wrong with it in itself, and what the networks of its targets would refuse. */
+/** Checks a composed body: its own contradictions, and what the networks of its targets would refuse. */
 
 export interface Issue {
   /** JSON Pointer into the request body. */
@@ -13,7 +13,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** A file as a post is judged by it. */
+/** What the checks of a post need to know of a file. */
 export interface PostAsset {
   /** Null: of the whole workspace. */
   readonly clientId: string | null;
@@ -33,7 +33,7 @@ export interface MediaIssues {
   readonly notInClient: readonly Issue[];
 }
 
-/** Holds for drafts too: the body contradicts itself. */
+/** Contradictions within the body; they are refused in drafts too. */
 export const bodyIssues = (body: PostBody, clientId: string): readonly Issue[] => [
   ...scheduleIssues(body.schedule, body.timezone),
   ...selectionIssues(body, clientId),

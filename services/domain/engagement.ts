@@ -1,6 +1,6 @@
 import type { PostFigures } from '#schemas/insights.ts';
 
-/** What engagement is made of. */
+/** The parts of engagement. */
 export const interactionParts = [
   'likes',
   'comments',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Names that are derived, so that two processes that decide the same thing name it the same. */
+/** Derived ids, so that two processes that decide the same thing give it the same id. */
 
 /** RFC 9562 version 5 over the UTF-8 bytes of `name`. */
 export const uuidv5 = (namespace: string, name: string): string => {
@@ -19,7 +19,7 @@ export const targetIdOf = (postId: string, accountId: string, plan: number): str
   uuidv5(postId, joined(accountId, String(plan)));
 export const accountIdOf = (clientId: string, platform: string, externalId: string): string =>
   uuidv5(clientId, joined(platform, externalId));
-/** Birth form of a keyed call: the id of the stream it gives birth to; also the id of its request stream. */
+/** The id of the stream that a call with an Idempotency-Key creates; also the id of its request stream. */
 export const keyedIdOf = (workspaceId: string, operation: string, key: string): string =>
   uuidv5(workspaceId, joined(operation, key));
 export const normaliseName = (name: string): string => name.normalize('NFKC').trim().toLowerCase();
@@ -28,7 +28,7 @@ export const clientNameIdOf = (workspaceId: string, name: string): string =>
 export const testTwinIdOf = (workspaceId: string): string => uuidv5(workspaceId, 'test');
 /** Id of an event that follows from another one alone. */
 export const causedIdOf = (causeEventId: string, stream: string): string => uuidv5(causeEventId, stream);
-/** What receivers dedupe on: the same for an event and type through retries, resends and replays. */
+/** Receivers deduplicate on it: the same for an event and type through retries, resends and replays. */
 export const envelopeIdOf = (eventId: string, type: string): string => uuidv5(eventId, type);
 /** @param replayId empty for what the event itself caused. */
 export const deliveryIdOf = (envelopeId: string, webhookId: string, replayId = ''): string =>

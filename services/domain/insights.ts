@@ -2,17 +2,16 @@ import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.
 import type { Decider } from './decider.ts';
 
 /**
- * What networks told of one post, and of one account: a stream each, one event a fetch, and of an account one more for each
- * day before that is told anew. Order is that of the network's
- * clock: an answer that is not newer than the last one says nothing, whoever brings it. A post that is gone from its
- * network has its final figures.
+ * Observations of one post, and of one account: a stream each, one event for each fetch, and for an account one more
+ * for each earlier day whose figures changed. The network's clock gives the order: an answer that is not newer than the
+ * last one is ignored. A post that is gone from its network has its final figures.
  */
 
 type TargetObservation = Extract<TargetMetricsEvent, { type: 'TargetMetricsObserved' }>['data'];
 type AccountObservation = Extract<AccountMetricsEvent, { type: 'AccountMetricsObserved' }>['data'];
 
 export interface TargetMetricsState {
-  /** The newest one, whose `platformRemovedAt` says whether it is the final one. */
+  /** The newest observation; its `platformRemovedAt` says whether it is the final one. */
   readonly last: TargetObservation | null;
   /** Each as it was fetched last: what a later look did not ask for is not lost. */
   readonly figures: TargetObservation['figures'];
@@ -36,7 +35,7 @@ export interface AccountMetricsCommand {
   readonly earlier?: readonly AccountObservation[];
 }
 
-/** Days that are remembered: networks revise fewer. */
+/** Days that the state remembers: networks revise fewer. */
 const maxDays = 14;
 
 /** Instants are in UTC with milliseconds, so that letters order as time does. */
@@ -56,7 +55,7 @@ export const targetmetrics: Decider<TargetMetricsState, TargetMetricsCommand, Ta
 const dailyOf = ({ followerCount: _now, ...daily }: AccountObservation['figures']): AccountObservation['figures'] =>
   daily;
 
-/** What a later look does not tell of a day is not lost: its newest observation is all that is known of it. */
+/** A later observation may leave out figures of a day: the earlier ones are kept. */
 const completed = (one: AccountObservation, { days }: AccountMetricsState): AccountObservation => {
   const known = one.figuresDay === null ? undefined : days[one.figuresDay];
   return known === undefined ? one : { ...one, figures: { ...known, ...one.figures } };

@@ -2,8 +2,8 @@ import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe, Rendit
 import { type Decider, Rejection } from './decider.ts';
 
 /**
- * A file of the content library. Its law: what is said of its end, and of each rendition, is said once; a file that was
- * refused stays refused; what was planned is what is made, however often somebody dies over it.
+ * A file of the content library. Its law: its end, and the end of each rendition, is recorded once; a refused file
+ * stays refused; the planned renditions are made, however often a worker crashes.
  */
 
 export interface MediaFile {
@@ -26,7 +26,7 @@ export interface MadeFile extends MediaFile {
   readonly durationMs: number | null;
 }
 
-/** What became of one need so far. `fits`: the source itself does. */
+/** The state of one need. `fits`: the source file itself fits. */
 export type NeedState = MediaNeed &
   (
     | { readonly status: 'wanted' | 'fits' }
@@ -97,7 +97,7 @@ export type MediaCommand =
   | { readonly type: 'Delete' | 'RemoveFiles' }
   | { readonly type: 'RecordFailed' | 'RecordQuarantined'; readonly failure: MediaFailure };
 
-/** Of an address what may be kept for ever. */
+/** The part of an address that may be kept for ever. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, '');
 
 /** What is kept of it, renditions that are ready and the poster included. */
@@ -127,7 +127,7 @@ const isAsset = (state: MediaState): state is Asset =>
 /** Whether it is no longer in the library; its files may still lie there. */
 export const isDeleted = (state: MediaState): boolean =>
   state.status === 'deleted' || (isAsset(state) && state.isDeleted);
-/** Whether work on it goes on: nothing more is said of a file that was refused. */
+/** Whether work on it goes on: a refused file gets no more events. */
 const isOpen = (state: MediaState): state is Asset =>
   isAsset(state) && (state.status === 'transcoding' || state.status === 'transcoded');
 
@@ -274,7 +274,7 @@ const withNeeds = (state: Asset, changed: readonly NeedState[]): Asset => {
   return { ...state, needs };
 };
 
-/** The download is over: nobody needs the address, and its query may be a credential. */
+/** The download is over: the address is no longer needed, and its query may be a credential. */
 const downloaded = (state: Asset): Asset => {
   const { origin } = state;
   return origin.kind === 'upload' ? state : { ...state, origin: { ...origin, url: withoutQuery(origin.url) } };

@@ -2,15 +2,15 @@ import type { Plan, PostBody, PostEvent, PostStatus } from '#schemas/post.ts';
 import { type Decider, type Fact, Rejection } from './decider.ts';
 
 /**
- * A post: its content, its plan, and what became of it. Its law: only a draft is replaced; partial and canceled are
- * said at most once; the facts about the whole are said here, and only when every target is settled. Longer than other
- * streams: plan, intents and the tally of targets guard each other in one fold.
+ * A post: its content, its plan and its outcome. Its law: only a draft is replaced; partial and canceled are recorded
+ * at most once; this stream alone records the outcome of the whole, and only when every target is settled. Longer than
+ * other streams: plan, intents and the tally of targets guard each other in one fold.
  */
 
 export type TargetOutcome = 'published' | 'failed' | 'canceled';
 
 interface TargetProgress {
-  /** Highest revision of the target that was heard of; older news is ignored. */
+  /** Highest revision of the target that was recorded; older outcomes are ignored. */
   readonly revision: number;
   readonly outcome: TargetOutcome | null;
   readonly publishedAt: string | null;
@@ -99,7 +99,7 @@ export const publishedAtOf = (state: PostState): string | null => {
   return instants.sort()[0] ?? null;
 };
 
-/** The fact about the whole that follows from a settlement, if it is one and may still be said. */
+/** The outcome of the whole that follows from a settlement; null where there is none, or it is recorded already. */
 const wholeFact = (state: LivePost): readonly PostEvent[] => {
   const publishedAt = publishedAtOf(state) ?? '';
   switch (statusOf(state)) {

@@ -16,7 +16,7 @@ const decide = (command: RefreshCommand, { status }: RefreshState): readonly Ref
       const { accountIds } = command;
       const requested: RefreshEvent = { type: 'AnalyticsRefreshRequested', data: { accountIds: [...accountIds] } };
       if (accountIds.length > 0) return [requested];
-      // Of nothing: nobody would hear of an account that was tried.
+      // A refresh without accounts is complete at once: no worker would report one.
       return [requested, { type: 'AnalyticsRefreshed', data: { accountIds: [], failedAccountIds: [] } }];
     }
     case 'Complete': {

@@ -11,8 +11,8 @@ import { wrongOf } from './report-rules.ts';
 import { dayOf, windowOf } from './report-windows.ts';
 
 /**
- * A saved report. Its law: what became of a run is said once and never changes, and a run that was asked for twice under
- * one id is one run. A removed report runs no more.
+ * A saved report. Its law: the outcome of a run is recorded once and never changes, and a run that is requested twice
+ * under one id is one run. A removed report runs no more.
  */
 
 type ReportEventData<T extends ReportEvent['type']> = Extract<ReportEvent, { type: T }>['data'];

@@ -2,8 +2,8 @@ import type { RequestEvent } from '#schemas/request.ts';
 import { type Decider, Rejection } from './decider.ts';
 
 /**
- * A keyed call that gives birth to nothing. Its law: what was accepted first is what happens, however often it is
- * repeated; a refusal frees the key.
+ * A call with an Idempotency-Key that creates no stream. Its law: the values that were accepted first are carried out,
+ * however often the call is repeated; a refusal frees the key.
  */
 
 export type RequestState =

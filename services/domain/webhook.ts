@@ -2,8 +2,8 @@ import type { DisableReason, WebhookEvent, WebhookFields } from '#schemas/webhoo
 import { type Decider, type Fact, Rejection } from './decider.ts';
 
 /**
- * A webhook endpoint. Its law: at most five secrets sign at once, a deleted endpoint changes no more, and what a service
- * of ours concludes from old failures never undoes a newer decision of a person.
+ * A webhook endpoint. Its law: at most five secrets sign at once, a deleted endpoint changes no more, and the sender's
+ * conclusion from old failures never undoes a newer decision of a person.
  */
 
 export interface WebhookSecret {

@@ -12,12 +12,12 @@ import { publishedFilters, type Question, readerOf } from './read.ts';
 
 /** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
 
-/** An account that was not looked at for so long missed a night. Hours. */
+/** An account without an observation for so long missed a night. Hours. */
 export const staleHours = 36;
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now'>;
 
-/** Null where it would take too long: the figures do not wait for it. */
+/** Null when the query takes too long: the figures do not wait for it. */
 const countsOf = async (
   { deps, workspaceId, principal }: Asking,
   { window, previous, filters, timezone }: Question,
@@ -33,7 +33,10 @@ const countsOf = async (
   }
 };
 
-/** An account whose last look was before this instant missed a night, by now or by the end of the window. ISO 8601. */
+/**
+ * An account whose last observation is before this instant missed a night, up to now or up to the end of the window.
+ * ISO 8601.
+ */
 const minOf = ({ window, timezone }: Question, now: string): string => {
   const end = Math.min(Date.parse(now), Date.parse(instantsOf(window, timezone).to));
   return new Date(end - staleHours * 3_600_000).toISOString();
@@ -51,7 +54,7 @@ const looksBefore = async (
   return from < window.from ? readerOf(call).looks(call.workspaceId, { from, to: window.to }, filters) : null;
 };
 
-/** Of live accounts the one that was looked at least lately; where there is none, the freshest look of all. */
+/** The oldest of the last observations of live accounts; without live accounts, the newest observation of all. */
 const freshnessOf = (live: readonly LiveAccount[], board: Board, before: Looks | null, least: string) => {
   const looks = live.flatMap(({ id }) => board.accounts.get(id) ?? []);
   const lastOf = ({ id, created_at }: LiveAccount): string => (before ?? board.accounts).get(id) ?? created_at;
@@ -61,7 +64,7 @@ const freshnessOf = (live: readonly LiveAccount[], board: Board, before: Looks |
   };
 };
 
-/** Of a network where posts went out that nobody has looked at yet. */
+/** For a network with published posts and no observation yet. */
 const unseen = (platform: Platform, { series }: Board, networks: boolean) => {
   const none = { ...noTotals, followerCount: null };
   const days = series.map(({ day }) => ({ day, ...none, provisional: false }));

@@ -3,7 +3,7 @@ import type { PostFiguresRow } from '#projections/analytics/rollup.ts';
 import { rateOf } from '#projections/analytics/totals.ts';
 import { counters } from '#schemas/insights.ts';
 
-/** Of a post that went out to several places what they tell together. */
+/** The figures of a post over all of its targets. */
 
 type Figures = PostFiguresRow['figures'];
 type Metrics = Figures & { readonly engagementRate?: number | null };
@@ -21,7 +21,7 @@ const single = [
   'audienceBreakdown',
 ] as const;
 
-/** Null when all are: none of the networks tells it. */
+/** Null when all are: no network reports it. */
 const sum = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((one) => one !== null);
   return known.length === 0
@@ -41,7 +41,7 @@ const sumByKind = (values: readonly (Counts | null)[]): Counts | null => {
   );
 };
 
-/** The one value there is. Several have no common one: each target has its own. */
+/** The only value. Several targets have no common value: each shows its own. */
 const only = (values: readonly unknown[]): unknown => {
   const known = values.filter((one) => one !== null);
   return known.length === 1 ? known[0] : null;

@@ -4,7 +4,7 @@ import { combined } from './combine.ts';
 
 /** Posts with their figures, as they are shown. */
 
-/** Posts of which anything that is shown went out. */
+/** Posts with at least one published target among those shown. */
 export const wentOut = (posts: readonly PublishedPost[]): readonly WentOut[] =>
   posts.flatMap(({ id, published_at: first, last_published_at: last }) =>
     first === null || last === null ? [] : [{ id, first, last }],

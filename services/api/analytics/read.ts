@@ -17,7 +17,10 @@ type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
 const stores = new WeakMap<ClickHouseClient, AnalyticsStore>();
 
-/** @throws Unavailable where none is configured: it is asked for after the resource in the path was found. */
+/**
+ * @throws Unavailable without a store for analytics. Called after the resource of the path was found, so that an
+ * unknown id is 404.
+ */
 export const storeOf = ({ deps }: Asking): AnalyticsStore => {
   const { analytics: client, pool } = deps;
   if (client === null) throw new Unavailable('There is no analytics store.');

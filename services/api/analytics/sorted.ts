@@ -5,12 +5,11 @@ import { listPublished, type PublishedFirst, type PublishedPost, publishedByIds 
 import { publishedFilters, type Question } from './read.ts';
 
 /**
- * Pages of posts in the order of a figure. ClickHouse puts those that tell it in order, Postgres says which of them went
- * out in the window. Then come those that do not tell it, or that nobody has looked at, the newest first.
- *
- * All pages of a walk go by what was observed before its first page, so that a night's looks in between move nothing. What
- * was looked at again on the same day since then is an exception: its figures are those of the day before, and it may be
- * shown twice or left out.
+ * Pages of posts in the order of a figure. ClickHouse sorts the posts that have the figure, Postgres says which of them
+ * were published in the window. Then come posts without the figure or without an observation, the newest first. All
+ * pages use the observations from before the first page, so that a night of new observations in between moves nothing.
+ * A post that was observed again on the same day is an exception: its figures are those of the day before, and it may
+ * be shown twice or left out.
  */
 
 /** Where a page ends. `seenBy`: when the first page was asked for. ISO 8601. */

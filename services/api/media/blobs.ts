@@ -1,7 +1,7 @@
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 
-/** Asks the blob store; that it is away is told as any other store's absence. */
+/** Calls the blob store. @throws Unavailable when it does not answer, like any other store */
 export const unavailable = async <T>(ask: () => Promise<T>): Promise<T> => {
   try {
     return await ask();

@@ -6,7 +6,7 @@ import type { Call } from '../operation.ts';
 import { ownClient } from '../posts/destinations.ts';
 import { invalid, Refusal } from '../refusal.ts';
 
-/** What is read out of a request for an asset, and the rules that a schema cannot say. */
+/** Values that are derived from a request for an asset, and the rules that a schema cannot say. */
 
 /** The type in lower case. @throws Refusal 422 for a type that is not taken, and for more bytes than its kind may have */
 export const requireTakenType = (contentType: string, bytes: number): string => {
@@ -33,7 +33,7 @@ export const nameOf = (text: string): string => {
   return name === '' ? 'file' : shortened(name);
 };
 
-/** Of a path the last part; never empty. */
+/** The last part of a path; never empty. */
 export const fileNameOf = (text: string): string => {
   const name = cleanName(text.split(/[/\\]/).at(-1) ?? '');
   return /^\.*$/.test(name) ? 'file' : shortened(name);
@@ -46,28 +46,31 @@ const shortened = (name: string): string => {
   return name.slice(0, longest - extension.length).replace(/[\ud800-\udbff]$/, '') + extension;
 };
 
-/** What a file at this address is called unless somebody says otherwise. */
+/** The name of a file from this address, unless the request names it. */
 export const fileNameOfUrl = ({ pathname, hostname }: URL): string => {
   const last = pathname.split('/').at(-1) ?? '';
   let name = last;
   try {
     name = decodeURIComponent(last);
   } catch {
-    // Not of UTF-8: as it is written.
+    // Not UTF-8: the name as it is written.
   }
   return fileNameOf(name === '' ? hostname : name);
 };
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'behind'>;
 
-/** A client that may be given an asset. @throws Rejection 422 `validation_failed` (unknown or foreign), `client_archived` */
+/**
+ * Requires a client that may own an asset. @throws Rejection 422 `validation_failed` (unknown or foreign),
+ * `client_archived`
+ */
 export const requireLiveClient = async (call: Asking, clientId: string | null): Promise<void> => {
   if (clientId === null) return;
   await call.behind(['workspace']);
   await ownClient(call, clientId);
 };
 
-/** As sent, or all that have a connected account: of the client, where the asset is one's. */
+/** The platforms sent, else all with a connected account: of the asset's client, or of the workspace. */
 export const platformsOf = async (
   call: Asking,
   clientId: string | null,
@@ -78,11 +81,12 @@ export const platformsOf = async (
   return [...(await livePlatforms(call.deps.knex, call.workspaceId, clientId))];
 };
 
-/** How long somebody may take between being promised room and using it, milliseconds: then it is looked whether they did. */
+/** Time between the reservation of room and its use, milliseconds: then a worker checks whether the file has come. */
 const settledMs = 3_600_000;
 
 /**
- * Counts an asset's bytes before they come. @param until when its address expires; null: they are here, or on their way
+ * Counts the bytes of an asset before they arrive. @param until when its address expires; null: the bytes are here, or
+ * on their way
  * @throws Refusal 422 `media_quota_exceeded`
  */
 export const requireRoom = async (

@@ -33,10 +33,13 @@ const statusOf = (row: MediaRow, need: NeedRow): Variant => {
   return need.status === 'fits' ? 'not_needed' : 'preparing';
 };
 
-/** Nothing of it is shown any more. */
+/** Neither the file nor its renditions are shown. */
 const isRefused = ({ status }: MediaRow): boolean => status === 'failed' || status === 'quarantined';
 
-/** The strongest word of its uses; `preparing` for what was asked for and is not planned yet. */
+/**
+ * The readiness of each platform over all of its uses; `preparing` for a platform that was requested and is not planned
+ * yet.
+ */
 const readinessOf = (row: MediaRow): Partial<Record<Platform, Variant>> => {
   const unplanned = row.planned ? [] : row.platforms;
   const all = [...new Set([...unplanned, ...row.needs.map(({ platform }) => platform)])];
@@ -64,7 +67,7 @@ const figures = async (row: MediaRow, need: NeedRow, address: (file: File) => Pr
   return { contentType, width, height, durationMs, bytes, url: await address(row.source) };
 };
 
-/** Of those that are being worked on. */
+/** Progress of the assets that a worker is preparing. */
 export const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly MediaRow[]) =>
   progressOf(
     deps.pool,
@@ -72,8 +75,8 @@ export const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly Medi
   );
 
 /**
- * @param progress 0–1 of what is being made now; null where nobody said
- * @throws Unavailable while the blob store is away
+ * @param progress 0–1 of the rendition in work; null when no worker has reported any
+ * @throws Unavailable while the blob store does not answer
  */
 export const showMedia = async ({ deps, now }: Asking, row: MediaRow, progress: number | null = null) => {
   const address = addresses(deps.blobs, row, now);

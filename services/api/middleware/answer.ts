@@ -21,7 +21,7 @@ interface Answering {
   readonly patience: CallPatience;
 }
 
-/** Operations without a token act for nobody: their handlers look at no principal. */
+/** The principal of operations without a token: their handlers do not read it. */
 const nobody: Principal = {
   kind: 'apikey',
   id: '',
@@ -100,7 +100,7 @@ export const answer =
       }
       ctx.type = 'application/json';
     } finally {
-      // Also when it was refused half way: what was stored was stored.
+      // Also after a refusal half way: events may have been stored before it.
       if (positions.size > 0) {
         ctx.set('X-Consistency-Token', ownWrites.remember(principal.id, positions));
       }

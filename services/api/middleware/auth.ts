@@ -11,9 +11,9 @@ import { operationOf, stateOf } from '../state.ts';
 import type { Allowances } from './rate-limit.ts';
 
 /**
- * Who asks. A token that fails costs its address a guess, and an address without guesses has no token looked up that is
- * new here, so that a stranger's flood costs the database nothing. A key that was seen, and a session, whose signature
- * is checked first, are heard all the same: nobody who shares their address locks them out.
+ * Authenticates the caller. A token that fails costs its address a guess. For an address without guesses left, no token
+ * that is new to this process is looked up, so that a stranger's flood costs the database nothing. Known keys, and
+ * sessions with a valid signature, still pass: a stranger at the same address cannot lock them out.
  */
 export const token =
   (keyring: Keyring, sessions: Sessions, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
@@ -31,7 +31,7 @@ export const token =
         const identifying = (isSessionToken(sent) ? sessions : keyring).identify(sent);
         stateOf(ctx).principal = await within(tokenMs, identifying, tooLate);
       } catch (error) {
-        // A database that is away says nothing about the token.
+        // An unavailable database says nothing about the token.
         if (error instanceof Refusal) await guesses.spend(ctx, address, 1);
         throw error;
       }
@@ -45,7 +45,7 @@ const tooLate = (): never => {
 
 const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
 
-/** What the token may do. */
+/** Checks the scope of the token. */
 export const scope: Middleware = async (ctx, next) => {
   const { scope: needed } = operationOf(ctx);
   const { principal } = stateOf(ctx);
@@ -55,7 +55,7 @@ export const scope: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** What the member behind the token may do: the ceiling of its role, then the operation's own rule. */
+/** Checks the role of the member behind the token: the ceiling of the role, then the rule of the operation. */
 export const role: Middleware = async (ctx, next) => {
   const { scope: needed, role: only, firstParty } = operationOf(ctx);
   const { principal } = stateOf(ctx);

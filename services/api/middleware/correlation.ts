@@ -7,10 +7,7 @@ import { begin, stateOf } from '../state.ts';
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;
 
-/**
- * A path as it may be logged: what is longer than a uuid could be a token, whoever put it there, and what follows
- * /invite/ is one.
- */
+/** A path as it may be logged: a part longer than a uuid could be a token, and the part after /invite/ is one. */
 const loggable = (path: string): string =>
   /^\/invite\//i.test(path)
     ? `${path.slice(0, '/invite/'.length)}…`
@@ -19,7 +16,7 @@ const loggable = (path: string): string =>
         .map((segment) => (segment.length > 36 || /sk_|sess_/.test(segment) ? '…' : segment))
         .join('/');
 
-/** Whether callers come over TLS: by what they are told to call, or by the word of the proxy that is nearest to us. */
+/** Whether callers use TLS: the public address says https, or the nearest proxy forwards it. */
 const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>
   [baseUrl(), consoleUrl()].some((url) => url.startsWith('https:')) || /(?:^|,) *https *$/i.test(forwarded);
 

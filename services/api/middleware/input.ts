@@ -11,7 +11,7 @@ import { notFound, Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 import type { Allowances } from './rate-limit.ts';
 
-/** What a query value is, by its schema: text, unless the schema wants a number, a truth or a list. */
+/** The type of a query value by its schema: text, number, boolean or list. */
 const typeOf = (schema: unknown): string => {
   const { type, anyOf } = schema as { type?: string; anyOf?: readonly { type?: string }[] };
   return type ?? anyOf?.find((one) => one.type !== undefined && one.type !== 'null')?.type ?? 'string';
@@ -49,8 +49,8 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
 };
 
 /**
- * The text of a body, and how many values it holds at most; null where none was sent and none is needed. What was read
- * counts against the allowance, also where it was refused half way: as debt, but for what was paid ahead.
+ * The text of a body, and how many values it holds at most; null where none was sent and none is needed. The bytes that
+ * were read count against the allowance, also when the body is refused half way: as debt, less what was counted ahead.
  */
 const readText = async (ctx: Context, operation: Operation, held: HeldBytes, allowances: Allowances) => {
   const { headers } = ctx.req;

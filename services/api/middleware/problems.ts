@@ -11,7 +11,7 @@ import { categoryOf, errors, isErrorCode } from '../errors.ts';
 import { Refusal } from '../refusal.ts';
 import { stateOf } from '../state.ts';
 
-/** Seconds after which a store that was away is worth asking again. */
+/** Retry-After when a store is unavailable, seconds. */
 const retryAfterSeconds = 2;
 
 /** Connection exceptions, insufficient resources, operator intervention (a server that starts or stops), a deadline. */
@@ -31,7 +31,7 @@ const awaySystemCodes = new Set([
 const awayWords =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Knex: Timeout acquiring a connection|Cannot use a pool after calling end|Query read timeout)/i;
 
-/** Whether a part of ours is away, as opposed to broken. */
+/** Whether a dependency is unavailable, as opposed to a bug of this service. */
 const isAway = (error: unknown): boolean => {
   if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
@@ -53,7 +53,7 @@ interface Told {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What any error is told as. */
+/** The problem that answers an error. */
 export const toProblem = (error: unknown): Told => {
   if (error instanceof Rejection && isErrorCode(error.code)) {
     const headers = error instanceof Refusal ? error.headers : {};
@@ -99,8 +99,8 @@ const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra,
 };
 
 /**
- * The one place that knows HTTP statuses: whatever is thrown becomes a problem. What is not a refusal of ours is logged
- * with its correlation id and told as `internal`, without a word of what it was.
+ * The one place that knows HTTP statuses: every error becomes a problem. An error that is no refusal is logged with its
+ * correlation id and answered as `internal`, without its message.
  */
 export const problems =
   (deps: Deps): Middleware =>

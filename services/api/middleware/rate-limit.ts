@@ -7,7 +7,10 @@ import { isSearchable, type Operation, searchCost } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 
-/** Of each kind of owner: the one that spent least lately is forgotten first, so that no number of addresses fills the memory. */
+/**
+ * Owners that are remembered, of each kind. The owner whose last request is the oldest is forgotten first, so that no
+ * number of addresses fills the memory.
+ */
 const maxOwners = 50_000;
 
 /**
@@ -20,7 +23,7 @@ export class Allowance {
   readonly burst: number;
   readonly #seconds: number;
   readonly #maxOwners: number;
-  /** Who spent something, the latest last. */
+  /** Owners that spent something, the latest last. */
   readonly #owners = new Set<string>();
 
   constructor({ perMinute, burst }: Deps['rate'], most = maxOwners) {
@@ -43,9 +46,7 @@ export class Allowance {
     }
   }
 
-  /**
-   * Takes more than is left where it must: what comes next waits as many windows longer as it takes to give that back.
-   */
+  /** May take more than is left: later requests then wait as many windows longer as it takes to give that back. */
   async owe(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     const spent = await this.#limiter.penalty(owner, requests);
@@ -80,8 +81,8 @@ export class Allowance {
 }
 
 /**
- * Four allowances of the same size, kept apart: a stranger who guesses tokens, or asks for pages, spends nothing of
- * what a credential has, and guessing locks nobody out of a page at the same address.
+ * Four allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
+ * credential's allowance, and guessing does not block the pages for the same address.
  */
 export class Allowances {
   /** Of credentials. */
@@ -100,7 +101,7 @@ export class Allowances {
     this.files = new Allowance(rate);
   }
 
-  /** The one a request counts against, once it is known who asks, and its owner there. */
+  /** The allowance that a request counts against, and its owner there; known after authentication. */
   of(ctx: Context): readonly [allowance: Allowance, owner: string] {
     const { principal, address } = stateOf(ctx);
     if (principal !== null) return [this.credentials, `${principal.kind}:${principal.id}`];

@@ -3,7 +3,7 @@ import type { Operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
 import { stateOf } from '../state.ts';
 
-/** Method and path have matched; the form of the answer is looked at before anything else. */
+/** Method and path have matched. Accept is checked before anything else. */
 export const matched =
   (operation: Operation): Middleware =>
   async (ctx, next) => {

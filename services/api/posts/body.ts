@@ -1,7 +1,10 @@
 import type { PostReplace, ScheduleInput } from '#schemas/http/post.ts';
 import type { PostBody, Schedule } from '#schemas/post.ts';
 
-/** From what a caller sent to what is stored: absent is null, instants are UTC with milliseconds. */
+/**
+ * From the body that a caller sent to the body that is stored: absent members are null, instants are UTC with
+ * milliseconds.
+ */
 
 const instant = (text: string | undefined): string | null => (text === undefined ? null : new Date(text).toISOString());
 

@@ -50,7 +50,7 @@ const refuseByNetworks = async (
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
 
-/** A draft is held to its own form only: no jitter, no quota, no network's rules. */
+/** Checks only the form of a draft: no jitter, no quota, no rules of networks. */
 export const checkDraft = async (call: Asking, clientId: string, body: PostBody): Promise<void> => {
   refuseTooLarge(body);
   refuse(bodyIssues(body, clientId));
@@ -58,16 +58,19 @@ export const checkDraft = async (call: Asking, clientId: string, body: PostBody)
   requireDraftMedia(body, clientId, await assetsOf(call, body));
 };
 
-/** Every gate of a post that goes out; all or nothing. Media are looked at before the networks' rules: those need to know them. */
+/**
+ * Runs every check of a post that is to be published; all or nothing. Media are checked before the rules of the
+ * networks, which need to know them.
+ */
 export const planPost = async (
   call: Asking,
   post: { readonly id: string; readonly clientId: string; readonly body: PostBody; readonly planNumber: number },
 ): Promise<Plan> => {
   const { id, clientId, body, planNumber } = post;
-  // Before anything reads the texts: the time that the gates take grows with their size.
+  // Before any check reads the texts: the time of the checks grows with their size.
   refuseTooLarge(body);
   refuse([...bodyIssues(body, clientId), ...unsupportedIssues(body)]);
-  // Asked for side by side; what is wrong with the accounts is said first.
+  // Both are read at the same time; problems of the accounts are reported first.
   const asked = assetsOf(call, body);
   asked.catch(() => undefined);
   await call.behind(['workspace']);

@@ -11,8 +11,9 @@ import type { PostBody, TargetSelection } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 
 /**
- * Which accounts a selection names. Sets come from the read models, after a wait for what this caller wrote; ids that
- * are not there yet are looked up in their streams, so that an account connected a moment ago is never "unknown".
+ * The accounts that a selection names. Sets come from the read models, after a wait for the caller's own writes; an id
+ * that the read models do not have yet is looked up in its stream, so that an account connected a moment ago is never
+ * "unknown".
  */
 
 export interface SelectedClient {
@@ -85,7 +86,7 @@ export const ownClient = async (call: Asking, clientId: string): Promise<Selecte
  *   `client_archived`
  */
 export const select = async (call: Asking, clientId: string, body: PostBody): Promise<Selected> => {
-  // Asked for side by side; what is wrong with the client is said first.
+  // Both are read at the same time; problems of the client are reported first.
   const asked = accountsOf(call, clientId, body.targetSelection);
   asked.catch(() => undefined);
   const own = await ownClient(call, clientId);

@@ -9,7 +9,7 @@ import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { plannedTarget } from './answers.ts';
 
-/** Streams that a path names: another workspace's are unknown, in the same words. */
+/** Streams that a path names. A stream of another workspace is unknown, in the same words. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context' | 'positions'>;
 type Reading = Pick<Call, 'deps' | 'workspaceId'>;

@@ -12,8 +12,8 @@ import type { PostBody } from '#schemas/post.ts';
 import type { Call } from '../operation.ts';
 
 /**
- * The assets that a body names. What the read model does not show as publishable yet is looked up in its stream: whoever
- * was told `media.ready` may compose at once, however far behind the read models are.
+ * The assets that a body names. An asset that the read model does not show as publishable yet is looked up in its
+ * stream: a caller that received `media.ready` may compose at once, however far behind the read models are.
  */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
@@ -21,7 +21,7 @@ type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 const none: PostAssets = new Map();
 const readAtOnce = 16;
 
-/** Nobody has looked at the file of an import that is on its way: it cannot be published, whatever it is. */
+/** The file of an import is not fetched yet: it cannot be published. */
 const kindOr = (kind: MediaKind | null): MediaKind => kind ?? 'image';
 
 const ofRow = (row: MediaRow): PostAsset => ({
@@ -33,7 +33,7 @@ const ofRow = (row: MediaRow): PostAsset => ({
   altText: row.alt_text,
 });
 
-/** What was deleted is not known, as what never was. */
+/** A deleted asset is unknown, like one that never existed. */
 const ofState = (state: MediaState): PostAsset | null => {
   if (state.status === 'none' || state.status === 'deleted') return null;
   if (state.status === 'offered') {
@@ -59,7 +59,7 @@ const fromStream = async ({ deps, workspaceId }: Asking, id: string): Promise<Po
   return events[0]?.metadata.workspaceId === workspaceId ? ofState(state) : null;
 };
 
-/** Those of the workspace; nothing is asked of anybody for a body that names none. */
+/** The assets of the workspace that the body names. A body without assets makes no query. */
 export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets> => {
   const ids = mediaIdsOf(body);
   if (ids.length === 0) return none;
@@ -71,7 +71,7 @@ export const assetsOf = async (call: Asking, body: PostBody): Promise<PostAssets
     if (row?.status === 'transcoded') found.set(id, ofRow(row));
     else others.push(id);
   }
-  // A draft may name a thousand: its call may not hold up everybody else's reads.
+  // A draft may name a thousand: its call must not delay the reads of other calls.
   for (let at = 0; at < others.length; at += readAtOnce) {
     await Promise.all(
       others.slice(at, at + readAtOnce).map(async (id) => {
@@ -101,8 +101,9 @@ export const requireMedia = (body: PostBody, destinations: readonly Destination[
 };
 
 /**
- * Where a draft goes is not known: its media must be such as its own client may use anywhere, unless it names accounts of
- * several. Whether it can be published is asked when it is. @throws Rejection `validation_failed`, `media_not_in_client`
+ * The targets of a draft are not known: its own client must be allowed to use its media, unless the draft names
+ * accounts of several clients. Whether the media can be published is checked at publication. @throws Rejection
+ * `validation_failed`, `media_not_in_client`
  */
 export const requireDraftMedia = (body: PostBody, clientId: string, assets: PostAssets): void => {
   const everywhere = platforms.map(

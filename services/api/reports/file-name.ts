@@ -4,9 +4,9 @@ import type { ReportFormat } from '#schemas/report.ts';
 /** Of the report's name, so that the days and the ending are never cut off with it. */
 const maxOfName = 150;
 
-/** What an export is saved as. */
+/** The file name of a downloaded export. */
 export const fileNameOf = ({ name, from, to }: Pick<RunRow, 'name' | 'from' | 'to'>, format: ReportFormat): string => {
   const short = name.trim().slice(0, maxOfName);
-  // A character of two units is not left in half.
+  // Do not cut a surrogate pair in half.
   return `${short.replace(/[\ud800-\udbff]$/, '').trim()} ${from} ${to}.${format}`;
 };

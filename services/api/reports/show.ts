@@ -31,17 +31,19 @@ export const showSummary = (row: ReportRow) => ({
   revision: row.revision,
 });
 
-/** One of its runs; those that the row has not any more are in the stream. Null: it has no such run. */
+/**
+ * One of its runs: from the row, or from the stream when the row no longer has it. Null: the report has no such run.
+ */
 export const readRun = async ({ deps }: Pick<Call, 'deps'>, row: ReportRow, runId: string): Promise<RunRow | null> => {
   const shown = row.runs.find((run) => run.runId === runId);
   if (shown !== undefined || row.runs.length < maxRuns) return shown ?? null;
   return runOf(await deps.store.readStream(`report-${row.id}`), runId);
 };
 
-/** Of a run: when its exports are deleted, ISO 8601. Null: it has none, or none any more. */
+/** When the exports of a run are deleted, ISO 8601. Null: the run has none, or none any more. */
 export type KeptUntil = (run: RunRow) => string | null;
 
-/** Of runs of one workspace: what follows from their age and their clients, whether or not the files are deleted yet. */
+/** For runs of one workspace: it follows from their age and their clients, whether or not the files are deleted yet. */
 export const keptUntil = async (
   { deps, workspaceId, now }: Pick<Call, 'deps' | 'workspaceId' | 'now'>,
   runs: readonly RunRow[],
@@ -56,7 +58,7 @@ export const keptUntil = async (
   };
 };
 
-/** Never where an export lies. */
+/** An export without the address of its file. */
 const showRun = ({ runId, name, status, by, from, to, asOf, formats, ...run }: RunRow, exportsUntil: string | null) => {
   const exports = exportsUntil === null ? [] : run.exports;
   const [first] = exports;

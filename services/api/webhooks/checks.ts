@@ -3,11 +3,11 @@ import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
 import type { Deps } from '../deps.ts';
 import { Refusal } from '../refusal.ts';
 
-/** Rules about what an endpoint is told, that a schema cannot say. */
+/** Rules of an endpoint that a schema cannot say. */
 
 /**
- * The refusal says nothing that the name server said: who may name addresses must not read our network by it. A name that
- * does not resolve now is taken; whether it may be sent to is asked again at every attempt.
+ * The refusal repeats nothing that the name server said: callers must not explore the internal network through it. A
+ * name that does not resolve now is accepted; every attempt checks the address again.
  * @throws Refusal 422 `url_not_allowed`
  */
 export const requireAllowedUrl = async ({ egress }: Pick<Deps, 'egress'>, url: string): Promise<void> => {

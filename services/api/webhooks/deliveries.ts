@@ -4,7 +4,10 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
 import { findDispatched, readDispatched } from './dispatched.ts';
 
-/** Deliveries of one endpoint: what the dispatcher has minted, and what it is still to mint because a caller asked. */
+/**
+ * Deliveries of one endpoint: those that the dispatcher has minted, and those that a caller requested and that are not
+ * minted yet.
+ */
 
 interface DeliveryCall extends Pick<Call, 'deps' | 'workspaceId' | 'behind'> {
   readonly params: { readonly id: string; readonly deliveryId: string };
@@ -34,7 +37,9 @@ export const renderDelivery = (row: DeliveryRow, active: boolean) => ({
   updatedAt: row.updated_at,
 });
 
-/** What a test makes: named by its event alone, so that the dispatcher and we name the same. */
+/**
+ * The delivery of a test. Its id follows from its event alone, so that the api and the dispatcher give it the same id.
+ */
 export const testDelivery = (webhookId: string, event: DecodedEvent) => {
   const eventType = String(event.data.eventType);
   const eventId = envelopeIdOf(event.id, eventType);
@@ -56,8 +61,7 @@ export const testDelivery = (webhookId: string, event: DecodedEvent) => {
 };
 
 /**
- * A delivery as it stands once it was asked for again: due now. Attempts that ended before are told, so that a repeat of
- * the call answers the same.
+ * A delivery after a resend: due now. Only earlier attempts are shown, so that a repeat of the call answers the same.
  */
 export const resentDelivery = (row: DeliveryRow, at: string) => ({
   ...renderDelivery(row, true),
@@ -75,9 +79,9 @@ const sought = ({ deps, params, workspaceId }: Pick<DeliveryCall, 'deps' | 'para
     event.type === 'WebhookTestRequested' && testDelivery(params.id, event).id === params.deliveryId,
 });
 
-/** The delivery of the path, however old what we know of it is: which event it is of never changes. */
+/** The delivery of the path, possibly an older state of it: its event never changes. */
 export const findDelivery = (call: Pick<DeliveryCall, 'deps' | 'params' | 'workspaceId'>): Promise<DeliveryRow> =>
   findDispatched(call, sought(call));
 
-/** The delivery of the path, not older than what its caller asked for. */
+/** The delivery of the path, not older than the caller's own writes. */
 export const readDelivery = (call: DeliveryCall): Promise<DeliveryRow> => readDispatched(call, sought(call));

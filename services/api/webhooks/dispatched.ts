@@ -3,14 +3,14 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 
-/** Rows that the dispatcher makes of what an endpoint's stream asks for. */
+/** Rows that the dispatcher makes from requests in the stream of an endpoint. */
 
 /** How long a read waits for the dispatcher, milliseconds. */
 const readWaitMs = 2_000;
-/** Time to look how far it is, without a wait. */
+/** Time for one look at the dispatcher's position, without a wait. */
 export const lookMs = 250;
 
-/** Whether what follows from this event is in the dispatcher's tables, after a wait. */
+/** Whether the dispatcher has applied this event, after a wait. */
 export const isDispatched = async (deps: Call['deps'], event: DecodedEvent, waitMs: number): Promise<boolean> => {
   const positions = new Map<string, bigint>();
   deps.store.note([event], positions);
@@ -27,7 +27,7 @@ interface Sought<Row> {
 type Asking = Pick<Call<{ readonly id: string }>, 'deps' | 'params'>;
 
 /**
- * The row, however old what we know of it is.
+ * The row, possibly an older state of it.
  * @throws Refusal 404; Unavailable when the endpoint's stream names it and it is not made yet.
  */
 export const findDispatched = async <Row>(
@@ -40,13 +40,13 @@ export const findDispatched = async <Row>(
   const asked = (await deps.store.readStream(`webhook-${params.id}`)).find(asks);
   if (asked === undefined) throw notFound(noun);
   if (!(await isDispatched(deps, asked, waitMs))) throw behind();
-  // Made while we looked; or its time is over and it was cleared away.
+  // The dispatcher has made the row meanwhile, or has deleted it after its time.
   const made = await find();
   if (made === null) throw notFound(noun);
   return made;
 };
 
-/** The same, not older than what its caller asked for. */
+/** The same, not older than the caller's own writes. */
 export const readDispatched = async <Row>(call: Asking & Pick<Call, 'behind'>, sought: Sought<Row>): Promise<Row> => {
   const late = await call.behind(['webhooks'], 'dispatcher');
   const row = await findDispatched(call, sought, late ? lookMs : readWaitMs);

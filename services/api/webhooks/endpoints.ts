@@ -39,8 +39,8 @@ export const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => bornRo
 const shownMs = 24 * 3_600_000;
 
 /**
- * The answer of a call that made the newest secret of these events, whole while it may be shown: for a day, and only
- * while it still signs, which later events say.
+ * The answer of the call that made the newest secret of these events. It shows the secret for a day, and only while the
+ * secret still signs, which later events decide.
  */
 export const withSecret = async (
   { deps, now }: Pick<Call, 'deps' | 'now'>,

@@ -65,7 +65,7 @@ const requests = (events: readonly DecodedEvent[]): readonly DecodedEvent[] =>
 
 const replayIdOf = ({ data }: DecodedEvent): string => String(data.replayId);
 
-/** A replay whose cancel is stored, as far as it had come: not at all without a row. */
+/** A replay whose cancellation is stored, with its progress so far: none without a row. */
 export const canceledReplay = (
   webhookId: string,
   replayId: string,
@@ -95,8 +95,8 @@ export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
 export const maxRunning = 3;
 
 /**
- * Rule for one more: it holds at the revision it is asked at, as every replay that runs was asked for in this stream. One
- * without a row is still to begin: at most `maxRunning` of those there can be, and they are the newest.
+ * Rule for one more replay. It holds at the revision it is checked at, because this stream has the request of every
+ * replay. A replay without a row has not begun: there are at most `maxRunning` of those, and they are the newest.
  * @throws Rejection `too_many_replays`
  */
 export const requireRoomForReplay =
@@ -108,13 +108,14 @@ export const requireRoomForReplay =
     const find = () => getReplays(deps.knex, { workspaceId, webhookId: params.id }, open.map(replayIdOf));
     const begun = await find();
     const unbegun = open.filter((one) => !begun.has(replayIdOf(one))).slice(-maxRunning);
-    // One that is not dispatched yet runs: it is not waited for, nor are those that come after it in the stream.
+    // A replay that is not dispatched yet counts as running; neither it nor the later ones in the stream are waited
+    // for.
     let at = 0;
     for (; at < unbegun.length; at += 1) {
       const event = unbegun[at];
       if (event !== undefined && !(await isDispatched(deps, event, lookMs))) break;
     }
-    // Looked at again: one that was dispatched since has its row, or was cleared away.
+    // Read again: a replay that was dispatched meanwhile has its row, or has been deleted.
     const now = unbegun.length === 0 ? begun : await find();
     const running = [...now.values()].filter(({ status }) => status === 'running').length;
     const waiting = unbegun.slice(at).filter((one) => !now.has(replayIdOf(one))).length;

@@ -7,13 +7,14 @@ import type { Call } from '../operation.ts';
 import { Turns } from '../turns.ts';
 
 /**
- * How many endpoints a workspace may have. An endpoint is its own stream, and no append to one can tell how many others
- * there are: so a place is taken first, in a table, by one caller of a workspace at a time. The read model counts what it
- * shows, the table what it does not show yet. If we die between the place and the append, the place lapses.
+ * Limits the endpoints of a workspace. An endpoint is a stream of its own, and an append to it cannot count the others:
+ * the caller first takes a place in a table, one caller of a workspace at a time. The read model counts the endpoints
+ * that it shows, the table those that it does not show yet. If we die between the place and the append, the place
+ * lapses.
  */
 
 export const defaultPerWorkspace = 50;
-/** No call works on that long after it took its place, milliseconds: whose stream has nothing by then is not coming. */
+/** No call runs this long after it took its place, milliseconds: a stream that is still empty then stays empty. */
 const lapseMs = 60_000;
 
 /** A caller holds a connection while it waits for its turn to count: so one of a workspace counts, and few of all. */
@@ -41,7 +42,7 @@ export const requireRoom = async (
   const { pool, store, webhooksPerWorkspace: most = defaultPerWorkspace } = deps;
   const take = () => inTurn(pool, workspaceId, () => takePlace(pool, workspaceId, webhookId, most));
   if (await take()) return;
-  // What the caller has just deleted leaves room, and so does what was never born.
+  // An endpoint that the caller has just deleted leaves room, and so does one that was never created.
   await behind(['webhooks']);
   await lapse(pool, store, workspaceId);
   if (await take()) return;
