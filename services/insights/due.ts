@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { notLeased, skipScan } from '#runtime/work/due-work.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 
 /**
@@ -14,45 +15,33 @@ export interface DueAccount {
   readonly platform: Platform;
 }
 
-/**
- * An account is ready when a job of it is due and its network's rest is over: by this expression, which the indexes have.
- * NOTE: `not in` over a subquery is always hashed; an anti join is planned by the lease table's statistics, which never
- * keep up.
- */
+/** An account is ready when a job of it is due and its network's rest is over: by this expression, which the indexes have. */
 const ready = 'greatest(next_at, not_before)';
 const known = 'connected and next_at is not null';
-const free = `${ready} <= now() and account_id::text not in (
-  select l.id from ops.work_leases l where l.kind = $1 and (l.until > now() or l.not_before > now()))`;
+const name = 'ops.metrics_accounts';
+const free = `${ready} <= now() and ${notLeased('account_id', '$1')}`;
 
 export const firstSql = `
 select found."accountId", found."workspaceId", found.platform from unnest($2::text[]) as p (platform) cross join lateral (
-  select account_id as "accountId", workspace_id as "workspaceId", platform, ${ready} as ready from ops.metrics_accounts
+  select account_id as "accountId", workspace_id as "workspaceId", platform, ${ready} as ready from ${name}
   where ${known} and platform = p.platform and ${free} order by ${ready} limit $3
 ) found order by found.ready`;
 
-/** Workspace after workspace by the index, and the first few of each; one without any shows that it was passed. */
+/** The first few of each workspace. A row without an account shows that the walk has passed a workspace that has none due. */
 export const stepSql = `
 select p.platform, found.* from unnest($2::text[], $3::uuid[]) as p (platform, after) cross join lateral (
-  with recursive w (id) as (
-    (select workspace_id from ops.metrics_accounts
-     where ${known} and platform = p.platform and workspace_id > p.after order by workspace_id limit 1)
-    union all
-    select (
-      select workspace_id from ops.metrics_accounts
-      where ${known} and platform = p.platform and workspace_id > w.id order by workspace_id limit 1)
-    from w where w.id is not null
-  )
-  select due.account_id as "accountId", w.id as "workspaceId" from w left join lateral (
-    select account_id from ops.metrics_accounts
-    where ${known} and platform = p.platform and workspace_id = w.id and ${free} order by ${ready} limit $4
+  with recursive ${skipScan({ name, where: `${known} and platform = p.platform` }, 'workspace_id', 'p.after')}
+  select due.account_id as "accountId", keys.key as "workspaceId" from keys left join lateral (
+    select account_id from ${name}
+    where ${known} and platform = p.platform and workspace_id = keys.key and ${free} order by ${ready} limit $4
   ) due on true
-  where w.id is not null limit $5
+  where keys.key is not null limit $5
 ) found`;
 
 /** Seconds since the first account was ready; null: none is. */
 export const lagSql = `
 select extract(epoch from now() - min(found.at))::float8 as lag from unnest($1::text[]) as p (platform) cross join lateral (
-  select ${ready} as at from ops.metrics_accounts
+  select ${ready} as at from ${name}
   where ${known} and platform = p.platform and ${ready} <= now() order by ${ready} limit 1
 ) found`;
 

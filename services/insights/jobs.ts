@@ -30,7 +30,7 @@ export interface Job {
   readonly seenRevision: number | null;
 }
 
-/** An account whose turn it is, and some of what is due of it. */
+/** An account to poll, and some of its due jobs. */
 export interface PollCycle {
   readonly accountId: string;
   readonly workspaceId: string;
@@ -79,7 +79,7 @@ export interface Parked {
 /** Posts in one call. */
 export const maxPosts = 50;
 
-const turnSql = `
+const cycleSql = `
 select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
   coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
   date_trunc('milliseconds', now()) as now
@@ -114,9 +114,9 @@ export class Jobs {
   }
 
   /** Null: it is not connected any more, or its network's rest began since it was found. */
-  async turn(accountId: string): Promise<PollCycle | null> {
+  async pollCycle(accountId: string): Promise<PollCycle | null> {
     const [{ rows }, jobs] = await Promise.all([
-      this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: turnSql, values: [accountId] }),
+      this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: cycleSql, values: [accountId] }),
       this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, maxPosts] }),
     ]);
     return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };

@@ -37,7 +37,7 @@ export type Seen =
 
 export interface Observing {
   readonly store: DomainStore;
-  readonly turn: PollCycle;
+  readonly cycle: PollCycle;
   readonly lease: Lease;
   /** Of the workspace. */
   readonly timezone: string;
@@ -88,16 +88,16 @@ const dayMs = 24 * 3_600_000;
 const longestAgoMs = 800 * dayMs;
 
 /** What is observed once is never older than the next: one wrong clock would silence a post for good. */
-const untimely = ({ turn, maxAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
+const untimely = ({ cycle, maxAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
   if (publishedAt !== null && observedAt < publishedAt.getTime() - dayMs) return 'its clock is before the publication';
-  if (maxAheadMs !== null && observedAt > turn.now.getTime() + maxAheadMs) return 'its clock is ahead of ours';
+  if (maxAheadMs !== null && observedAt > cycle.now.getTime() + maxAheadMs) return 'its clock is ahead of ours';
   return null;
 };
 
-const about = ({ turn, timezone, source }: Observing, observedAt: string, raw: Json) => ({
-  accountId: turn.accountId,
-  clientId: turn.clientId,
-  platform: turn.platform,
+const about = ({ cycle, timezone, source }: Observing, observedAt: string, raw: Json) => ({
+  accountId: cycle.accountId,
+  clientId: cycle.clientId,
+  platform: cycle.platform,
   observedAt,
   day: dayOf(observedAt, timezone),
   source,
@@ -128,7 +128,7 @@ const newest = async <State, Command>(
 
 /** Returns the stream's revision. */
 const append = async <State, Command>(
-  { store, turn, lease }: Observing,
+  { store, cycle, lease }: Observing,
   job: Job,
   decider: Of<State, Command>,
   command: Command,
@@ -137,7 +137,7 @@ const append = async <State, Command>(
   const eventId = uuidv5(causeOf(job), `${decider.kind}-${job.id}`);
   let known = loaded.revision;
   try {
-    const { revision } = await execute(store, decider, job.id, command, contextOf(turn, job), {
+    const { revision } = await execute(store, decider, job.id, command, contextOf(cycle, job), {
       loaded,
       ...(job.postId === null ? {} : { partitionKey: job.postId }),
       guard: ({ events, revision: at }) => {
@@ -160,7 +160,7 @@ const observePost = async (
   raw: Json,
   { fields }: Told,
 ): Promise<Seen> => {
-  const { platform } = observing.turn;
+  const { platform } = observing.cycle;
   const { use, hasVideo } = job;
   const mapped = postFiguresOf(platform, use ?? 'feed', raw, {
     ...(hasVideo === null ? {} : { hasVideo }),
@@ -198,7 +198,7 @@ const observeAccount = async (
     return { kind: 'nonsense', reason: 'its figures are of no day', raw };
   }
   const asked = fields === undefined ? {} : { fields };
-  const mapped = accountFiguresOf(observing.turn.platform, raw, asked);
+  const mapped = accountFiguresOf(observing.cycle.platform, raw, asked);
   if (mapped.kind === 'nonsense') return { ...mapped, raw };
   const { kind: _kind, odd, ...told } = mapped;
   const observation = { ...about(observing, observedAt, raw), ...told, figuresDay: figuresOf };
@@ -221,12 +221,12 @@ type AccountObservation = AccountMetricsCommand['observation'];
  * What a list leaves out of a day is absent, though it was asked for: as null it would undo what was told of the day before.
  */
 const earlierOf = (
-  { turn }: Observing,
+  { cycle }: Observing,
   { figures: { followerCount }, ...newest }: AccountObservation,
   { day, raw }: ReportedDay,
 ): { readonly observation: AccountObservation | null; readonly odd: readonly OddFigure[] } => {
   if (!isDay(day, newest.observedAt)) return { observation: null, odd: [{ field: 'day', reason: 'it is of no day' }] };
-  const mapped = accountFiguresOf(turn.platform, raw);
+  const mapped = accountFiguresOf(cycle.platform, raw);
   if (mapped.kind === 'nonsense') return { observation: null, odd: [{ field: 'day', reason: mapped.reason }] };
   const { followerCount: _now, ...daily } = mapped.figures;
   const figures = followerCount === undefined ? daily : { ...daily, followerCount };
@@ -244,7 +244,7 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
     return { kind: 'expired' };
   }
   if (Date.parse(observedAt) - goneAt.getTime() < observing.goneMs) return { kind: 'perhaps gone', goneAt };
-  const { turn, store } = observing;
+  const { cycle, store } = observing;
   // The whole of it: its final figures are each as it was fetched last.
   const loaded = await store.load(targetmetrics, job.id);
   const { last, figures } = loaded.state;
@@ -261,7 +261,7 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
     target,
     job.id,
     { type: 'RecordRemoved', observedAt: goneAt.toISOString() },
-    contextOf(turn, job),
+    contextOf(cycle, job),
     { partitionKey: job.postId ?? '' },
   );
   faultPoint('insights:after-gone');

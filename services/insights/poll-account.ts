@@ -23,12 +23,12 @@ import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
 /**
- * One account's turn: its network is asked for what is due of it, what it tells goes to the streams, then each job gets
+ * One account's cycle: its network is asked for what is due of it, what it tells goes to the streams, then each job gets
  * its next time. If we die after an append and before that, the network is asked again for the same instant, whose
  * event is there already.
  */
 
-export interface TurnTools {
+export interface PollTools {
   readonly store: DomainStore;
   readonly jobs: Jobs;
   readonly cadence: Cadence;
@@ -56,46 +56,46 @@ const maxParked = 16 * 1024;
 
 /** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
 export const pollAccount = async (
-  turn: PollCycle,
+  cycle: PollCycle,
   source: InsightsSource | null,
   lease: Lease,
   stop: AbortSignal,
-  tools: TurnTools,
+  tools: PollTools,
 ): Promise<number | null> => {
-  const [loaded, closed] = await Promise.all([tools.store.load(account, turn.accountId), isClosed(turn, tools)]);
+  const [loaded, closed] = await Promise.all([tools.store.load(account, cycle.accountId), isClosed(cycle, tools)]);
   // Its row is behind its stream, and is held as soon as that is heard.
   if (loaded.state.status !== 'connected') return behindRestMs;
   if (closed) {
-    await tools.jobs.forget(turn.accountId);
+    await tools.jobs.forget(cycle.accountId);
     return null;
   }
-  const jobs = await withUse(turn.jobs, tools);
+  const jobs = await withUse(cycle.jobs, tools);
   const { externalId, username } = loaded.state;
-  const asked = { id: turn.accountId, externalId, username };
-  const answers = source === null ? jobs.map(() => noAdapter) : await ask(turn, asked, jobs, source, stop, tools);
+  const asked = { id: cycle.accountId, externalId, username };
+  const answers = source === null ? jobs.map(() => noAdapter) : await ask(cycle, asked, jobs, source, stop, tools);
   stop.throwIfAborted();
   faultPoint('insights:after-fetch');
   // What is told of a client that was erased meanwhile is not written down.
-  if (await isClosed(turn, tools)) {
-    await tools.jobs.forget(turn.accountId);
+  if (await isClosed(cycle, tools)) {
+    await tools.jobs.forget(cycle.accountId);
     return null;
   }
-  const timezone = turn.workspaceTimezone ?? (await zoneOf(tools.store, turn.workspaceId));
+  const timezone = cycle.workspaceTimezone ?? (await zoneOf(tools.store, cycle.workspaceId));
   const observing: Observing = {
-    ...{ store: tools.store, turn, lease, timezone },
+    ...{ store: tools.store, cycle, lease, timezone },
     source: source?.insightsVersion ?? '',
     goneMs: tools.cadence.goneMs,
     maxAheadMs: source?.maxAheadMs ?? null,
   };
-  const ended = new Ended(turn, timezone, tools);
+  const ended = new Ended(cycle, timezone, tools);
   for (let at = 0; at < jobs.length; at += width) {
     const some = jobs.slice(at, at + width);
     await Promise.all(some.map((job, place) => ended.take(observing, job, answers[at + place] ?? silent)));
   }
   faultPoint('insights:after-observed');
-  if (ended.dead !== null) await requireReauth(turn, loaded, ended.dead, tools);
+  if (ended.dead !== null) await requireReauth(cycle, loaded, ended.dead, tools);
   if (!lease.isHeld()) throw new LeaseLost(lease.id);
-  await tools.jobs.tried(turn, ended.tried, ended.parked, ended.rest);
+  await tools.jobs.tried(cycle, ended.tried, ended.parked, ended.rest);
   faultPoint('insights:after-tried');
   return null;
 };
@@ -105,12 +105,12 @@ const silent = { kind: 'unavailable', reason: 'it gave no answer' } as const;
 const refused = { kind: 'unavailable', reason: 'the token does not do for it' } as const;
 
 /** By its stream: nobody's row of it need have been heard of. */
-const isClosed = async ({ clientId }: PollCycle, { store }: TurnTools): Promise<boolean> => {
+const isClosed = async ({ clientId }: PollCycle, { store }: PollTools): Promise<boolean> => {
   const { state } = await store.load(client, clientId);
   return state.status === 'archived' || (state.status === 'live' && state.erased);
 };
 
-const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: TurnTools): Promise<readonly Job[]> => {
+const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: PollTools): Promise<readonly Job[]> => {
   const known: Job[] = [];
   for (const job of jobs) {
     if (job.kind === 'account' || job.use !== null) {
@@ -146,7 +146,7 @@ const ask = async (
   jobs: readonly Job[],
   source: InsightsSource,
   stop: AbortSignal,
-  tools: TurnTools,
+  tools: PollTools,
 ): Promise<readonly Answer[]> => {
   const posts = jobs.filter(({ kind }) => kind === 'post');
   /** What was told before a call failed is kept. */
@@ -190,25 +190,25 @@ const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> 
   return state.status === 'none' ? 'UTC' : state.timezone;
 };
 
-/** How the jobs of one turn stand after their answers. */
+/** How the jobs of one cycle stand after their answers. */
 class Ended {
   readonly tried: Tried[] = [];
   readonly parked: Parked[] = [];
   rest: AccountRest | null = null;
   /** Why the token is dead; null: it is not. */
   dead: string | null = null;
-  readonly #turn: PollCycle;
+  readonly #cycle: PollCycle;
   readonly #workspaceTimezone: string;
-  readonly #tools: TurnTools;
+  readonly #tools: PollTools;
 
-  constructor(turn: PollCycle, workspaceTimezone: string, tools: TurnTools) {
-    this.#turn = turn;
+  constructor(cycle: PollCycle, workspaceTimezone: string, tools: PollTools) {
+    this.#cycle = cycle;
     this.#workspaceTimezone = workspaceTimezone;
     this.#tools = tools;
   }
 
   async take(observing: Observing, job: Job, answer: Answer): Promise<void> {
-    const { platform, now } = this.#turn;
+    const { platform, now } = this.#cycle;
     const { metrics } = this.#tools;
     switch (answer.kind) {
       case 'no adapter':
@@ -233,7 +233,7 @@ class Ended {
   }
 
   async #observe(observing: Observing, job: Job, answer: Telling): Promise<void> {
-    const { platform, now } = this.#turn;
+    const { platform, now } = this.#cycle;
     const { metrics, logger, cadence } = this.#tools;
     try {
       const seen = await observe(observing, job, answer);
@@ -269,9 +269,9 @@ class Ended {
   }
 
   #regular(job: Job): number | null {
-    const { accountId, now } = this.#turn;
+    const { accountId, now } = this.#cycle;
     const timezone = this.#workspaceTimezone;
-    if (job.kind === 'account') return nextNight(now.getTime(), this.#turn.timezone ?? timezone, accountId);
+    if (job.kind === 'account') return nextNight(now.getTime(), this.#cycle.timezone ?? timezone, accountId);
     const publishedAt = job.publishedAt?.getTime() ?? 0;
     const { use } = job;
     return nextLook({ publishedAt, use, accountId, timezone }, now.getTime(), this.#tools.cadence);
@@ -285,20 +285,20 @@ class Ended {
   #again(job: Job): void {
     const { cadence } = this.#tools;
     const failures = job.failures + 1;
-    const at = nextTry(failures, this.#turn.now.getTime(), this.#regular(job), cadence);
+    const at = nextTry(failures, this.#cycle.now.getTime(), this.#regular(job), cadence);
     const dueAt = at === null ? null : new Date(at);
     const counted = failures > cadence.retryMs.length ? 0 : failures;
     this.tried.push({ ...this.#standing(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
   }
 
   #limited(named: number): void {
-    const { now, limits } = this.#turn;
+    const { now, limits } = this.#cycle;
     const at = now.getTime();
     this.#rest(named > at ? named : at + backOff(limits, unnamedRest), true);
   }
 
   #rest(wanted: number, limited: boolean): void {
-    const now = this.#turn.now.getTime();
+    const now = this.#cycle.now.getTime();
     const until = new Date(Math.min(Math.max(wanted, now + shortestRestMs), now + longestRestMs));
     if (this.rest === null || until > this.rest.until) this.rest = { until, limited };
   }
@@ -316,16 +316,16 @@ class Renewed extends Error {}
 
 /** Not of a token that was renewed since we read the account: the one that died is not in use any more. */
 const requireReauth = async (
-  turn: PollCycle,
+  cycle: PollCycle,
   asked: Loaded<AccountState>,
   reason: string,
-  { store }: TurnTools,
+  { store }: PollTools,
 ): Promise<void> => {
-  const [job] = turn.jobs;
+  const [job] = cycle.jobs;
   if (job === undefined) return;
   try {
     const command = { type: 'RequireReauth', reason } as const;
-    await execute(store, account, turn.accountId, command, contextOf(turn, job), {
+    await execute(store, account, cycle.accountId, command, contextOf(cycle, job), {
       guard: ({ events }) => {
         const renewed = events.some((one) => one.type === 'AccountReauthorized' && one.revision > asked.revision);
         if (renewed) throw new Renewed();
