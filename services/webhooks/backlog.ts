@@ -2,8 +2,8 @@ import type { Room } from './concurrency-limiter.ts';
 import { askedLane, type Claimed, type ClaimRequest, type Due } from './statements.ts';
 
 /**
- * Which endpoints have something due, as far as the last look and the claims since tell, and what to claim of it: of
- * each as many as it has room for, in turn.
+ * Which endpoints have something due according to the last look and the claims since, and what to claim next: for each
+ * endpoint in turn as much as it has room for.
  */
 
 export interface ClaimRequests {
@@ -12,11 +12,11 @@ export interface ClaimRequests {
   readonly probes: readonly string[];
 }
 
-/** What of one endpoint may be claimed now. */
+/** What may be claimed for one endpoint now. */
 export interface Claimable extends Room {
-  /** Nothing stands in its way that is known here before the database knows it. */
+  /** No answer that is not recorded yet forbids it. */
   readonly open: boolean;
-  /** So many will be claimed: it is less for others. */
+  /** So many will be claimed, and others have less room. */
   readonly take: (count: number) => void;
 }
 
@@ -31,8 +31,8 @@ export class Backlog {
   }
 
   /**
-   * A look. What was found before and is not any more was sent by somebody else. Who waited for his turn waits on before
-   * those who come, or come again: a look gives nobody the first turn twice while others share his limits.
+   * Takes the result of a look. An endpoint that is no longer found was served by another process. Endpoints that wait for
+   * their turn stay before new ones, so a look never gives an endpoint the first turn twice while others share its limits.
    */
   found(due: readonly Due[]): void {
     const found = new Map(due.map((one) => [one.endpointId, one]));
@@ -41,7 +41,7 @@ export class Backlog {
     for (const one of [...waited, ...due]) if (!this.#due.has(one.endpointId)) this.#due.set(one.endpointId, one);
   }
 
-  /** Do first tries wait that were there before any that come now? */
+  /** Whether first tries wait that came before those of now. */
   hasFirst(endpointId: string): boolean {
     return this.#due.get(endpointId)?.first === true;
   }
@@ -50,7 +50,7 @@ export class Backlog {
     const claimRequests: ClaimRequest[] = [];
     const probes: string[] = [];
     let left = maxClaimed;
-    // One share each, so that no endpoint takes all of a statement while others wait.
+    // A share for each, so that no endpoint takes a whole statement while others wait.
     const share = Math.max(1, Math.ceil(maxClaimed / Math.max(1, this.#due.size)));
     for (const [endpointId, due] of this.#due) {
       if (left <= 0) break;
@@ -64,16 +64,16 @@ export class Backlog {
         left -= 1;
         continue;
       }
-      for (const wish of claimRequestsOf(due, room, Math.min(room.all, share, left))) {
-        claimRequests.push(wish);
-        room.take(wish.most);
-        left -= wish.most;
+      for (const request of claimRequestsOf(due, room, Math.min(room.all, share, left))) {
+        claimRequests.push(request);
+        room.take(request.most);
+        left -= request.most;
       }
     }
     return { claimRequests, probes };
   }
 
-  /** A lane that gave less than was asked for has nothing more that is due. Who had his turn is behind the others. */
+  /** A lane that gave less than was asked for has nothing more due. An endpoint that had its turn goes behind the others. */
   claimed(claimRequests: readonly ClaimRequest[], claimed: readonly Claimed[]): void {
     const counts = new Map<string, number>();
     const count = (key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -85,7 +85,7 @@ export class Backlog {
       const due = this.#due.get(endpointId);
       if (due === undefined) continue;
       this.#due.delete(endpointId);
-      // What comes after a probe the next look says.
+      // The next look says what follows a probe.
       if (due.probe) continue;
       const more = (counts.get(`${endpointId} ${lane}`) ?? 0) >= most;
       const left = {
@@ -101,9 +101,9 @@ export class Backlog {
 }
 
 /**
- * First tries before retries before replays; but while something else waits one in eight is not for first tries. Of an
- * endpoint that did not take what it was sent last, one that a person asked for comes before all: a test would wait behind
- * everything that it is to show to be mended.
+ * First tries go before retries and retries before replays, but while others wait, one in eight is not for first tries.
+ * To an endpoint whose last request failed, a delivery that a person asked for goes first: otherwise a test would wait
+ * behind the backlog that it is to show to be mended.
  */
 const claimRequestsOf = (due: Due, { later, open, proven }: Claimable, most: number): readonly ClaimRequest[] => {
   const { endpointId } = due;

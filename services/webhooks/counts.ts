@@ -1,12 +1,12 @@
-/** What `Places` counts, and what a host may still be sent that does not take it. */
+/** What `ConcurrencyLimiter` counts, and the credit of a host whose endpoints fail. */
 
 export interface Limits {
-  /** Under way of one endpoint, of one host of a tenant, of one tenant, and of all. */
+  /** Requests under way to one endpoint, to one host of a tenant, for one tenant, and in all. */
   readonly endpoint: number;
   readonly host: number;
   readonly tenant: number;
   readonly total: number;
-  /** Requests a second to one host of a tenant from endpoints that do not take what they are sent. */
+  /** Requests a second to one host of a tenant by endpoints whose last request failed. */
   readonly failuresPerSecond: number;
 }
 
@@ -23,7 +23,7 @@ export const nobody = (): Count => ({ underWay: 0, later: 0, waiting: 0, waiting
 export const busy = ({ underWay, waiting, reserved }: Count): number => underWay + waiting + reserved;
 export const half = (limit: number): number => Math.max(1, limit >> 1);
 
-/** What is about to be taken in, while it is put together: of each count, how much. */
+/** How much each count is about to grow, while a claim is put together. */
 export class PendingCounts {
   readonly #counts = new Map<Count, number>();
 
@@ -36,7 +36,7 @@ export class PendingCounts {
   }
 }
 
-/** A bucket that is full at first and fills again by time; what is taken well fills it too. */
+/** A bucket that starts full. Time fills it again, and so does each success. */
 export class Credit {
   readonly #burst: number;
   readonly #perMs: number;

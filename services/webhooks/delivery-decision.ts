@@ -1,7 +1,7 @@
 import type { Leased } from '#projections/webhooks/handover.ts';
 import { retryAfterMs, retryDelayMs } from './schedule.ts';
 
-/** What an answer means for its delivery and for its endpoint. Pure. */
+/** What an answer means for its delivery and its endpoint. Pure. */
 
 /** How an exchange ended. */
 export interface ReceiverAnswer {
@@ -17,15 +17,15 @@ export interface DeliveryDecision {
   /** `again`: it stays pending, and is due after `waitMs`. */
   readonly outcome: 'delivered' | 'again' | 'failed';
   readonly waitMs: number;
-  /** `well`: 2xx. `down`: no answer, 5xx or 429. `refuses`: it is there, and took this one for wrong. */
+  /** `well`: 2xx. `down`: no answer, 5xx or 429. `refuses`: any other status. */
   readonly endpoint: 'well' | 'refuses' | 'down';
-  /** Asked for time: nothing at all is sent to it for so long, milliseconds. */
+  /** The receiver asked for time: nothing is sent to it for so long, milliseconds. */
   readonly pauseMs: number;
-  /** Why it is to be turned off; null when it is not. */
+  /** Why the endpoint is to be turned off; null when it is not. */
   readonly disable: 'gone' | 'receiver' | null;
 }
 
-/** Longest time for which one answer may hold up everything else for its endpoint, milliseconds. */
+/** Longest time for which one answer may hold up all deliveries to its endpoint, milliseconds. */
 const maxPauseMs = 5 * 60_000;
 
 const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
@@ -42,21 +42,21 @@ export const judge = (
   const hint = status === null ? null : retryAfterMs(headers, now);
   const pauseMs = hint !== null && (status === 429 || status === 503) ? Math.min(hint, maxPauseMs) : 0;
   const failed = { outcome: 'failed', waitMs: 0, endpoint, pauseMs, disable } as const;
-  // A test is over with one attempt: it was asked for by somebody who looks at what comes of it.
+  // A test has one attempt: the person who asked for it looks at its outcome.
   if (trigger === 'test' || asked === 'abort-message') return failed;
   const last = delays.length - 1;
-  // An endpoint that wants to be off has not refused the delivery: it waits to be turned on, also after its last try.
+  // An endpoint that asks to be turned off has not refused the delivery: it waits until the endpoint is turned on, even after its last try.
   const scheduled = retryDelayMs(delays, disable === null ? tries + 1 : Math.min(tries + 1, last), random);
   if (scheduled === null) return failed;
   return { outcome: 'again', waitMs: Math.max(scheduled, hint ?? 0), endpoint, pauseMs, disable };
 };
 
-/** What is kept of a body, bytes. */
+/** Bytes of a body that are kept. */
 const maxBody = 4_096;
 /** jsonb holds no NUL. */
 const nul = String.fromCharCode(0);
 
-/** What is kept of a body: well-formed text whatever came, null when nothing did. */
+/** The start of a body as well-formed text; null when it was empty. */
 export const bodyText = (bodyStart: Buffer): string | null => {
   if (bodyStart.length === 0) return null;
   const cut = bodyStart.length > maxBody;
@@ -64,7 +64,7 @@ export const bodyText = (bodyStart: Buffer): string | null => {
   return text.replaceAll(nul, '\ufffd');
 };
 
-/** An attempt as the delivery lists it. */
+/** An attempt as its delivery lists it. */
 export interface Attempt {
   readonly number: number;
   readonly at: string;

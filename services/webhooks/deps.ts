@@ -7,9 +7,9 @@ import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { ReceiverAnswer } from './delivery-decision.ts';
 
-/** What sends a request and says how it ended: `Exchange` of services/runtime/egress. */
+/** Sends a request and says how it ended: `Exchange` of services/runtime/egress. */
 export interface Poster {
-  /** @throws only for faults of ours, never for what a receiver does. */
+  /** @throws only for faults of ours, never for what a receiver does */
   post(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<ReceiverAnswer>;
 }
 
@@ -30,7 +30,7 @@ export type SenderConfig = Pick<
 >;
 
 export interface SenderDeps {
-  /** Of its own: the connection that listens for what is queued. */
+  /** For the connection of its own that listens for queued rows. */
   readonly databaseUrl: string;
   /** At least 4 connections. */
   readonly pool: Pool;

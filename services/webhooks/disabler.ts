@@ -7,9 +7,9 @@ import { serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
- * Turns endpoints off: those that asked for it, and those that have had no success for days. Health says who; the stream
- * says it once, whoever comes first, and never against a newer decision of a person. If we die between the record of the
- * answer and the append, health still says it, and the next sweep of any sender appends it.
+ * Turns endpoints off that asked for it or have had no success for days. The health table names them; the endpoint's
+ * stream records it once, however many senders try, and never against a person's newer decision. If the process dies
+ * between the record of the answer and the append, the next sweep of any sender appends it.
  */
 
 export interface DisablerDeps {
@@ -21,8 +21,8 @@ export interface DisablerDeps {
 }
 
 /**
- * Also has to have failed again after a tenth of that time: one failure followed by days in which nothing happened says
- * nothing about the endpoint.
+ * The endpoint must also have failed again after a tenth of that time: one failure followed by days without deliveries
+ * says nothing about it.
  */
 const dueSql = `
 select h.endpoint_id as id, e.workspace_id as "workspaceId", h.seen_revision as "seenRevision",
@@ -34,7 +34,7 @@ where e.active and (e.state ->> 'changedRevision')::int = h.seen_revision
     and h.failed_at >= h.failing_since + $1::float8 / 10 * interval '1 millisecond'))
 order by h.endpoint_id limit $2`;
 
-/** What was seen before a newer decision, or has been followed: it says nothing any more. */
+/** Health seen before a newer decision, or already followed by one, is void. */
 const mootSql = `
 delete from ops.webhook_health h using ops.webhook_endpoints e
 where e.id = h.endpoint_id and (not e.active or (e.state ->> 'changedRevision')::int > h.seen_revision)`;
@@ -46,10 +46,10 @@ interface DueRow {
   readonly reason: 'gone' | 'receiver' | 'failing';
 }
 
-/** Endpoints of one sweep; the rest come with the next. */
+/** Endpoints of one sweep; the next sweep takes the others. */
 const maxAtOnce = 100;
 
-/** Turns off whatever is to be off now. Returns the ids of those it turned off itself. */
+/** Turns off every endpoint that is to be off now. @returns ids of those that this process turned off */
 export const disableDue = async (deps: DisablerDeps): Promise<readonly string[]> => {
   const { pool, store, config, logger, now = Date.now } = deps;
   await pool.query(mootSql);

@@ -8,28 +8,28 @@ import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
  * The endpoints as the dispatcher has folded them, and which of them wait behind a breaker; in memory, because each send
- * asks. Up to a second old, or as old as the last wake: that is how late an endpoint that was turned off hears the last.
+ * asks. They are up to a second old, or as old as the last wake: an endpoint that was turned off may get deliveries so long.
  */
 
 export interface Endpoint {
   readonly id: string;
   readonly workspaceId: string;
   readonly url: string;
-  /** Whose budget it shares with the tenant's other endpoints there. */
+  /** The tenant's endpoints at a host share its budget. */
   readonly host: string;
   readonly active: boolean;
-  /** Revision under which what it answers is seen; see `Health`. */
+  /** Its answers count under this revision; see `Health`. */
   readonly changedRevision: number;
   readonly secrets: readonly WebhookSecret[];
   keys: readonly { readonly key: SigningKey; readonly expiresAt: number }[] | null;
 }
 
-/** Why nothing goes to it although it is on. */
+/** Why nothing is sent to an endpoint that is on. */
 interface Barrier {
   readonly seenRevision: number;
   /** Monotonic milliseconds; infinite while it waits to be turned off. */
   readonly until: number;
-  /** When `until` is over one delivery may go, and only through a claim. */
+  /** After `until` one delivery may go, and only through a claim. */
   readonly halfOpen: boolean;
 }
 
@@ -44,7 +44,7 @@ interface EndpointRow {
   version: string;
 }
 
-/** Of secrets that sign, or will: each must be in SECRET_KEY, better found out at the start than at a send. */
+/** Versions of SECRET_KEY that signing secrets use: a missing one must be found at the start and not at a send. */
 export const keyVersionsInUse = async (pool: Pool): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ version: string }>(
     `select distinct one ->> 'keyVersion' as version
@@ -70,11 +70,11 @@ export class Endpoints {
   readonly #known = new Map<string, Endpoint>();
   readonly #maxDown: number;
   #barriers = new Map<string, Barrier>();
-  /** Times in a row it was down, of what is not recorded yet; infinite when it asked for time or for silence. */
+  /** By endpoint: times down in a row that are not recorded yet; infinite when it asked for time or to be turned off. */
   readonly #unrecorded = new Map<string, number>();
   #version = '-1';
 
-  /** @param maxDown so many times down in a row open the breaker. */
+  /** @param maxDown times down in a row that open the breaker */
   constructor(pool: Pool, secrets: Secrets, maxDown: number) {
     this.#pool = pool;
     this.#secrets = secrets;
@@ -95,8 +95,8 @@ export class Endpoints {
   }
 
   /**
-   * May anything be sent to it by itself? What was asked for by a person may always; a half-open breaker is passed only
-   * by what a claim let through.
+   * Whether deliveries may be sent to it that no person asked for. Only the delivery that a claim let through passes a
+   * half-open breaker.
    */
   isOpenFor(endpoint: Endpoint, probe: boolean): boolean {
     if (!endpoint.active) return false;
@@ -121,7 +121,7 @@ export class Endpoints {
     return live;
   }
 
-  /** Reads what changed. NOTE: versions become visible in their order (one row's lock), so none is passed over. */
+  /** Reads what changed. NOTE: one row's lock makes versions visible in their order, so none is passed over. */
   async refresh(): Promise<void> {
     const [changed, barriers] = await Promise.all([
       this.#pool.query<EndpointRow>({
@@ -163,15 +163,15 @@ export class Endpoints {
     else this.#barriers.set(endpointId, { seenRevision, until, halfOpen: opened > 0 });
   }
 
-  /** An answer, before it is recorded: what would open the breaker holds the next one up at once. */
-  heard(endpointId: string, { endpoint, pauseMs, disable }: DeliveryDecision): void {
+  /** Counts an answer before it is recorded: failures that will open the breaker hold up the next delivery at once. */
+  answered(endpointId: string, { endpoint, pauseMs, disable }: DeliveryDecision): void {
     const known = this.#unrecorded.get(endpointId);
     if (disable !== null || pauseMs > 0) this.#unrecorded.set(endpointId, Number.POSITIVE_INFINITY);
     else if (endpoint === 'down') this.#unrecorded.set(endpointId, (known ?? 0) + 1);
     else if (known !== undefined && known !== Number.POSITIVE_INFINITY) this.#unrecorded.delete(endpointId);
   }
 
-  /** It answered well: what stood in its way is gone, except that it may have asked for time or for silence. */
+  /** After a success its breaker is closed here, unless it asked for time or to be turned off. */
   unbar(endpointId: string): void {
     const barrier = this.#barriers.get(endpointId);
     if (barrier?.halfOpen === true && barrier.until !== Number.POSITIVE_INFINITY) this.#barriers.delete(endpointId);

@@ -1,10 +1,12 @@
+import { skipScan } from '#runtime/work/due-work.ts';
+
 /**
- * What the sender does in the database, in one round trip each. Functions, because a function may forbid the reading of
- * whole tables: a statement is planned once a session, and one that was planned while the queue was small would read all
- * of it until new statistics come.
+ * The sender's work in the database, one round trip each. They are functions because a function can forbid sequential
+ * scans: Postgres plans a statement once a session, and a plan made while the queue was small would read all of it until
+ * new statistics come.
  */
 
-/** Brought up whenever a function below changes: all are then made anew, beside those that older processes use. */
+/** Raised whenever a function below changes what it does: all are then made anew beside those that older processes use. */
 export const version = 1;
 
 export const functions = `
@@ -18,26 +20,21 @@ declare
   moment timestamptz := clock_timestamp();
 begin
   return query
-  with recursive ends as (
-    (select q.endpoint_id as id from ops.webhook_queue q order by q.endpoint_id limit 1)
-    union all
-    select (select q.endpoint_id from ops.webhook_queue q where q.endpoint_id > e.id order by q.endpoint_id limit 1)
-    from ends e where e.id is not null
-  ), heads as materialized (
-    select e.id, s.half_open, s.blocked,
+  with recursive ${skipScan({ name: 'ops.webhook_queue', where: 'true' }, 'endpoint_id')}, heads as materialized (
+    select e.key as id, s.half_open, s.blocked,
       case when not s.blocked then
-        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.id and q.lane = 0 order by q.next_at limit 1)
+        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.key and q.lane = 0 order by q.next_at limit 1)
       end as lane0,
       case when not s.blocked then
-        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.id and q.lane = 1 order by q.next_at limit 1)
+        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.key and q.lane = 1 order by q.next_at limit 1)
       end as lane1,
       case when not s.blocked then
-        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.id and q.lane = 2 order by q.next_at limit 1)
+        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.key and q.lane = 2 order by q.next_at limit 1)
       end as lane2,
       case when s.blocked then
-        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.id and q.forced order by q.next_at limit 1)
+        (select q.next_at from ops.webhook_queue q where q.endpoint_id = e.key and q.forced order by q.next_at limit 1)
       end as forced
-    from ends e
+    from keys e
     cross join lateral (
       select
         not w.active or coalesce(h.disable is not null or h.open_until > moment, false) as blocked,
@@ -45,9 +42,9 @@ begin
       from ops.webhook_endpoints w
       left join ops.webhook_health h
         on h.endpoint_id = w.id and h.seen_revision = (w.state ->> 'changedRevision')::int
-      where w.id = e.id limit 1
+      where w.id = e.key limit 1
     ) s
-    where e.id is not null
+    where e.key is not null
   )
   select h.id, coalesce(h.lane0 <= moment, false), coalesce(h.lane1 <= moment, false), coalesce(h.lane2 <= moment, false),
     coalesce(h.forced <= moment, false), h.half_open and not h.blocked,

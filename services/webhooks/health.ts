@@ -2,15 +2,15 @@ import { backOff } from '#runtime/work/back-off.ts';
 import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**
- * How an endpoint does, and when its breaker lets nothing through. Pure; instants are milliseconds of the database's
- * clock, the one clock all senders share.
+ * The health of an endpoint and its circuit breaker. Pure; instants are milliseconds of the database's clock, which all
+ * senders share.
  *
- * Closed: `opened` 0. Open: `openUntil` lies ahead. Half-open: `opened` above 0 and `openUntil` behind; one delivery may
- * go, and whoever claims it moves `openUntil` ahead, so that no second one does. A closed one may rest too, because the
- * receiver asked for time: then `openUntil` lies ahead and what follows needs no probe.
+ * Closed: `opened` is 0. Open: `openUntil` lies ahead. Half-open: `opened` is above 0 and `openUntil` lies behind; one
+ * delivery may go, and the sender that claims it moves `openUntil` ahead, so that no second one goes. A closed breaker may
+ * rest too when the receiver asked for time: then `openUntil` lies ahead, and deliveries after it need no probe.
  */
 export interface Health {
-  /** `changedRevision` of the endpoint under which this was seen: of an older one nothing holds. */
+  /** `changedRevision` of the endpoint under which this was seen; after a newer change it is void. */
   readonly seenRevision: number;
   /** First failure since the last success, and the newest one. */
   readonly failingSince: number | null;
@@ -24,9 +24,9 @@ export interface Health {
 }
 
 export interface BreakerRules {
-  /** Opens after so many in a row. */
+  /** Failures in a row that open it. */
   readonly failures: number;
-  /** Milliseconds of the first time; doubles up to twenty times that. */
+  /** Milliseconds that it is open the first time; doubled each time, up to twenty times as long. */
   readonly openMs: number;
 }
 
@@ -42,18 +42,18 @@ export const well = (seenRevision: number): Health => ({
   disable: null,
 });
 
-/** What the answers of a batch, in their order, say about one endpoint. */
+/** What the answers of a batch say about one endpoint, in their order. */
 export interface Findings {
   readonly seenRevision: number;
-  /** There was a success. */
+  /** At least one was a success. */
   succeeded: boolean;
-  /** It answered at all: that ends a streak. */
+  /** It answered at least once, which ends a streak. */
   answered: boolean;
   /** Times it was down since it last answered. */
   streak: number;
-  /** Something failed since the last success. */
+  /** The last answer was a failure. */
   failed: boolean;
-  /** The one delivery that was let through an open breaker found it down. */
+  /** The one delivery that passed the half-open breaker found it down. */
   probeFailed: boolean;
   pauseMs: number;
   disable: string | null;
@@ -71,12 +71,12 @@ export const nothingFound = (seenRevision: number): Findings => ({
 });
 
 /** Adds the next answer. */
-export const find = (findings: Findings, verdict: DeliveryDecision, probe: boolean): void => {
-  findings.pauseMs = Math.max(findings.pauseMs, verdict.pauseMs);
-  findings.disable ??= verdict.disable;
-  findings.failed = verdict.endpoint !== 'well';
-  findings.succeeded ||= verdict.endpoint === 'well';
-  if (verdict.endpoint === 'down') {
+export const find = (findings: Findings, decision: DeliveryDecision, probe: boolean): void => {
+  findings.pauseMs = Math.max(findings.pauseMs, decision.pauseMs);
+  findings.disable ??= decision.disable;
+  findings.failed = decision.endpoint !== 'well';
+  findings.succeeded ||= decision.endpoint === 'well';
+  if (decision.endpoint === 'down') {
     findings.streak += 1;
     findings.probeFailed ||= probe;
     return;
@@ -86,11 +86,11 @@ export const find = (findings: Findings, verdict: DeliveryDecision, probe: boole
   findings.streak = 0;
 };
 
-/** True when nothing but success was found: what is well already needs no write. */
+/** True when the batch holds nothing but successes: an endpoint that is well needs no write. */
 export const isAllWell = ({ failed, succeeded, disable, pauseMs }: Findings): boolean =>
   succeeded && !failed && disable === null && pauseMs === 0;
 
-/** The same endpoint after a batch; null when the batch says nothing about it as it is now. */
+/** The health after a batch; null when the batch was seen under an older revision of the endpoint. */
 export const after = (before: Health, found: Findings, now: number, rules: BreakerRules): Health | null => {
   if (before.seenRevision > found.seenRevision) return null;
   const base = before.seenRevision === found.seenRevision ? before : well(found.seenRevision);

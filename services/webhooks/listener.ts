@@ -1,25 +1,24 @@
 import { Socket } from 'node:net';
 import { Client } from 'pg';
 
-/** How often a statement asks the connection for a sign of life, and how long an answer may take. Milliseconds. */
+/** How often a statement checks the connection, and how long its answer may take, milliseconds. */
 const beatMs = 10_000;
 const answerMs = 5_000;
 
-/** A connection of its own that is told when rows are queued or endpoints change. While it is lost the poll finds them. */
+/** A connection of its own that Postgres notifies when rows are queued or endpoints change. While it is lost, polling finds them. */
 export class Listener {
   readonly #url: string;
-  readonly #heard: () => void;
+  readonly #onChange: () => void;
   readonly #beatMs: number;
-  /** Of the connection that listens. */
   #socket: Socket | null = null;
 
-  constructor(url: string, heard: () => void, times: { readonly beatMs?: number } = {}) {
+  constructor(url: string, onChange: () => void, times: { readonly beatMs?: number } = {}) {
     this.#url = url;
-    this.#heard = heard;
+    this.#onChange = onChange;
     this.#beatMs = times.beatMs ?? beatMs;
   }
 
-  /** Connects if it is not. @throws when the database is away, or silent. */
+  /** Connects unless it is connected. @throws when the database is unavailable or does not answer */
   async ensure(): Promise<void> {
     if (this.#socket !== null) return;
     const socket = new Socket();
@@ -39,7 +38,7 @@ export class Listener {
       socket.destroy();
     };
     client.on('error', lost).on('end', lost);
-    client.on('notification', this.#heard);
+    client.on('notification', this.#onChange);
     this.#socket = socket;
     try {
       await client.connect();
@@ -48,13 +47,13 @@ export class Listener {
       lost();
       throw error;
     }
-    // No other statement runs on this connection, so only a beat notices that it fell silent.
+    // No other statement runs on this connection, so only this one notices when the server no longer answers.
     beat = setInterval(() => client.query('select 1').catch(lost), this.#beatMs);
-    // What was queued before it listened was not heard.
-    this.#heard();
+    // Rows queued before it listened sent no notification to it.
+    this.#onChange();
   }
 
-  /** Without a goodbye, which a silent server would not answer: the session holds nothing that could be lost. */
+  /** Closes at once: a silent server would not answer a goodbye, and the session holds nothing that could be lost. */
   close(): void {
     this.#socket?.destroy();
     this.#socket = null;

@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from '#runtime/process/metrics.ts';
 
-/** What the sender tells about itself. */
+/** The sender's own metrics. */
 export interface SenderMetrics {
-  /** A delivery is over: delivered or failed. */
+  /** A delivery ended: delivered or failed. */
   over(outcome: string): void;
   /** Seconds from its event to its success. */
   delivered(seconds: number): void;

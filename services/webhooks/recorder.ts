@@ -10,19 +10,19 @@ import { after, type BreakerRules, type Findings, find, type Health, isAllWell, 
 import { type Claimed, type Outcome, record } from './statements.ts';
 
 /**
- * Writes down what attempts came to, many at once. What cannot be written is tried again for as long as it takes: if we
- * die before it is, the lease lapses and the delivery is sent once more, with a higher number.
+ * Records the outcomes of attempts, many in one statement, and tries until they are written. If the process dies before,
+ * the lease lapses and the delivery is sent once more with a higher number.
  */
 
 export interface Result {
   readonly delivery: Claimed;
-  readonly verdict: DeliveryDecision;
+  readonly decision: DeliveryDecision;
   readonly attempt: Attempt;
   /** `changedRevision` of the endpoint as it was sent to. */
   readonly seenRevision: number;
 }
 
-/** What was written about an endpoint that is not well. */
+/** The written health of an endpoint that is not well. */
 export interface HealthRow extends BarrierRow {
   /** Milliseconds since the first failure in a row of failures. */
   readonly failingMs: number | null;
@@ -32,16 +32,16 @@ export interface RecorderOptions {
   readonly pool: Pool;
   readonly rules: BreakerRules;
   readonly logger: Logger;
-  /** Told after the commit; those that were no longer the latest of their delivery are left out. */
+  /** Called after the commit, without attempts that were no longer the latest of their delivery. */
   readonly onRecorded: (results: readonly Result[], unwell: readonly HealthRow[]) => void;
 }
 
-/** A result waits at most so long for company, milliseconds, and at most so many are written at once. */
+/** A result waits at most so long for others, milliseconds, and so many are written at once. */
 const lingerMs = 10;
 const maxAtOnce = 200;
 /** Between two tries to record a batch. */
 const recordAgain: BackOff = { firstMs: 50, maxMs: 2_000 };
-/** Batches under way: the next is put together while the database works on one. */
+/** Batches under way: the next is gathered while the database works on one. */
 const maxUnderWay = 3;
 
 export class Recorder {
@@ -56,7 +56,7 @@ export class Recorder {
     this.#options = options;
   }
 
-  /** Those that are not written yet. */
+  /** Results and batches that are not written yet. */
   get size(): number {
     return this.#waiting.length + this.#underWay;
   }
@@ -67,7 +67,7 @@ export class Recorder {
     else this.#timer ??= setTimeout(() => this.#flush(), lingerMs);
   }
 
-  /** Resolves when all is written, or after `limitMs`: what is left then is sent again by somebody else. */
+  /** Resolves when everything is written, or after `limitMs`: another sender then sends the rest again. */
   async close(limitMs: number): Promise<void> {
     this.#closing ??= Promise.withResolvers<void>();
     this.#flush();
@@ -104,7 +104,7 @@ export class Recorder {
         break;
       } catch (error) {
         logger.warn({ err: error, deliveries: batch.length }, 'results could not be recorded; trying again');
-        // What is refused again and again would be sent again and again: the bodies are the part that is not ours.
+        // A batch that is refused for ever would be sent for ever. The bodies are the part that is not ours, so they go.
         if (!isInfrastructureFault(error)) withBodies = false;
         await new Promise((resolve) => setTimeout(resolve, backOff(failures, recordAgain)));
       }
@@ -118,7 +118,7 @@ export class Recorder {
     withBodies: boolean,
   ): Promise<{ readonly recorded: ReadonlySet<string>; readonly unwell: readonly HealthRow[] }> {
     const { pool } = this.#options;
-    // In the order of their ids, so that two writers of the same rows meet at the first and not crosswise.
+    // In the order of their ids, so that two writers of the same rows never wait for each other.
     const outcomes = [...batch]
       .sort((a, b) => (a.delivery.deliveryId < b.delivery.deliveryId ? -1 : 1))
       .map((result) => outcomeOf(result, withBodies));
@@ -129,13 +129,13 @@ export class Recorder {
     }
     return inTransaction(pool, async (tx) => {
       const recorded = await record(tx, outcomes, []);
-      // A result that came too late says nothing about the endpoint either.
+      // A result that came too late says nothing about the endpoint.
       const ours = findingsOf(batch.filter(({ delivery }) => recorded.has(delivery.deliveryId)));
       return { commit: true, result: { recorded, unwell: await this.#writeHealth(tx, ours) } };
     });
   }
 
-  /** In the transaction of the results: a breaker never forgets a failure that the deliveries show. */
+  /** Runs in the transaction of the results: the breaker knows every failure that the deliveries show. */
   async #writeHealth(tx: PoolClient, found: ReadonlyMap<string, Findings>): Promise<readonly HealthRow[]> {
     const unwell = [...found].filter(([, one]) => !isAllWell(one)).sort(([a], [b]) => (a < b ? -1 : 1));
     if (found.size === 0) return [];
@@ -169,7 +169,7 @@ const makeSql = `
 insert into ops.webhook_health (endpoint_id, seen_revision)
 select f.id, f.seen from unnest($1::uuid[], $2::int4[]) f (id, seen) order by f.id
 on conflict do nothing`;
-/** Of an endpoint that is well and never failed there is no row, and none is made. */
+/** An endpoint that never failed has no row, and none is made. */
 const lockSql = `
 select h.endpoint_id as id, h.seen_revision as "seenRevision", ${ms('h.failing_since')} as "failingSince",
   ${ms('h.failed_at')} as "failedAt", h.consecutive, ${ms('h.open_until')} as "openUntil", h.opened, h.disable,
@@ -185,27 +185,27 @@ set seen_revision = (f.health ->> 'seenRevision')::int, failing_since = ${instan
 from jsonb_array_elements($1::jsonb) f (health)
 where h.endpoint_id = (f.health ->> 'id')::uuid`;
 
-const outcomeOf = ({ delivery, verdict, attempt }: Result, withBody: boolean): Outcome => ({
+const outcomeOf = ({ delivery, decision, attempt }: Result, withBody: boolean): Outcome => ({
   deliveryId: delivery.deliveryId,
   eventTime: delivery.eventTime,
   attempt: delivery.attempt,
   tries: delivery.tries,
   trigger: delivery.trigger,
-  outcome: verdict.outcome,
-  waitMs: verdict.waitMs,
+  outcome: decision.outcome,
+  waitMs: decision.waitMs,
   entry: withBody ? attempt : { ...attempt, responseBody: null },
 });
 
-/** Endpoint → what its answers say, in their order. What was seen under an older revision of it says nothing. */
+/** By endpoint: what its answers say, in their order. Answers seen under an older revision of it are left out. */
 const findingsOf = (batch: readonly Result[]): Map<string, Findings> => {
   const found = new Map<string, Findings>();
-  for (const { delivery, verdict, seenRevision } of batch) {
+  for (const { delivery, decision, seenRevision } of batch) {
     let one = found.get(delivery.endpointId);
     if (one === undefined || one.seenRevision < seenRevision) {
       one = nothingFound(seenRevision);
       found.set(delivery.endpointId, one);
     }
-    if (one.seenRevision === seenRevision) find(one, verdict, delivery.probe);
+    if (one.seenRevision === seenRevision) find(one, decision, delivery.probe);
   }
   return found;
 };

@@ -5,8 +5,8 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 
 /**
- * Deliveries are kept for 30 days: whole weeks are dropped, by the time of their events, once nothing in them is young
- * or still to be sent. A replay makes young deliveries of old events, and they are kept as long as any.
+ * Deliveries are kept for 30 days. A week of events is dropped as a whole once none of its deliveries is young or still to
+ * be sent. A replay makes young deliveries of old events; they are kept 30 days too.
  */
 
 const dayMs = 86_400_000;
@@ -16,7 +16,7 @@ export const keptMs = 30 * dayMs;
 const everyMs = 3_600_000;
 /** Any constant: one round at a time in a database. */
 const lockKey = 7_070_717;
-/** Longest wait for the tables: who comes after us in line waits as long. Not had in that time, the week goes next hour. */
+/** Longest wait for the tables, milliseconds: statements behind it wait as long. If it is not enough, the next round drops the week. */
 const lockWaitMs = 500;
 
 export interface RetentionDeps {
@@ -26,13 +26,13 @@ export interface RetentionDeps {
   readonly now?: () => number;
 }
 
-/** `$1`, `$2`: the week; `$3`: what was made after it is young. */
+/** `$1`, `$2`: the week; deliveries made after `$3` are young. */
 const neededSql = `
 select exists (select from ops.webhook_queue where event_time >= $1 and event_time < $2)
   or exists (select from ops.webhook_deliveries where event_time >= $1 and event_time < $2 and created_at > $3)
   as needed`;
 
-/** Makes room ahead and drops what is over. Returns the names of the dropped partitions. */
+/** Makes partitions ahead and drops those that are over. @returns names of the dropped partitions */
 export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): Promise<readonly string[]> => {
   const at = now();
   await ensurePartitions(pool, [at, at + weekMs]);
@@ -46,7 +46,7 @@ export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): P
   const dropped: string[] = [];
   for (const [end, names] of ends) {
     const week = [new Date(end - weekMs), new Date(end), young];
-    // Asked first without a lock: it may take a while, and mostly the answer is no.
+    // Asked first without the lock: the question may take a while, and mostly the week is needed.
     if (await isNeeded(pool, week)) continue;
     try {
       if (await drop(pool, names, week)) dropped.push(...names);
@@ -64,7 +64,7 @@ export const retain = async ({ pool, logger, now = Date.now }: RetentionDeps): P
 const isNeeded = async (db: Pick<Pool, 'query'>, week: readonly Date[]): Promise<boolean> =>
   (await db.query<{ needed: boolean }>(neededSql, [...week])).rows[0]?.needed !== false;
 
-/** Both tables of the week or neither, and only if nothing came in between: while we hold the lock nothing can. */
+/** Drops both tables of the week or neither, and only if nothing came in between: while we hold the lock nothing can. */
 const drop = (pool: Pool, names: readonly string[], week: readonly Date[]): Promise<boolean> =>
   inTransaction(pool, async (tx) => {
     const free = await tx.query<{ free: boolean }>('select pg_try_advisory_xact_lock($1) as free', [lockKey]);

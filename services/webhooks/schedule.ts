@@ -1,14 +1,13 @@
 /** When a delivery is tried again. Pure. */
 
-/** A hint beyond this is taken for this, milliseconds. */
+/** The longest hint that is followed, milliseconds. */
 const maxHintMs = 24 * 3_600_000;
 const jitter = 0.1;
 
 /**
- * Milliseconds to wait after a failure: never less than the schedule says, at most a tenth more. Null when it was the
- * last try.
- * @param delays after the attempt before, one for each attempt; the first is of no use here.
- * @param failures how many attempts failed, with this one.
+ * Milliseconds to wait after a failure: at least what the schedule says, at most a tenth more. Null after the last try.
+ * @param delays one for each attempt, counted from the attempt before; the first is not used here
+ * @param failures attempts that failed, this one included
  * @param random 0–1
  */
 export const retryDelayMs = (delays: readonly number[], failures: number, random: number): number | null => {

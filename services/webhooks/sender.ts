@@ -5,7 +5,7 @@ import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
-import { WakeSignal } from '#runtime/work/wake-signal.ts';
+import { Rest, WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { PendingCounts } from './counts.ts';
@@ -19,24 +19,22 @@ import { type HealthRow, Recorder, type Result } from './recorder.ts';
 import { type Claimed, claim, findDue, giveBack } from './statements.ts';
 
 /**
- * Sends what the dispatcher has minted: claims due rows or is handed them, lets them go as far as their endpoint, their
- * tenant and the process have places, and records what came of it.
+ * Sends what the dispatcher has minted: claims due rows or is handed them, begins as many as the limits of their endpoint,
+ * tenant and process allow, and records how each ended.
  *
- * If we die between a claim and its record, the lease lapses and the next attempt has a higher number. A record names the
- * attempt it is of, so whoever slept through the end of his lease records nothing over the one who took over.
+ * If the process dies between a claim and its record, the lease lapses and the next attempt has a higher number. A record
+ * names its attempt, so a sender that slept through the end of its lease never overwrites its successor's record.
  */
 
-/** A loop that has not looked at the queue for so long is not well, milliseconds. */
+/** A sender that has not looked for work for so long is not well, milliseconds. */
 const staleAfterMs = 10_000;
-/** A look that takes longer than this is followed by a rest of nine times as long: looks are a tenth of the time. */
+/** After a look that takes longer than this, milliseconds, the sender rests nine times as long: looks take a tenth of the time. */
 const cheapLookMs = 5;
-/** Poll intervals between two looks of a sender that finds nothing. A retry is late by at most that. */
-const maxPolls = 4;
-/** Longest rest after a look: a look that waited for a busy database says nothing about the cost of looks. */
+/** Longest rest after a look, milliseconds: a look that waited for a busy database says nothing about the cost of looks. */
 const maxRestMs = 4_000;
 /** Between two looks that failed. */
 const lookAgain: BackOff = { firstMs: 50, maxMs: 5_000 };
-/** Longest wait for the database at the end, milliseconds; what is not recorded then is sent again. */
+/** Longest wait for the database at the end, milliseconds; deliveries that are not recorded by then are sent again. */
 const closingMs = 10_000;
 /** Tokens kept: the deliveries of one event to several endpoints carry the same one. */
 const maxTokens = 1_024;
@@ -47,9 +45,10 @@ export class Sender implements Handover {
   readonly #pool: Pool;
   readonly #now: () => number;
   readonly #random: () => number;
-  readonly #pollMs: number;
+  /** Between two looks that find nothing: a retry is late by at most the longest rest. */
+  readonly #idle: Rest;
   readonly #endpoints: Endpoints;
-  readonly #places: ConcurrencyLimiter<Claimed>;
+  readonly #limiter: ConcurrencyLimiter<Claimed>;
   readonly #recorder: Recorder;
   readonly #metrics: SenderMetrics | null;
   readonly #wakeSignal = new WakeSignal();
@@ -63,8 +62,6 @@ export class Sender implements Handover {
   #wakingSoon = false;
   readonly #liveness = new Liveness(staleAfterMs);
   #restUntil = 0;
-  /** Until the next look where nothing wakes it: doubled with each that found nothing. */
-  #waitMs = 0;
 
   constructor(deps: SenderDeps) {
     const { config, pool, secrets, logger } = deps;
@@ -76,8 +73,7 @@ export class Sender implements Handover {
     this.#pool = pool;
     this.#now = deps.now ?? Date.now;
     this.#random = deps.random ?? Math.random;
-    this.#pollMs = deps.pollMs ?? 500;
-    this.#waitMs = this.#pollMs;
+    this.#idle = new Rest(deps.pollMs ?? 500);
     this.#endpoints = new Endpoints(pool, secrets, config.webhookBreakerFailures);
     const limits = {
       endpoint: config.webhookPerEndpoint,
@@ -86,39 +82,39 @@ export class Sender implements Handover {
       total: config.webhookConcurrency,
       failuresPerSecond: config.webhookHostFailures,
     };
-    this.#places = new ConcurrencyLimiter(limits, (endpointId) => this.#endpoints.get(endpointId)?.host ?? '');
+    this.#limiter = new ConcurrencyLimiter(limits, (endpointId) => this.#endpoints.get(endpointId)?.host ?? '');
     this.#recorder = new Recorder({
       pool,
       rules: { failures: config.webhookBreakerFailures, openMs: config.webhookBreakerMs },
       logger,
       onRecorded: (results, unwell) => this.#recorded(results, unwell),
     });
-    const gauges = { open: () => this.#endpoints.open, underWay: () => this.#places.underWay };
+    const gauges = { open: () => this.#endpoints.open, underWay: () => this.#limiter.underWay };
     this.#metrics = deps.registry === undefined ? null : senderMetrics(deps.registry, gauges);
-    deps.readiness?.add('webhooks', async () => this.#liveness.check(`${this.#places.underWay} under way`));
+    deps.readiness?.add('webhooks', async () => this.#liveness.check(`${this.#limiter.underWay} under way`));
   }
 
   reserve(endpointId: string, workspaceId: string, wanted: number): number {
     const endpoint = this.#endpoints.get(endpointId);
     if (this.#mayNotClaim() || endpoint === undefined || !this.#endpoints.isOpenFor(endpoint, false)) return 0;
-    // What is queued was there first and moves on: but each that is claimed costs more than one that is handed over, so
-    // a sender that is behind would fall behind further if it only claimed.
-    const most = this.#backlog.hasFirst(endpointId) ? this.#places.room(endpointId, workspaceId).all >> 1 : wanted;
-    return this.#places.reserve(endpointId, workspaceId, Math.min(wanted, most));
+    // Queued deliveries came first. But a claimed delivery costs more than one that is handed over, so a sender that is
+    // behind would fall further behind if it only claimed.
+    const most = this.#backlog.hasFirst(endpointId) ? this.#limiter.room(endpointId, workspaceId).all >> 1 : wanted;
+    return this.#limiter.reserve(endpointId, workspaceId, Math.min(wanted, most));
   }
 
   giveBack(endpointId: string, workspaceId: string, count: number): void {
-    this.#places.unreserve(endpointId, workspaceId, count);
+    this.#limiter.unreserve(endpointId, workspaceId, count);
     this.#wakeSignal.wake();
   }
 
   send(deliveries: readonly Leased[]): void {
-    for (const { endpointId, workspaceId } of deliveries) this.#places.unreserve(endpointId, workspaceId, 1);
+    for (const { endpointId, workspaceId } of deliveries) this.#limiter.unreserve(endpointId, workspaceId, 1);
     this.#admit(deliveries.map((one) => ({ ...one, queueLane: 0, forced: false, probe: false })));
   }
 
   wake(): void {
-    this.#waitMs = this.#pollMs;
+    this.#idle.reset();
     this.#woken = true;
     this.#wakeSignal.wake();
   }
@@ -145,8 +141,8 @@ export class Sender implements Handover {
           await this.#wakeSignal.waitUntil(backOff(failures, lookAgain), () => signal.aborted);
         }
       }
-      this.#return(this.#places.withdraw(() => false));
-      await this.#wakeSignal.waitUntil(this.#deps.config.webhookExchangeMs * 2, () => this.#places.underWay === 0);
+      this.#return(this.#limiter.withdraw(() => false));
+      await this.#wakeSignal.waitUntil(this.#deps.config.webhookExchangeMs * 2, () => this.#limiter.underWay === 0);
     } finally {
       signal.removeEventListener('abort', stop);
       await this.#recorder.close(closingMs);
@@ -156,7 +152,7 @@ export class Sender implements Handover {
     }
   }
 
-  /** Does what is to be done now. Returns for how long there is nothing to do, milliseconds. */
+  /** Does everything that is due now. @returns milliseconds until the next look */
   async #work(): Promise<number> {
     if (this.#lookAt() <= performance.now()) await this.#look();
     while (await this.#claim());
@@ -164,26 +160,26 @@ export class Sender implements Handover {
   }
 
   #lookAt(): number {
-    return Math.max(this.#woken ? 0 : this.#liveness.lookedAt + this.#waitMs, this.#restUntil);
+    return Math.max(this.#woken ? 0 : this.#liveness.lookedAt + this.#idle.ms, this.#restUntil);
   }
 
   #isWorkDue(): boolean {
     return this.#lookAt() <= performance.now() || this.#claimRequests().claimRequests.length > 0;
   }
 
-  /** Finds which endpoints have something due. What was found before and is not any more was sent by somebody else. */
+  /** Finds which endpoints have something due. */
   async #look(): Promise<void> {
     this.#woken = false;
     const begun = performance.now();
     await this.#endpoints.refresh();
     const found = await findDue(this.#pool);
     this.#backlog.found(found);
-    const quiet = found.length === 0 && this.#places.underWay === 0;
-    this.#waitMs = quiet ? Math.min(2 * this.#waitMs, maxPolls * this.#pollMs) : this.#pollMs;
+    const quiet = found.length === 0 && this.#limiter.underWay === 0;
+    this.#idle.after(!quiet);
     this.#metrics?.lag(found.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1_000);
-    // A line may have become idle in the meantime: turned off, behind a breaker, or too late for its lease.
-    this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
-    // What waits for a host's credit begins when it is there: nothing else may come to an end meanwhile.
+    // Meanwhile an endpoint may have been turned off or barred by its breaker, and leases may be nearly over.
+    this.#return(this.#limiter.withdraw((one) => this.#mayBegin(one) !== null));
+    // Deliveries that wait for a host's credit begin here: perhaps no other request ends meanwhile.
     this.#start();
     this.#sweep();
     this.#liveness.looked();
@@ -213,14 +209,14 @@ export class Sender implements Handover {
 
   #claimRequests(): ClaimRequests {
     if (this.#mayNotClaim()) return { claimRequests: [], probes: [] };
-    const held = new PendingCounts();
+    const pending = new PendingCounts();
     return this.#backlog.claimRequests((endpointId) => {
       const endpoint = this.#endpoints.get(endpointId);
       if (endpoint === undefined) return null;
       const { workspaceId } = endpoint;
       const open = this.#endpoints.isOpenFor(endpoint, false);
-      const take = (count: number): void => this.#places.hold(held, endpointId, workspaceId, count);
-      return { ...this.#places.room(endpointId, workspaceId, held), open, take };
+      const take = (count: number): void => this.#limiter.hold(pending, endpointId, workspaceId, count);
+      return { ...this.#limiter.room(endpointId, workspaceId, pending), open, take };
     });
   }
 
@@ -245,17 +241,17 @@ export class Sender implements Handover {
       this.#return(deliveries);
       return;
     }
-    for (const one of deliveries) this.#places.add(one);
+    for (const one of deliveries) this.#limiter.add(one);
     this.#start();
   }
 
   #start(): void {
     const refused: Claimed[] = [];
-    this.#places.start((one) => this.#begin(one) || refused.push(one) < 0);
+    this.#limiter.start((one) => this.#begin(one) || refused.push(one) < 0);
     this.#return(refused);
   }
 
-  /** The endpoint it may be sent to now; null when it may not, or when an answer might come after the lease. */
+  /** The endpoint that it may be sent to now; null when it may not be sent or its answer could come after the lease. */
   #mayBegin(delivery: Claimed): Endpoint | null {
     const endpoint = this.#endpoints.get(delivery.endpointId);
     if (endpoint === undefined) return null;
@@ -270,7 +266,7 @@ export class Sender implements Handover {
     const begun = performance.now();
     const over = (answer: ReceiverAnswer): void => this.#ended(delivery, endpoint, startedAt, begun, answer);
     this.#post(endpoint, delivery, startedAt).then(over, (error: unknown) => {
-      // A fault of ours (a key that is gone, say): it is tried again by the schedule, and never at once.
+      // A fault of ours, such as a missing key: the delivery is tried again by the schedule, and never at once.
       this.#deps.logger.error({ err: error, deliveryId: delivery.deliveryId }, 'a delivery could not be sent');
       over({ status: null, error: 'connection_failed', headers: {}, bodyStart: nothing, durationMs: 0 });
     });
@@ -289,21 +285,22 @@ export class Sender implements Handover {
   }
 
   #ended(delivery: Claimed, endpoint: Endpoint, startedAt: number, begun: number, answer: ReceiverAnswer): void {
-    // If we die between the answer and its record, the lease lapses and it is sent again: same id, higher attempt.
+    // If the process dies between the answer and its record, the lease lapses and the delivery is sent again with the same
+    // id and a higher attempt.
     faultPoint('sender:answered');
     const tookMs = performance.now() - begun;
     const config = { delays: this.#deps.config.webhookRetryDelaysMs, now: this.#now(), random: this.#random() };
-    const verdict = judge(answer, delivery, config);
-    this.#places.ended(delivery, tookMs, verdict.endpoint === 'well');
-    this.#endpoints.heard(endpoint.id, verdict);
+    const decision = judge(answer, delivery, config);
+    this.#limiter.ended(delivery, tookMs, decision.endpoint === 'well');
+    this.#endpoints.answered(endpoint.id, decision);
     this.#metrics?.attempted(resultOf(answer.status, answer.error));
     const attempt = attemptOf(delivery, startedAt, answer);
-    this.#recorder.add({ delivery, verdict, attempt, seenRevision: endpoint.changedRevision });
+    this.#recorder.add({ delivery, decision, attempt, seenRevision: endpoint.changedRevision });
     this.#start();
     if (this.#backlog.size > 0 || this.#draining) this.#wakeSoon();
   }
 
-  /** Once for all that end in the same turn: who waits looks at every endpoint that has something due. */
+  /** Wakes once for all requests that end in the same turn of the event loop: the loop then looks at every due endpoint. */
   #wakeSoon(): void {
     if (this.#wakingSoon) return;
     this.#wakingSoon = true;
@@ -315,11 +312,11 @@ export class Sender implements Handover {
 
   #recorded(results: readonly Result[], unwell: readonly HealthRow[]): void {
     faultPoint('sender:recorded');
-    for (const { delivery, verdict } of results) {
-      if (verdict.endpoint === 'well') this.#endpoints.unbar(delivery.endpointId);
-      if (verdict.outcome === 'again') continue;
-      this.#metrics?.over(verdict.outcome);
-      if (verdict.outcome === 'delivered') {
+    for (const { delivery, decision } of results) {
+      if (decision.endpoint === 'well') this.#endpoints.unbar(delivery.endpointId);
+      if (decision.outcome === 'again') continue;
+      this.#metrics?.over(decision.outcome);
+      if (decision.outcome === 'delivered') {
         this.#metrics?.delivered((this.#now() - Date.parse(delivery.eventTime)) / 1_000);
       }
     }
@@ -330,10 +327,10 @@ export class Sender implements Handover {
       disable ||= row.disable !== null || (row.failingMs ?? 0) >= webhookDisableAfterMs;
     }
     if (disable) this.#disable();
-    if (unwell.length > 0) this.#return(this.#places.withdraw((one) => this.#mayBegin(one) !== null));
+    if (unwell.length > 0) this.#return(this.#limiter.withdraw((one) => this.#mayBegin(one) !== null));
   }
 
-  /** Others may have them. What cannot be given back lapses. */
+  /** Gives them back to the queue. The leases of those that cannot be given back lapse. */
   #return(deliveries: readonly Claimed[]): void {
     if (deliveries.length === 0) return;
     const probes = deliveries.filter(({ probe }) => probe).map(({ endpointId }) => endpointId);

@@ -4,7 +4,7 @@ import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { functions, version } from './functions.sql.ts';
 
-/** The queue, as the sender works on it: each is one call of a function of functions.sql.ts. */
+/** The sender's calls of the functions in functions.sql.ts, which work on the queue. */
 
 export const migrateSender = (pool: Pool): Promise<void> =>
   withMigrationLock(pool, async (tx) => {
@@ -14,7 +14,7 @@ export const migrateSender = (pool: Pool): Promise<void> =>
     if (known.rowCount === 0) await tx.query(functions);
   });
 
-/** What an endpoint has due. */
+/** What is due for an endpoint. */
 export interface Due {
   readonly endpointId: string;
   readonly first: boolean;
@@ -46,11 +46,11 @@ export interface ClaimRequest {
   readonly most: number;
 }
 
-/** A delivery of ours for the length of a lease. */
+/** A delivery that this process holds for the length of a lease. */
 export interface Claimed extends Leased {
   /** 0 first tries, 1 retries, 2 replays. */
   readonly queueLane: number;
-  /** Sent also to an endpoint that is off. */
+  /** A person asked for it: it is sent to an endpoint that is off, too. */
   readonly forced: boolean;
   /** Let through an open breaker, alone. */
   readonly probe: boolean;
@@ -73,9 +73,9 @@ interface ClaimRow {
 }
 
 /**
- * Begins attempts. If we die after it the leases lapse, and the next attempt of each has a higher number.
- * @param probes endpoints of which one delivery may pass an open breaker.
- * @returns also ids of deliveries whose message is gone: a fault, as it goes only after all its deliveries.
+ * Begins attempts. If the process dies after it the leases lapse, and the next attempt of each has a higher number.
+ * @param probes endpoints of which one delivery may pass an open breaker
+ * @returns `without`: ids of deliveries whose message is missing; a fault, since a message is dropped after its deliveries
  */
 export const claim = async (
   pool: Pool,
@@ -151,7 +151,7 @@ export interface Outcome {
   readonly entry: unknown;
 }
 
-/** @returns ids of those that were recorded: of the others somebody else has begun a later attempt, or they are gone. */
+/** @returns ids of those that were recorded; of the others a sender has begun a later attempt, or they are gone */
 export const record = async (
   db: Pool | PoolClient,
   outcomes: readonly Outcome[],

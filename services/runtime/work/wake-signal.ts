@@ -50,6 +50,16 @@ export class Rest {
     this.#maxMs = maxPolls * pollMs;
   }
 
+  /** The wait that was answered last. */
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** Waits are short again: there is news. */
+  reset(): void {
+    this.#ms = this.#pollMs;
+  }
+
   /** Milliseconds until the next look. */
   after(busy: boolean): number {
     this.#ms = busy ? this.#pollMs : Math.min(Math.max(2 * this.#ms, this.#pollMs), this.#maxMs);

@@ -17,7 +17,7 @@ const item = (workspaceId: string, endpointId: string, queueLane = 0, name = '')
 const limits = { endpoint: 4, host: 100, tenant: 6, total: 10, failuresPerSecond: 1e-6 };
 
 /** Each endpoint has a host of its own, unless it is named `…@host`. */
-const placesOf = (over: Partial<typeof limits> = {}, hosts: Readonly<Record<string, string>> = {}) =>
+const limiterOf = (over: Partial<typeof limits> = {}, hosts: Readonly<Record<string, string>> = {}) =>
   new ConcurrencyLimiter<Item>({ ...limits, ...over }, (id) => hosts[id] ?? id.split('@')[1] ?? id);
 
 /** How many of which endpoint. */
@@ -28,55 +28,55 @@ const count = (items: readonly Item[]): Readonly<Record<string, number>> => {
 };
 
 /** Lets go what may, and says what went. */
-const started = (places: ConcurrencyLimiter<Item>): readonly Item[] => {
+const started = (limiter: ConcurrencyLimiter<Item>): readonly Item[] => {
   const went: Item[] = [];
-  places.start((one) => went.push(one) > 0);
+  limiter.start((one) => went.push(one) > 0);
   return went;
 };
-const add = (places: ConcurrencyLimiter<Item>, count: number, ...of: Parameters<typeof item>): void => {
-  for (let at = 0; at < count; at += 1) places.add(item(...of));
+const add = (limiter: ConcurrencyLimiter<Item>, count: number, ...of: Parameters<typeof item>): void => {
+  for (let at = 0; at < count; at += 1) limiter.add(item(...of));
 };
 
-suite('places', (t) => {
+suite('concurrency limiter', (t) => {
   t('no endpoint, no tenant and not all together go over their limits', () => {
-    const places = placesOf();
-    add(places, 9, 'a', 'a1');
-    assert.equal(started(places).length, 4);
-    add(places, 9, 'a', 'a2');
-    assert.equal(started(places).length, 2);
-    add(places, 9, 'b', 'b1');
-    assert.equal(started(places).length, 4);
-    add(places, 9, 'c', 'c1');
-    assert.equal(started(places).length, 0);
-    assert.deepEqual([places.underWay, places.waiting], [10, 26]);
+    const limiter = limiterOf();
+    add(limiter, 9, 'a', 'a1');
+    assert.equal(started(limiter).length, 4);
+    add(limiter, 9, 'a', 'a2');
+    assert.equal(started(limiter).length, 2);
+    add(limiter, 9, 'b', 'b1');
+    assert.equal(started(limiter).length, 4);
+    add(limiter, 9, 'c', 'c1');
+    assert.equal(started(limiter).length, 0);
+    assert.deepEqual([limiter.underWay, limiter.waiting], [10, 26]);
   });
 
   t('tenants take turns, and the endpoints of one', () => {
-    const places = placesOf({ endpoint: 100, tenant: 100, total: 1 });
-    add(places, 50, 'a', 'a1');
-    add(places, 1, 'a', 'a2');
-    add(places, 2, 'b', 'b1');
+    const limiter = limiterOf({ endpoint: 100, tenant: 100, total: 1 });
+    add(limiter, 50, 'a', 'a1');
+    add(limiter, 1, 'a', 'a2');
+    add(limiter, 2, 'b', 'b1');
     const order: string[] = [];
-    for (let next = started(places)[0]; next !== undefined && order.length < 6; next = started(places)[0]) {
+    for (let next = started(limiter)[0]; next !== undefined && order.length < 6; next = started(limiter)[0]) {
       order.push(next.endpointId);
-      places.ended(next, 1, true);
+      limiter.ended(next, 1, true);
     }
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'b1', 'a1', 'a1']);
   });
 
   t('retries have half of every limit at most, and one place of an endpoint as soon as they wait', () => {
-    const places = placesOf();
-    add(places, 9, 'a', 'a1', 1);
-    add(places, 9, 'a', 'a2', 2);
-    const later = started(places);
+    const limiter = limiterOf();
+    add(limiter, 9, 'a', 'a1', 1);
+    add(limiter, 9, 'a', 'a2', 2);
+    const later = started(limiter);
     // Half of the tenant's six.
     assert.equal(later.length, 3);
-    add(places, 9, 'a', 'a1');
+    add(limiter, 9, 'a', 'a1');
     assert.deepEqual(
-      started(places).map(({ queueLane }) => queueLane),
+      started(limiter).map(({ queueLane }) => queueLane),
       [0, 0],
     );
-    const other = placesOf();
+    const other = limiterOf();
     add(other, 9, 'a', 'a1');
     const firsts = started(other);
     assert.equal(firsts.length, 4);
@@ -89,148 +89,148 @@ suite('places', (t) => {
   });
 
   t('what does not begin takes no place', () => {
-    const places = placesOf();
-    add(places, 3, 'a', 'a1');
-    places.start(() => false);
-    assert.deepEqual([places.underWay, places.waiting], [0, 0]);
+    const limiter = limiterOf();
+    add(limiter, 3, 'a', 'a1');
+    limiter.start(() => false);
+    assert.deepEqual([limiter.underWay, limiter.waiting], [0, 0]);
   });
 
   t('a fast endpoint may have a line, a slow one none', () => {
-    const places = placesOf();
-    assert.deepEqual(places.room('a1', 'a'), { all: 4, later: 2, proven: false });
-    add(places, 1, 'a', 'a1');
-    const [one] = started(places);
+    const limiter = limiterOf();
+    assert.deepEqual(limiter.room('a1', 'a'), { all: 4, later: 2, proven: false });
+    add(limiter, 1, 'a', 'a1');
+    const [one] = started(limiter);
     assert.ok(one);
-    places.ended(one, 5, true);
-    assert.equal(places.room('a1', 'a').all, 4 + 16);
-    add(places, 1, 'b', 'b1');
-    const [slow] = started(places);
+    limiter.ended(one, 5, true);
+    assert.equal(limiter.room('a1', 'a').all, 4 + 16);
+    add(limiter, 1, 'b', 'b1');
+    const [slow] = started(limiter);
     assert.ok(slow);
-    places.ended(slow, 10_000, true);
-    assert.equal(places.room('b1', 'b').all, 4);
+    limiter.ended(slow, 10_000, true);
+    assert.equal(limiter.room('b1', 'b').all, 4);
   });
 
   t('what is reserved is kept free', () => {
-    const places = placesOf();
-    assert.equal(places.reserve('a1', 'a', 3), 3);
-    assert.equal(places.room('a1', 'a').all, 1);
-    assert.equal(places.reserve('a1', 'a', 3), 1);
-    assert.equal(places.reserve('a1', 'a', 3), 0);
-    places.unreserve('a1', 'a', 4);
-    assert.equal(places.room('a1', 'a').all, 4);
+    const limiter = limiterOf();
+    assert.equal(limiter.reserve('a1', 'a', 3), 3);
+    assert.equal(limiter.room('a1', 'a').all, 1);
+    assert.equal(limiter.reserve('a1', 'a', 3), 1);
+    assert.equal(limiter.reserve('a1', 'a', 3), 0);
+    limiter.unreserve('a1', 'a', 4);
+    assert.equal(limiter.room('a1', 'a').all, 4);
   });
 
   t('what waits can be withdrawn, what is under way cannot', () => {
-    const places = placesOf();
-    add(places, 6, 'a', 'a1');
-    add(places, 2, 'a', 'a2');
-    started(places);
-    const out = places.withdraw(({ endpointId }) => endpointId !== 'a1');
+    const limiter = limiterOf();
+    add(limiter, 6, 'a', 'a1');
+    add(limiter, 2, 'a', 'a2');
+    started(limiter);
+    const out = limiter.withdraw(({ endpointId }) => endpointId !== 'a1');
     assert.deepEqual([...new Set(out.map(({ endpointId }) => endpointId))], ['a1']);
-    assert.equal(places.underWay + places.waiting + out.length, 8);
-    assert.equal(places.underWay, 6);
-    assert.deepEqual([out.length, places.withdraw(() => false).length, places.waiting], [2, 0, 0]);
+    assert.equal(limiter.underWay + limiter.waiting + out.length, 8);
+    assert.equal(limiter.underWay, 6);
+    assert.deepEqual([out.length, limiter.withdraw(() => false).length, limiter.waiting], [2, 0, 0]);
   });
 
   t('the endpoints of a tenant share what may be under way to one host; another tenant has his own', () => {
-    const places = placesOf({ host: 6, tenant: 9, total: 100 });
-    for (const id of ['1@saas', '2@saas', '3@saas']) add(places, 9, 'a', id);
-    assert.deepEqual(count(started(places)), { '1@saas': 2, '2@saas': 2, '3@saas': 2 });
-    assert.equal(places.room('4@saas', 'a').all, 0);
-    add(places, 9, 'a', '5@elsewhere');
-    add(places, 9, 'b', '6@saas');
-    assert.deepEqual(count(started(places)), { '5@elsewhere': 3, '6@saas': 4 });
+    const limiter = limiterOf({ host: 6, tenant: 9, total: 100 });
+    for (const id of ['1@saas', '2@saas', '3@saas']) add(limiter, 9, 'a', id);
+    assert.deepEqual(count(started(limiter)), { '1@saas': 2, '2@saas': 2, '3@saas': 2 });
+    assert.equal(limiter.room('4@saas', 'a').all, 0);
+    add(limiter, 9, 'a', '5@elsewhere');
+    add(limiter, 9, 'b', '6@saas');
+    assert.deepEqual(count(started(limiter)), { '5@elsewhere': 3, '6@saas': 4 });
   });
 
   t('of what a host may have at most half is for retries and replays, of all its endpoints together', () => {
-    const places = placesOf({ host: 6, tenant: 90, total: 100 });
-    for (const id of ['1@saas', '2@saas', '3@saas']) add(places, 9, 'a', id, 2);
-    assert.equal(started(places).length, 3);
-    assert.equal(places.room('4@saas', 'a').later, 0);
-    add(places, 9, 'a', '4@saas');
-    assert.equal(started(places).length, 3);
+    const limiter = limiterOf({ host: 6, tenant: 90, total: 100 });
+    for (const id of ['1@saas', '2@saas', '3@saas']) add(limiter, 9, 'a', id, 2);
+    assert.equal(started(limiter).length, 3);
+    assert.equal(limiter.room('4@saas', 'a').later, 0);
+    add(limiter, 9, 'a', '4@saas');
+    assert.equal(started(limiter).length, 3);
   });
 
   t('endpoints that do not take what they are sent share the credit of their host, whatever their number', () => {
-    const places = placesOf({ host: 8, tenant: 1_000, total: 1_000 });
+    const limiter = limiterOf({ host: 8, tenant: 1_000, total: 1_000 });
     const ids = Array.from({ length: 20 }, (_, at) => `${at}@stranger`);
-    for (const id of ids) add(places, 50, 'a', id);
-    const sent = started(places);
+    for (const id of ids) add(limiter, 50, 'a', id);
+    const sent = started(limiter);
     assert.equal(sent.length, 8);
-    for (const one of sent) places.ended(one, 1, false);
-    assert.deepEqual([started(places).length, places.room('new@stranger', 'a').all], [0, 0]);
+    for (const one of sent) limiter.ended(one, 1, false);
+    assert.deepEqual([started(limiter).length, limiter.room('new@stranger', 'a').all], [0, 0]);
     // Another tenant's host of that name, and another host of this one, have credit of their own.
-    add(places, 1, 'b', '1@stranger');
-    add(places, 1, 'a', '1@other');
-    assert.equal(started(places).length, 2);
+    add(limiter, 1, 'b', '1@stranger');
+    add(limiter, 1, 'a', '1@other');
+    assert.equal(started(limiter).length, 2);
     // What has no credit is not kept.
-    assert.equal(places.withdraw(() => true).length, 20 * 50 - 8);
-    assert.equal(places.waiting, 0);
+    assert.equal(limiter.withdraw(() => true).length, 20 * 50 - 8);
+    assert.equal(limiter.waiting, 0);
   });
 
   t('an endpoint that takes what it is sent needs no credit, and what it takes gives credit to the others', () => {
-    const places = placesOf({ host: 8, tenant: 1_000, total: 1_000 });
-    add(places, 1, 'a', 'good@host');
-    for (const one of started(places)) places.ended(one, 1, true);
-    add(places, 50, 'a', 'dead@host');
-    for (let went = started(places); went.length > 0; went = started(places)) {
-      for (const one of went) places.ended(one, 1, false);
+    const limiter = limiterOf({ host: 8, tenant: 1_000, total: 1_000 });
+    add(limiter, 1, 'a', 'good@host');
+    for (const one of started(limiter)) limiter.ended(one, 1, true);
+    add(limiter, 50, 'a', 'dead@host');
+    for (let went = started(limiter); went.length > 0; went = started(limiter)) {
+      for (const one of went) limiter.ended(one, 1, false);
     }
-    add(places, 2, 'a', 'good@host');
-    const went = started(places);
+    add(limiter, 2, 'a', 'good@host');
+    const went = started(limiter);
     assert.deepEqual(count(went), { 'good@host': 2 });
-    for (const one of went) places.ended(one, 1, true);
-    assert.deepEqual(count(started(places)), { 'dead@host': 2 });
+    for (const one of went) limiter.ended(one, 1, true);
+    assert.deepEqual(count(started(limiter)), { 'dead@host': 2 });
   });
 
   t('what did not begin costs no credit', () => {
-    const places = placesOf({ host: 8 });
-    add(places, 20, 'a', '1@host');
-    places.start(() => false);
-    add(places, 20, 'a', '1@host');
-    assert.equal(started(places).length, 4);
+    const limiter = limiterOf({ host: 8 });
+    add(limiter, 20, 'a', '1@host');
+    limiter.start(() => false);
+    add(limiter, 20, 'a', '1@host');
+    assert.equal(started(limiter).length, 4);
   });
 
   t('an endpoint that moves takes what it has under way along, and has proven nothing there', () => {
     const hosts: Record<string, string> = { mover: 'one' };
-    const places = placesOf({ host: 4, tenant: 100, total: 100 }, hosts);
-    add(places, 9, 'a', 'mover');
-    const [first, ...others] = started(places);
+    const limiter = limiterOf({ host: 4, tenant: 100, total: 100 }, hosts);
+    add(limiter, 9, 'a', 'mover');
+    const [first, ...others] = started(limiter);
     assert.ok(first !== undefined && others.length === 3);
-    places.ended(first, 1, true);
-    assert.equal(started(places).length, 1);
+    limiter.ended(first, 1, true);
+    assert.equal(started(limiter).length, 1);
     hosts.mover = 'victim';
-    assert.equal(places.room('mover', 'a').all, 0);
-    add(places, 9, 'a', '2@victim');
-    assert.equal(started(places).length, 0);
+    assert.equal(limiter.room('mover', 'a').all, 0);
+    add(limiter, 9, 'a', '2@victim');
+    assert.equal(started(limiter).length, 0);
     // Where it was there is room again, and the credit that its first answer gave.
-    add(places, 9, 'a', '3@one');
-    assert.deepEqual(count(started(places)), { '3@one': 1 });
-    for (const one of others) places.ended(one, 1, true);
-    assert.deepEqual(count(started(places)), { '2@victim': 1, mover: 2 });
+    add(limiter, 9, 'a', '3@one');
+    assert.deepEqual(count(started(limiter)), { '3@one': 1 });
+    for (const one of others) limiter.ended(one, 1, true);
+    assert.deepEqual(count(started(limiter)), { '2@victim': 1, mover: 2 });
   });
 
   t('what is about to be claimed for one is no room for another of the same host', () => {
-    const places = placesOf({ host: 6, tenant: 100, total: 100 });
+    const limiter = limiterOf({ host: 6, tenant: 100, total: 100 });
     const held = new PendingCounts();
-    assert.equal(places.room('1@host', 'a', held).all, 4);
-    places.hold(held, '1@host', 'a', 4);
-    assert.deepEqual([places.room('2@host', 'a', held).all, places.room('1@other', 'a', held).all], [2, 4]);
-    assert.equal(places.room('2@host', 'a').all, 4);
+    assert.equal(limiter.room('1@host', 'a', held).all, 4);
+    limiter.hold(held, '1@host', 'a', 4);
+    assert.deepEqual([limiter.room('2@host', 'a', held).all, limiter.room('1@other', 'a', held).all], [2, 4]);
+    assert.equal(limiter.room('2@host', 'a').all, 4);
     // Nor where no credit is needed.
-    for (const id of ['1@host', '2@host']) add(places, 1, 'a', id);
-    for (const one of started(places)) places.ended(one, 1_000, true);
-    assert.equal(places.room('2@host', 'a').all, 4);
-    assert.equal(places.room('2@host', 'a', held).all, 2);
+    for (const id of ['1@host', '2@host']) add(limiter, 1, 'a', id);
+    for (const one of started(limiter)) limiter.ended(one, 1_000, true);
+    assert.equal(limiter.room('2@host', 'a').all, 4);
+    assert.equal(limiter.room('2@host', 'a', held).all, 2);
   });
 
   t('credit that waits to be used by one endpoint is none for another', () => {
-    const places = placesOf({ host: 8, tenant: 100, total: 100 });
-    add(places, 4, 'a', '1@host');
-    for (const one of started(places)) places.ended(one, 1_000, false);
-    assert.equal(places.room('2@host', 'a').all, 4);
-    add(places, 2, 'a', '1@host');
-    assert.equal(places.room('2@host', 'a').all, 2);
+    const limiter = limiterOf({ host: 8, tenant: 100, total: 100 });
+    add(limiter, 4, 'a', '1@host');
+    for (const one of started(limiter)) limiter.ended(one, 1_000, false);
+    assert.equal(limiter.room('2@host', 'a').all, 4);
+    add(limiter, 2, 'a', '1@host');
+    assert.equal(limiter.room('2@host', 'a').all, 2);
   });
 });
 
