@@ -2,8 +2,8 @@ import { client } from '#domain/client.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 
 /**
- * What became of the client that a report is about. Null: nothing that a report has to heed; so too of a client of another
- * workspace, which finds neither names nor figures.
+ * Whether the client that a report is about was archived or erased; null: neither. Also null for a client of another
+ * workspace, for whom a report finds neither names nor figures.
  */
 export const endOf = async (
   store: DomainStore,

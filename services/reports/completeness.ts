@@ -3,11 +3,11 @@ import type { OfDay } from '#projections/analytics/rollup.ts';
 import type { Completeness } from '#schemas/report.ts';
 
 /**
- * Whether the figures of a run's days are final, and how long the run waits for that. All of it follows from the stream and
- * the clock: a restart neither forgets how long a run has waited nor lets it wait anew.
+ * Whether the figures of a run's days are final, and how long the run waits for that. Both follow from the stream and the
+ * clock, so a restart neither forgets how long a run has waited nor starts its wait anew.
  */
 
-/** Longest time between two looks at a run that waits, milliseconds. */
+/** Longest time between two looks at a waiting run, milliseconds. */
 const maxRestMs = 600_000;
 
 export interface Waiting {
@@ -20,15 +20,15 @@ export interface Waiting {
   readonly minRestMs: number;
 }
 
-/** How long a run whose days are not final rests before the next look; 0: it has waited as long as it may. */
+/** Milliseconds until the next look at a run whose days are not final; 0: it has waited as long as it may. */
 export const restOf = ({ requestedAt, now, maxMs, minRestMs }: Waiting): number => {
-  // The clock that the request was written by may be ahead of ours.
+  // The clock of the process that wrote the request may be ahead of ours.
   const age = Math.max(0, now - Date.parse(requestedAt));
   return Math.max(0, Math.min(maxMs - age, maxRestMs, Math.max(minRestMs, age / 2)));
 };
 
 export interface Unsettled {
-  /** The first day that is to be counted yet; null: none is. */
+  /** The first day that is not counted yet; null: all are. */
   readonly uncounted: string | null;
   /** Milliseconds since the epoch, by the database's clock. */
   readonly now: number;
@@ -36,8 +36,8 @@ export interface Unsettled {
 }
 
 /**
- * The days with those marked as provisional that are to be counted yet or are not over. A window ends with the day before
- * its run, but a workspace whose zone moved west may live in that day again.
+ * Marks days that are not counted yet or not over as provisional. A window ends with the day before its run, but a workspace
+ * whose zone moved west may live in that day again.
  */
 export const settledSeries = <D extends OfDay>(
   series: readonly D[],

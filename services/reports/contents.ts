@@ -4,7 +4,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { AccountFigures, Demographics } from '#schemas/insights.ts';
 import type { Completeness, ReportDefinition } from '#schemas/report.ts';
 
-/** What a report says, as it was read once; every export of a run is made of the same. No personal member is in it. */
+/** The contents of a report, read once: every export of a run is made of the same. They hold no personal member. */
 
 export const maxTopPosts = 10;
 
@@ -17,25 +17,25 @@ export interface Contents {
   readonly name: string;
   readonly kind: ReportDefinition['kind'];
   readonly workspace: string;
-  /** Null: it is about no one client. */
+  /** Null: the report is not about one client. */
   readonly client: string | null;
-  /** Of the account that it is about, or that it was narrowed to. */
+  /** Of the account that the report is about, or that it was narrowed to. */
   readonly platform: Platform | null;
-  /** What it was narrowed to. */
+  /** What the report was narrowed to. */
   readonly filters: ReportDefinition['filters'];
   readonly from: string;
   readonly to: string;
   readonly timezone: string;
   readonly asOf: string | null;
   readonly completeness: Completeness;
-  /** When the run was asked for: the same however often it is made. */
+  /** When the run was requested: the same however often it is made. */
   readonly requestedAt: string;
   readonly totals: Some<Totals>;
   readonly byPlatform: readonly Some<OfPlatform>[];
   readonly series: readonly Some<OfDay>[];
   /** Posts of the days with the most interactions, at most `maxTopPosts`. */
   readonly topPosts?: readonly TopPost[];
-  /** Of an account: sums over the days. A member that is absent was never asked for. */
+  /** Of an account: sums over the days. An absent member was never asked for. */
   readonly audience?: Audience;
   /** Of an account. Absent: never asked for; null: the network does not tell. */
   readonly demographics?: Demographics | null;

@@ -8,14 +8,14 @@ import { idOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 
 /**
- * What is heard of reports and their clients: runs to be made, schedules to be found out, exports to be deleted. Each is a row on the
- * transaction that moves the consumer's position: an event heard of is a row, or neither is.
+ * Turns events about reports and their clients into rows: runs to make, schedules to find out, exports to delete. A row is
+ * written on the transaction that moves the consumer's position, so no event is lost and none counts twice.
  */
 
 export const reportsGroup = 'reports';
 
-type Heard = ReportEvent | WorkspaceEvent | ClientEvent;
-export const subscribedTypes: readonly Heard['type'][] = [
+type Subscribed = ReportEvent | WorkspaceEvent | ClientEvent;
+export const subscribedTypes: readonly Subscribed['type'][] = [
   'ReportDefined',
   'ReportRunRequested',
   'ReportRunCompleted',
@@ -26,7 +26,7 @@ export const subscribedTypes: readonly Heard['type'][] = [
   'WorkspaceProfileChanged',
 ];
 
-/** `after` stays: whether an instant since then was promised follows from the stream. */
+/** Keeps `after`: the stream says whether an instant since then was promised. */
 const defineSql = `
 insert into ops.report_schedules (report_id, workspace_id, after) values ($1, $2, $3)
 on conflict (report_id) do update set due_at = null, heard = gen_random_uuid(), look_at = now()`;
@@ -37,15 +37,15 @@ insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3)
 on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
 const keepSql = `
 insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
-/** Of reports by id: what was found out of them does not hold any more. */
-const look = (which: string): string => `
+/** What was found out of these schedules does not hold any more. */
+const lookAgain = (which: string): string => `
 with mine as (
   select report_id from ops.report_schedules where ${which} order by report_id for update
 )
 update ops.report_schedules s set due_at = null, heard = gen_random_uuid(), look_at = now()
 from mine where s.report_id = mine.report_id`;
-const zoneSql = look('workspace_id = $1');
-const endSql = look(
+const zoneSql = lookAgain('workspace_id = $1');
+const endSql = lookAgain(
   'workspace_id = $1 and report_id in (select report_id from ops.report_subjects where client_id = $2)',
 );
 const eraseSql = `
@@ -58,12 +58,12 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
   for (const event of events) {
     const id = idOf(event.stream);
     const { workspaceId, occurredAt } = event.metadata;
-    const { type, data } = { type: event.type, data: event.data } as unknown as Heard;
+    const { type, data } = { type: event.type, data: event.data } as unknown as Subscribed;
     if (type === 'ReportDefined') {
       const { clientId } = data.definition.filters;
       await tx.query(defineSql, [id, workspaceId, occurredAt]);
-      // A client's end that its own lane heard before this row was there is seen by whoever looks at the schedule, or
-      // makes the run, after it: both read the client.
+      // The client's end may have come on its own lane before this row was there: the schedule and the run both read
+      // the client afterwards.
       if (clientId !== null) await tx.query(subjectSql, [clientId, id, workspaceId]);
     } else if (type === 'ReportRunRequested') await tx.query(jobSql, [data.runId, id, workspaceId]);
     else if (type === 'ReportRunCompleted') {

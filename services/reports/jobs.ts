@@ -2,22 +2,23 @@ import type { Pool } from 'pg';
 import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
- * Runs that are to be made, and runs and reports with exports that are to be deleted. The row only says where to look; what is
- * done follows from the stream. It is deleted when nothing is left to do, so work that a crash interrupted is found again.
+ * Runs to make, and runs and reports with exports to delete. A row only says where to look; what is done follows from the
+ * stream. The worker deletes the row when nothing is left to do, so work that a crash interrupted is found again.
  */
 
 export interface Job {
-  /** The run; where all runs are looked through for exports to be deleted, the report itself. */
+  /** The run; for a job that deletes exports of all runs, the report. */
   readonly id: string;
   readonly reportId: string;
   readonly workspaceId: string;
-  readonly heard: string;
-  /** By the database's clock, which says what is over. */
+  /** Another one after each event that asks for the job: work begun before it does not delete the row. */
+  readonly version: string;
+  /** By the database's clock, which decides what is over. */
   readonly now: Date;
 }
 
 export interface Begun {
-  /** This time included. */
+  /** This try included. */
   readonly attempts: number;
   readonly written: readonly string[];
 }
@@ -27,14 +28,14 @@ const table: WorkTable = {
   id: 'id',
   due: 'due_at',
   where: 'true',
-  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.heard::text, now() as now`,
+  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.heard::text as version, now() as now`,
 };
 
 /** One run of each workspace a look: each has its turn before one has a second. */
 const ofEach = 1;
 const maxDue = 100;
 
-/** One statement: an export is one that is kept, or one that is to be deleted, whenever we die. */
+/** One statement, so that an export is always either kept or to be deleted, also after a crash. */
 const overSql = `
 with over as (
   delete from ops.report_exports where run_id in (
@@ -61,7 +62,7 @@ export class Jobs {
     await this.#pool.query({ name: 'reports-over', text: overSql });
   }
 
-  /** Counted before anything is done, so that a run that kills its worker is not begun for ever. Null: there is no row. */
+  /** Counts the try before anything is done, so that a run that kills its worker is not begun for ever. Null: there is no row. */
   async begin(id: string): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
       'update ops.report_jobs set attempts = attempts + 1 where id = $1 returning attempts, written',
@@ -70,27 +71,27 @@ export class Jobs {
     return rows[0] ?? null;
   }
 
-  /** False: the row is gone, and with it the promise that a stray blob is found. Then nothing may be written. */
+  /** False: the row is gone. Then nothing may be written, because nobody would find the blob again. */
   async note(id: string, keys: readonly string[]): Promise<boolean> {
     const sql = 'update ops.report_jobs set written = written || $2::text[] where id = $1';
     return (await this.#pool.query(sql, [id, keys])).rowCount === 1;
   }
 
-  /** Not when it was asked for again: what was done may not have seen why. */
-  async done({ id, heard }: Job): Promise<void> {
-    await this.#pool.query('delete from ops.report_jobs where id = $1 and heard = $2', [id, heard]);
+  /** Keeps the row if the job was asked for again: this work may not have seen why. */
+  async done({ id, version }: Job): Promise<void> {
+    await this.#pool.query('delete from ops.report_jobs where id = $1 and heard = $2', [id, version]);
   }
 
-  /** @param innocent what went wrong was not of the run's making: this time is not counted against it */
-  async reschedule(id: string, waitMs: number, innocent: boolean): Promise<void> {
+  /** @param infrastructureFault the run is not to blame, and the try is not counted against it */
+  async reschedule(id: string, waitMs: number, infrastructureFault: boolean): Promise<void> {
     await this.#pool.query(
       `update ops.report_jobs set due_at = now() + $2 * interval '1 millisecond', attempts = greatest(0, attempts - $3)
        where id = $1`,
-      [id, waitMs, innocent ? 1 : 0],
+      [id, waitMs, infrastructureFault ? 1 : 0],
     );
   }
 
-  /** Who lost the lease did not die. */
+  /** A worker that lost its lease did not die: its try is not held against the run. */
   async uncount(id: string): Promise<void> {
     await this.#pool.query('update ops.report_jobs set attempts = greatest(0, attempts - 1) where id = $1', [id]);
   }

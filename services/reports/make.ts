@@ -25,12 +25,12 @@ import { blobKey } from './names.ts';
 import { readContents } from './read.ts';
 
 /**
- * Makes a run once the figures of its days are final, or it has waited for that as long as it may: they are read once, each export is written under a key that is noted first, and one event says that
- * all of it is there. If we die before the event the run is made again, and what was written and is not named then is
- * deleted; after it nothing of the run changes any more.
+ * Makes a run once the figures of its days are final, or once it has waited for that as long as it may. The figures are read
+ * once, each export is written under a key that is noted first, and one event says that all exports are there. If the process
+ * dies before the event, the run is made again and blobs that no event names are deleted; after it nothing of the run changes.
  */
 
-/** Times a run is begun before it has failed. */
+/** Times that a run is begun before it fails. */
 export const maxTries = 5;
 
 export interface Work {
@@ -44,15 +44,15 @@ export interface Work {
 
 type Tools = ReportDeps & { readonly jobs: Jobs };
 
-/** `waiting`: figures of its days may still change, and it is looked at again later. */
+/** `waiting`: figures of its days may still change, and the worker looks at it again later. */
 export type Outcome = 'completed' | 'failed' | 'nothing' | 'waiting';
 
-/** @throws what stopped it, when there is something left to do */
+/** @throws what stopped it while something is left to do */
 export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
   const { job, loaded, begun } = work;
   const { state } = loaded;
   const run = openRun(state, job.id);
-  // Noted blobs of this time too: the row knows them, and they are deleted in the end where the stream does not name them.
+  // With the blobs of this try: in the end those that the stream does not name are deleted.
   const written = [...begun.written];
   let after: ReportState = state;
   if (run !== null && state.status === 'live') {
@@ -102,8 +102,8 @@ const record = async (
 };
 
 /**
- * Null: figures of its days may still change, and the run was laid aside for a while. What is to be counted is asked before
- * the figures are read: asked after them, a count that ended in between would look as if the figures had it.
+ * Null: figures of its days may still change, and the run was rescheduled. The days to be counted are asked for before the
+ * figures are read: asked for afterwards, a count that ended in between would seem to be in the figures.
  */
 const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents | null> => {
   const { job } = work;
@@ -144,14 +144,14 @@ const write = async (
   return exports;
 };
 
-/** Before it is written: a stray blob is found by its row. */
+/** Before the blob is written, so that its row finds it if the process dies. */
 const note = async ({ job, lease }: Work, { jobs }: Tools, key: string): Promise<void> => {
   if (!(await jobs.note(job.id, [key])) || !lease.isHeld()) throw new LeaseLost(job.id);
 };
 
 type Completed = Extract<ReportRun, { status: 'completed' }>;
 
-/** Of the run, or of all runs of the report where the job is about all of it. */
+/** The run of the job, or all runs where the job is about the whole report. */
 const completedOf = (state: ReportState, { id, reportId }: Job): readonly Completed[] =>
   state.status === 'none'
     ? []
@@ -160,9 +160,9 @@ const completedOf = (state: ReportState, { id, reportId }: Job): readonly Comple
       );
 
 /**
- * Deletes what is not kept: strays of a death, and exports of a report that was removed, of a run that is too old, or of a
- * client that was erased. The client is read after the run was completed: an erasure that is not in the stream by then is
- * heard of later, and finds the completed run. The row goes last.
+ * Deletes what is not kept: blobs left by a crash, and exports of a removed report, of a run that is too old, or of an erased
+ * client. The client is read after the run was completed: the event of a later erasure finds the completed run. The row
+ * goes last.
  */
 const tidy = async (
   { blobs, store }: Tools,

@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { Outcome } from './make.ts';
 
-/** What the worker tells about itself. */
+/** The worker's own metrics. */
 export interface ReportMetrics {
-  /** `nothing`: there was nothing to make any more; `waiting`: its days are not final; `stopped`: it is tried again. */
+  /** `nothing`: there was nothing left to make; `waiting`: its days are not final; `stopped`: the worker tries again. */
   ended(outcome: Outcome | 'stopped', seconds: number): void;
 }
 

@@ -6,10 +6,10 @@ import { onEvents, reportsGroup, subscribedTypes } from './intake.ts';
 import { runSchedules } from './schedule.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the reports process: what is asked for is heard of, what is due is asked for, what was asked for is made. */
+/** The loops of the reports process: it takes in events, requests runs that are due, and makes requested runs. */
 
 export interface ReportsProcess {
-  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
   readonly done: Promise<void>;
   readonly consumers: readonly Consumer[];
 }

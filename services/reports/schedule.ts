@@ -11,35 +11,36 @@ import { reportContext } from './context.ts';
 import type { ReportDeps } from './deps.ts';
 
 /**
- * Reports that run by themselves. The id of a run follows from the report and its instant: whoever dies between the request
- * and the next instant, or does the same beside us, asks for the same run again, and that is none.
+ * Reports that run by schedule. The id of a run follows from the report and its instant: a process that repeats a request,
+ * after a crash or beside another, asks for the same run again, and the decider yields no event.
  */
 
 interface Planned {
   readonly reportId: string;
   readonly workspaceId: string;
   readonly after: Date;
-  readonly heard: string;
-  /** By the database's clock, which says what is due. */
+  /** Another one after each event that may change the schedule. */
+  readonly version: string;
+  /** By the database's clock, which decides what is due. */
   readonly now: Date;
 }
 
 const dueSql = `
-select report_id::text as "reportId", workspace_id::text as "workspaceId", after, heard::text, now() as now
+select report_id::text as "reportId", workspace_id::text as "workspaceId", after, heard::text as version, now() as now
 from ops.report_schedules
 where (due_at is null or due_at <= now()) and look_at <= now()
 order by due_at nulls first, look_at limit 100`;
 
-/** What was heard meanwhile wins. */
+/** An event that came meanwhile wins. */
 const settleSql = `
 update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and heard = $4`;
 const endSql = 'delete from ops.report_schedules where report_id = $1 and heard = $2';
-/** How long one that could not be looked at is left alone. */
-const putOffSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
+/** A schedule that could not be looked at rests. */
+const rescheduleSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
 
 export const runIdOf = (reportId: string, instant: string): string => uuidv5(reportId, instant);
 
-/** Applies once whatever is due now. True: there may be more. */
+/** Requests the runs that are due now. True: there may be more. */
 export const schedule = async (deps: ReportDeps, signal: AbortSignal): Promise<boolean> => {
   const { pool, logger } = deps;
   const { rows } = await pool.query<Planned>(dueSql);
@@ -49,7 +50,7 @@ export const schedule = async (deps: ReportDeps, signal: AbortSignal): Promise<b
       await settle(deps, row);
     } catch (error) {
       logger.warn({ err: error, reportId: row.reportId }, 'a schedule of a report could not be looked at');
-      await pool.query(putOffSql, [row.reportId]);
+      await pool.query(rescheduleSql, [row.reportId]);
     }
   }
   return rows.length > 0;
@@ -57,20 +58,20 @@ export const schedule = async (deps: ReportDeps, signal: AbortSignal): Promise<b
 
 const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   const { pool, store, now = Date.now } = deps;
-  const { reportId, workspaceId, heard } = row;
+  const { reportId, workspaceId, version } = row;
   const loaded = await store.load(report, reportId);
   const { state } = loaded;
   const plan = state.status === 'live' ? state.definition.schedule : null;
   if (state.status !== 'live' || plan === null) {
-    await pool.query(endSql, [reportId, heard]);
+    await pool.query(endSql, [reportId, version]);
     return;
   }
   const { clientId } = state.definition.filters;
   if (clientId !== null && (await endOf(store, workspaceId, clientId)) !== null) {
-    // If we die before the row is gone, there is no schedule in the stream the next time.
+    // If the process dies before the row is deleted, the next look finds no schedule in the stream.
     const command = { type: 'EndSchedule', clientId } as const;
     await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
-    await pool.query(endSql, [reportId, heard]);
+    await pool.query(endSql, [reportId, version]);
     return;
   }
   const timezone = await zoneOf(deps, workspaceId);
@@ -79,7 +80,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   // Missed runs collapse into the latest one.
   const instant = lastInstant(plan, timezone, after, seen);
   if (instant === null) {
-    await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, heard]);
+    await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, version]);
     return;
   }
   const command = {
@@ -92,7 +93,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   } as const;
   await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
   faultPoint('reports:after-request');
-  await pool.query(settleSql, [reportId, nextInstant(plan, timezone, seen), seen, heard]);
+  await pool.query(settleSql, [reportId, nextInstant(plan, timezone, seen), seen, version]);
 };
 
 const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<string> => {

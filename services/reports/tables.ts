@@ -3,7 +3,7 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 
-/** What the reports process keeps: its positions and leases, runs to be made, when each runs by itself, how long exports live. */
+/** Tables of the reports process: positions and leases, runs to make, schedules, and how long exports live. */
 export const migrateReports = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
@@ -11,16 +11,16 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
     await tx.query(`
       create schema if not exists ops;
       create table if not exists ops.report_jobs (
-        -- The run; where all runs of a report are looked through for exports to be deleted, the report itself.
+        -- The run; for a job that deletes exports of all runs, the report.
         id uuid primary key,
         report_id uuid not null,
         workspace_id uuid not null,
-        -- Times it was begun and did not end in order.
+        -- Times it was begun without an orderly end.
         attempts int not null default 0,
         due_at timestamptz not null default now(),
-        -- Blobs that were or are being written for it: those its stream does not name in the end are deleted.
+        -- Blobs written for it: in the end those that its stream does not name are deleted.
         written text[] not null default '{}',
-        -- Another one whenever it is asked for again: who did it as it was before leaves the row.
+        -- Another one whenever the job is asked for again: work begun before keeps the row.
         heard uuid not null default gen_random_uuid()
       );
       alter table ops.report_jobs add column if not exists heard uuid not null default gen_random_uuid();
@@ -28,19 +28,19 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
       create table if not exists ops.report_schedules (
         report_id uuid primary key,
         workspace_id uuid not null,
-        -- It runs at the first instant of its schedule after this one.
+        -- The report runs at the first instant of its schedule after this one.
         after timestamptz not null,
-        -- That instant; null: to be found out, as its definition or the zone has changed.
+        -- That instant; null: unknown since its definition or the zone changed.
         due_at timestamptz,
-        -- Another one whenever something was heard: what was found out before does not hold any more.
+        -- Another one after each event that may change the schedule: what was found out before does not hold any more.
         heard uuid not null default gen_random_uuid(),
-        -- Not looked at before.
+        -- Nobody looks at it before this instant.
         look_at timestamptz not null default now()
       );
       create index if not exists report_schedules_due on ops.report_schedules (due_at);
       create index if not exists report_schedules_unknown on ops.report_schedules (look_at) where due_at is null;
       create index if not exists report_schedules_workspace on ops.report_schedules (workspace_id);
-      -- Clients that a report is or ever was about: runs about them may be there.
+      -- Clients that a report is or ever was about, as runs about them may exist.
       create table if not exists ops.report_subjects (
         client_id uuid not null,
         report_id uuid not null,
@@ -48,7 +48,7 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         primary key (client_id, report_id)
       );
       create index if not exists report_subjects_report on ops.report_subjects (report_id);
-      -- Completed runs until their exports are to be deleted.
+      -- Completed runs until their exports are deleted.
       create table if not exists ops.report_exports (
         run_id uuid primary key,
         report_id uuid not null,

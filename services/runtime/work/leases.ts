@@ -5,8 +5,8 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
- * Who works on what, for a while: rows on database time. A lease only keeps workers out of each other's way; what
- * makes a sleeper harmless is the revision of the stream it appends to. If a holder dies its rows lapse by themselves.
+ * Rows on database time that say who works on what for a while. A lease only keeps workers out of each other's way: a stale
+ * worker is harmless because it appends to its stream at a revision that has passed. If a holder dies its rows lapse.
  */
 
 export const migrateLeases = (pool: Pool): Promise<void> =>
@@ -18,15 +18,15 @@ export const migrateLeases = (pool: Pool): Promise<void> =>
         kind text not null,
         id text not null,
         holder text not null,
-        -- From one sequence for all rows, so that an epoch never comes twice, also when a row was deleted in between.
+        -- From one sequence for all rows, so that no epoch comes twice even if the row was deleted in between.
         epoch bigint not null,
         until timestamptz not null,
-        -- Nobody may take it before this instant; null = as soon as it lapses.
+        -- Nobody may take it before this instant; null: as soon as it lapses.
         not_before timestamptz,
         primary key (kind, id)
       ) with (fillfactor = 50)`);
-    // Rows that rest are found by when that ends. Renewals change none of these columns. Asked for first: creating it
-    // waits for everybody who writes, also where it is there.
+    // Finds resting rows by the end of their rest. Renewals change none of its columns. Asked for first: even where the
+    // index exists, creating it would wait for every writer.
     const { rows } = await tx.query(`select to_regclass('ops.work_leases_resting') is null as missing`);
     if (rows[0]?.missing === true) {
       await tx.query(`
@@ -43,7 +43,7 @@ on conflict (kind, id) do update
   where work_leases.until <= now() and (work_leases.not_before is null or work_leases.not_before <= now())
 returning id, epoch::text`;
 
-/** Rows are locked in the order of their ids by every statement here, so that two of them never wait for each other. */
+/** Every statement here locks rows in the order of their ids, so that two of them never wait for each other. */
 const renewSql = `
 with mine as (
   select l.id from ops.work_leases l join unnest($2::text[], $3::bigint[]) as held (id, epoch) using (id, epoch)
@@ -63,7 +63,7 @@ with gone as (
 )
 delete from ops.work_leases l using gone where gone.wait is null and l.kind = $1 and l.id = gone.id`;
 
-/** The last of so many rows from an id on; none: there are fewer. */
+/** The last of so many rows from an id on; no row: there are fewer. */
 const cleanToSql = `
 select id from ops.work_leases where kind >= $1 and (kind, id) > ($1, $2) and kind <= $1
 order by kind, id offset $3 limit 1`;
@@ -76,7 +76,7 @@ delete from ops.work_leases l using (
   order by id for update skip locked
 ) old where l.kind = $1 and l.id = old.id`;
 
-/** One cleaning looks at so many rows, the next at those behind them: a million may rest, and they are not walked each time. */
+/** One cleaning looks at so many rows and the next at those behind them, because a million rows may rest. */
 const defaultCleaning = { rows: 10_000, everyMs: 60_000 };
 /** Milliseconds in which releases are gathered into one statement. */
 const gatherMs = 10;
@@ -86,9 +86,9 @@ export interface Lease {
   readonly epoch: bigint;
   /** Aborts when the lease is lost: not renewed in time, or taken by another. */
   readonly signal: AbortSignal;
-  /** Asked right before an effect: true only while nobody else can have taken it. Monotonic, so right after a sleep too. */
+  /** Ask it right before an effect: true only while no other worker can have taken it, also right after the machine slept. */
   isHeld(): boolean;
-  /** Gives it back. `notBeforeMs`: milliseconds from now in which nobody is to take it. May be called again. */
+  /** Gives it back; a second call does nothing. `notBeforeMs`: milliseconds from now in which nobody may take it. */
   release(options?: { readonly notBeforeMs?: number }): void;
 }
 
@@ -96,7 +96,7 @@ interface LeaseRecord {
   readonly id: string;
   readonly epoch: bigint;
   readonly lost: AbortController;
-  /** Monotonic milliseconds, counted from before the statement was sent: never later than the row's own `until`. */
+  /** Monotonic milliseconds from before the statement was sent: never later than the row's own `until`. */
   deadline: number;
 }
 
@@ -105,11 +105,11 @@ export interface LeasesOptions {
   readonly kind: string;
   /** Milliseconds. Renewed every third of it. */
   readonly ttlMs: number;
-  /** Nothing is taken while it is at fault; what is held is kept. Default: it never is. */
+  /** While it has a fault no lease is taken; held ones are kept. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** How many rows are looked at for old ones, and how often at most. Default 10,000 a minute. */
+  /** How many rows a cleaning looks at, and the time between two. Default 10,000 a minute. */
   readonly cleaning?: { readonly rows: number; readonly everyMs: number };
-  /** Told when a renewal fails; the leases go on until they lapse. */
+  /** Called when a renewal fails; the leases hold until they lapse. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -131,7 +131,7 @@ export class Leases {
   #watching: NodeJS.Timeout | null = null;
   #renewal: Promise<void> | null = null;
   #cleanedAt = Number.NEGATIVE_INFINITY;
-  /** Id up to which the last cleaning came; the next goes on there. */
+  /** Where the next cleaning goes on. */
   #cleanedTo = '';
 
   constructor(options: LeasesOptions) {
@@ -142,7 +142,7 @@ export class Leases {
     return this.#held.size;
   }
 
-  /** Takes those that are free, all in one statement; what is missing in the answer belongs to somebody else. */
+  /** Takes those that are free in one statement; the others are held or rest. */
   async acquire(ids: readonly string[]): Promise<readonly Lease[]> {
     const { kind, ttlMs, clock } = this.#options;
     if (ids.length === 0 || (clock !== undefined && clock.fault() !== null)) return [];
@@ -161,7 +161,7 @@ export class Leases {
     });
   }
 
-  /** Gives back all that is held and stops. Holders see their signals abort. */
+  /** Gives back all leases and stops. Holders see their signals abort. */
   async close(): Promise<void> {
     for (const held of [...this.#held.values()]) {
       this.#leave(held, null);
@@ -210,7 +210,7 @@ export class Leases {
         leaving.map(({ waitMs }) => waitMs),
       ]);
     } catch (error) {
-      // They lapse by themselves.
+      // The rows lapse by themselves.
       this.#options.onError?.(error);
     }
   }
@@ -265,7 +265,7 @@ export class Leases {
   }
 
   async #query<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    // A connection that hangs must not hold up the next renewal. pg takes the limit per query; its types do not say so.
+    // A connection that hangs must not hold up the next renewal. pg takes this limit per query, though its types do not have it.
     const limited = { text, values: [...values], query_timeout: Math.max(250, this.#options.ttlMs / 3) };
     return (await this.#options.pool.query(limited)).rows as Row[];
   }
