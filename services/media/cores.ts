@@ -4,8 +4,8 @@ import type { Pool } from 'pg';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 
 /**
- * The cores of this machine, shared out among all media workers on it: one lease each. Whoever renders a video takes what
- * is free and uses no more threads than that, so several workers never keep more of them busy than there are cores.
+ * The cores of this machine, shared among all media workers on it: one lease for each core. A worker that renders a video
+ * takes free cores and uses no more threads than that, so several workers never keep more threads busy than there are cores.
  */
 
 export interface CoresOptions {
@@ -20,12 +20,12 @@ export interface CoresOptions {
 
 export interface Taken {
   readonly threads: number;
-  /** Aborts when one of them is lost. */
+  /** Aborts when one of the cores is lost. */
   readonly signal: AbortSignal;
   release(): void;
 }
 
-/** Milliseconds between two looks for a free one. */
+/** Milliseconds between two looks for a free core. */
 const lookMs = 100;
 
 export class Cores {
@@ -37,13 +37,13 @@ export class Cores {
     this.#ids = Array.from({ length: count }, (_, n) => `${host}:${n}`);
   }
 
-  /** Waits for at least one, and takes as many as are free, up to `most`. Rejects when the signal aborts. */
-  async take(most: number, signal: AbortSignal): Promise<Taken> {
+  /** Waits for at least one core and takes up to `max` free ones. Rejects when the signal aborts. */
+  async take(max: number, signal: AbortSignal): Promise<Taken> {
     for (;;) {
       signal.throwIfAborted();
       const free = await this.#leases.acquire(this.#ids);
-      for (const one of free.slice(most)) one.release();
-      const mine = free.slice(0, most);
+      for (const one of free.slice(max)) one.release();
+      const mine = free.slice(0, max);
       if (mine.length > 0) return takenOf(mine);
       await delay(lookMs, undefined, { signal });
     }

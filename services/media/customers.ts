@@ -2,10 +2,10 @@ import { workspace } from '#domain/workspace.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 
-/** Workspaces kept in mind. */
+/** Workspaces remembered. */
 const maxKnown = 10_000;
 
-/** Whose share the work of a workspace counts against: that of a sandbox twin against its live workspace's. */
+/** The customer whose share the work of a workspace counts against: for a sandbox twin its live workspace. */
 export class Customers {
   readonly #store: DomainStore;
   readonly #known = new Map<string, string>();
@@ -23,11 +23,11 @@ export class Customers {
       twinOf = state.status === 'created' ? state.twinOf : null;
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // What only a newer release reads, or nobody: it has a share of its own meanwhile, and holds up no other.
+      // This release cannot read the workspace: it has a share of its own meanwhile and holds up no other.
       return workspaceId;
     }
     const customer = twinOf ?? workspaceId;
-    // A twin is one for ever.
+    // A twin stays a twin for ever.
     if (this.#known.size >= maxKnown) this.#known.clear();
     this.#known.set(workspaceId, customer);
     return customer;

@@ -28,14 +28,14 @@ export interface MediaDeps {
   readonly pool: Pool;
   readonly blobs: BlobStore;
   readonly transcoder: Transcoder;
-  /** Brings what lies at a caller's address into a file. @throws DownloadError */
+  /** Downloads the file at a caller's address. @throws DownloadError */
   readonly fetchFile: FetchFile;
-  /** Whole addresses of what is fetched. */
+  /** The full addresses of imports. */
   readonly importUrls: ImportUrls;
   readonly usage: MediaUsage;
   readonly uses: Uses;
   readonly config: Pick<Config, 'leaseTtlMs' | 'mediaConcurrency' | 'mediaDownloads' | 'mediaDownloadsPerWorkspace'>;
-  /** Of files being worked on. */
+  /** Holds files while they are worked on. */
   readonly folder: WorkFolder;
   readonly logger: Logger;
   readonly registry?: Registry;
@@ -45,11 +45,11 @@ export interface MediaDeps {
   /** While it has a fault nothing is claimed. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
   /**
-   * Milliseconds between two looks for due work when nothing wakes it; a worker that has not looked for ten times that is
-   * not well. Default 1,000.
+   * Milliseconds between two looks for due work when nothing wakes the worker; one that has not looked for ten times that
+   * is not well. Default 1,000.
    */
   readonly pollMs?: number;
-  /** Wait after the first fault of the surroundings, doubled with each, milliseconds. Default 1,000. */
+  /** Wait after the first failure, doubled with each, milliseconds. Default 1,000. */
   readonly backOffMs?: number;
   /** Cores and name of this machine. Default: its own. */
   readonly machine?: { readonly count: number; readonly host: string };
@@ -60,16 +60,16 @@ export type FetchFile = (
   options: { readonly to: string; readonly maxBytes: number; readonly signal: AbortSignal },
 ) => Promise<{ readonly bytes: number; readonly sha256: string }>;
 
-/** What one asset's work needs. */
+/** What the work on one asset needs. */
 export interface Tools {
-  /** Whose slot it has. */
+  /** The lane of its slot. */
   readonly lane: JobLane;
   readonly uses: Uses;
-  /** Counts what is done from here on against the file: until then it was a download. */
+  /** The download is over: from here on a death of the worker counts against the file. */
   readonly counted: () => Promise<void>;
-  /** What the asset takes of its customer's quota. */
+  /** The asset's share of its customer's quota. */
   readonly usage: {
-    /** False: there is no room. */
+    /** False: the quota has no room. */
     readonly reserve: (bytes: number) => Promise<boolean>;
     readonly set: (bytes: number) => Promise<void>;
   };
@@ -81,7 +81,7 @@ export interface Tools {
   readonly jobs: Jobs;
   readonly folder: WorkFolder;
   readonly metrics: MediaMetrics | null;
-  /** How far the rendering of an asset has come; does not wait. @param done 0–1 */
+  /** Reports how far a rendering has come, without waiting. @param done 0–1 */
   readonly progress: (assetId: string, done: number) => void;
   readonly logger: Logger;
 }

@@ -10,8 +10,8 @@ import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import type { PostEvent } from '#schemas/post.ts';
 
 /**
- * Renditions that a plan needs and nobody has made are asked for as soon as the plan is known. The asset's decider takes
- * each need once, so an append made before the position moved is found done.
+ * Requests the renditions that a scheduled post needs as soon as the post is scheduled. The asset's decider takes each need
+ * once, so a repeat after a crash yields no event.
  */
 
 export const fillGroup = 'media-fill';
@@ -27,7 +27,7 @@ export const fill = async (store: DomainStore, event: DecodedEvent, now: () => n
   const assets = new Map<string, Loaded<MediaState>>();
   for (const id of ids) {
     const loaded = await store.load(media, id);
-    // A file of somebody else is none.
+    // A file of another workspace does not count.
     if (loaded.events[0]?.metadata.workspaceId === workspaceId) assets.set(id, loaded);
   }
   const needs = new Map<string, MediaNeed[]>();
@@ -51,7 +51,7 @@ export const fill = async (store: DomainStore, event: DecodedEvent, now: () => n
   }
 };
 
-/** From its bytes where they are known, else as it was said to be. */
+/** By its bytes where they are known, else by the type that the caller named. */
 const kindOf = (state: MediaState | undefined): MediaKind => {
   if (state === undefined || state.status === 'none' || state.status === 'deleted') return 'image';
   const offer = state.status === 'offered' ? state.offer : state.origin.kind === 'upload' ? state.origin.offer : null;

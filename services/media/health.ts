@@ -5,7 +5,7 @@ import type { Transcoder } from '#contracts/ports/transcoder.ts';
 import { type HealthDeps, watchConsumers } from '#runtime/consuming/lane-health.ts';
 import type { MediaProcess } from './media.ts';
 
-/** What the worker cannot do without. */
+/** Checks for /readyz of what the worker needs. */
 export const watch = (
   deps: HealthDeps,
   { store, log, blobs }: { readonly store: EventStore; readonly log: Log; readonly blobs: BlobStore },

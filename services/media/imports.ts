@@ -2,7 +2,7 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { ImportUrls } from '#services/workflows/import-urls.ts';
 
-/** Hours after which an address that no download waits for is destroyed: its caller died before the import was stored. */
+/** Hours after which an address that no import names is destroyed: the api died before it stored the import. */
 const maxHours = 1;
 const batch = 100;
 
@@ -11,7 +11,7 @@ export interface ImportsDeps {
   readonly importUrls: ImportUrls;
 }
 
-/** Answers how many addresses it destroyed. */
+/** @returns how many addresses it destroyed */
 export const clearImports = async ({ store, importUrls }: ImportsDeps, signal: AbortSignal): Promise<number> => {
   let cleared = 0;
   for (let more = true; more && !signal.aborted; ) {

@@ -4,7 +4,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { MediaEvent } from '#schemas/media.ts';
 import { type Asked, enqueue } from './jobs.ts';
 
-/** What is heard of assets: that there is something to do, and offers whose upload may have to be cleared away later. */
+/** Turns events about assets into jobs, and into offers whose upload may have to be deleted later. */
 
 export const mediaGroup = 'media';
 

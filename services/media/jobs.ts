@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg';
 import { dueSql, notLeased, type WorkTable } from '#runtime/work/due-work.ts';
 
 /**
- * Assets that something is to be done for. The row only says where to look; what is done follows from the stream. A row
- * is deleted when nothing is left to do, so work that a crash interrupted is found again.
+ * Assets that need work. A row only says where to look; what is done follows from the stream. The worker deletes the row
+ * when nothing is left to do, so work that a crash interrupted is found again.
  */
 
 export interface DueJob {
@@ -12,18 +12,18 @@ export interface DueJob {
 }
 
 /**
- * What a job waits for: a download, which takes as long as a foreign server likes; room among the videos, which take hours;
- * or its turn among all other files, which take seconds. Each has slots of its own, so none holds up the others.
+ * What a job waits for: a download, which takes as long as a foreign server likes; a slot of the videos, which take hours;
+ * or its turn among all other files, which take seconds. Each lane has slots of its own, so none holds up the others.
  */
 export type JobLane = 'downloads' | 'videos' | 'files';
 
 export interface PoisonCandidate extends DueJob {
-  /** Milliseconds since it was due, or since somebody began it last. */
+  /** Milliseconds since it was due, or since a worker began it last. */
   readonly waitedMs: number;
 }
 
 export interface Begun {
-  /** This time included. */
+  /** This try included. */
   readonly attempts: number;
   readonly failures: number;
   readonly fetches: number;
@@ -31,13 +31,13 @@ export interface Begun {
 }
 
 export interface Reschedule {
-  /** 0: it is due as it was, and keeps its place. */
+  /** 0: it stays due as it was and keeps its place. */
   readonly waitMs: number;
-  /** What went wrong, if anything, was not of the file's making: this time is not counted against it. */
+  /** The file is not to blame, and the try is not counted against it. */
   readonly infrastructureFault: boolean;
   readonly failed: boolean;
   readonly fetch: boolean;
-  /** Where it waits now. */
+  /** The lane in which it waits next. */
   readonly lane: JobLane;
 }
 
@@ -65,7 +65,7 @@ on conflict (asset_id) do update
     fetch_at = case when media_jobs.fetch_at is not null
       then least(media_jobs.fetch_at, excluded.fetch_at, excluded.due_at) end`;
 
-/** On the transaction that moves the consumer's position: an event heard of is a row, or neither is. */
+/** Runs in the transaction that moves the consumer's position, so no event is lost and none counts twice. */
 export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<void> => {
   const newest = new Map<string, Asked>();
   for (const one of asked) {
@@ -86,10 +86,10 @@ export const enqueue = async (tx: PoolClient, asked: readonly Asked[]): Promise<
 };
 
 /**
- * Times begun without an end after which a file is worked on alone, so that a crash can be blamed on this file alone: files
- * beside one that crashes the worker are not given up with it.
+ * After so many tries without an end a file is a poison candidate and is worked on alone, so that a crash can be blamed on
+ * this file: files beside one that crashes the worker are not given up with it.
  */
-export const suspectAfter = 2;
+export const poisonCandidateAfter = 2;
 
 const table = (due: string, where: string): WorkTable => ({
   name: 'ops.media_jobs',
@@ -102,8 +102,8 @@ const table = (due: string, where: string): WorkTable => ({
 /** A job in the lane of downloads is due in no other lane: its `due_at` is infinite. */
 const lanes: Readonly<Record<JobLane, WorkTable>> = {
   downloads: table('fetch_at', 'fetch_at is not null'),
-  videos: table('due_at', `video and attempts < ${suspectAfter}`),
-  files: table('due_at', `not video and attempts < ${suspectAfter}`),
+  videos: table('due_at', `video and attempts < ${poisonCandidateAfter}`),
+  files: table('due_at', `not video and attempts < ${poisonCandidateAfter}`),
 };
 
 /** Jobs that a look answers of one lane. */
@@ -114,7 +114,7 @@ const candidateSql = `
 select asset_id::text as "assetId", workspace_id::text as "workspaceId",
   extract(epoch from now() - greatest(due_at, tried_at))::float8 * 1000 as "waitedMs"
 from ops.media_jobs
-where attempts >= ${suspectAfter} and fetch_at is null and due_at <= now() and ${notLeased('asset_id', '$1')}
+where attempts >= ${poisonCandidateAfter} and fetch_at is null and due_at <= now() and ${notLeased('asset_id', '$1')}
 order by greatest(due_at, tried_at) limit 1`;
 
 const rescheduleSql = `
@@ -146,9 +146,9 @@ export class Jobs {
   }
 
   /**
-   * Counted before anything is done, so that a file that kills its worker is not begun for ever. What went wrong before
-   * the stream came to this revision does not count any more. Null: there is no row.
-   * @param counted false: a download that dies with its worker, maybe of another's file, is not held against its own
+   * Counts the try before anything is done, so that a file that kills its worker is not begun for ever. Tries before the
+   * stream came to this revision no longer count. Null: there is no row.
+   * @param counted false for a download: if its worker dies, perhaps of another file, that is not held against this one
    */
   async begin(assetId: string, revision: number, counted = true): Promise<Begun | null> {
     const { rows } = await this.#pool.query<Begun>(
@@ -161,12 +161,12 @@ export class Jobs {
     return rows[0] ?? null;
   }
 
-  /** The file is here, and about to be looked at: from now on a death counts. */
+  /** The file is downloaded and about to be read: from now on a death of the worker counts. */
   async count(assetId: string): Promise<void> {
     await this.#pool.query('update ops.media_jobs set attempts = attempts + 1 where asset_id = $1', [assetId]);
   }
 
-  /** False: the row is gone, and with it the promise that a stray blob is found. Then nothing may be written. */
+  /** False: the row is gone. Then nothing may be written, because nobody would find the blob again. */
   async note(assetId: string, keys: readonly string[]): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'update ops.media_jobs set written = written || $2::text[] where asset_id = $1',
@@ -175,7 +175,7 @@ export class Jobs {
     return rowCount === 1;
   }
 
-  /** `revision`: up to which the stream was taken care of; a row that heard of more stays. */
+  /** Deletes the row unless a later event asked for more. @param revision up to which the stream is worked off */
   async done(assetId: string, revision: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query('delete from ops.media_jobs where asset_id = $1 and revision <= $2', [
       assetId,
@@ -184,12 +184,12 @@ export class Jobs {
     return rowCount === 1;
   }
 
-  /** Nothing is left to do, whatever was heard. */
+  /** Deletes the row whatever asked for it. */
   async drop(assetId: string): Promise<void> {
     await this.#pool.query('delete from ops.media_jobs where asset_id = $1', [assetId]);
   }
 
-  /** Milliseconds since this was asked first: since then, at the latest, the library shows it to nobody. */
+  /** Milliseconds since this was asked first: since then at the latest the library no longer shows the asset. */
   async hiddenMs(assetId: string): Promise<number> {
     const { rows } = await this.#pool.query<{ ms: number }>(
       `update ops.media_jobs set hidden_at = coalesce(hidden_at, now()) where asset_id = $1
@@ -210,7 +210,7 @@ export class Jobs {
     ]);
   }
 
-  /** Who lost the lease did not die; when somebody has come further since, there is nothing to take back. */
+  /** A worker that lost its lease did not die, so its try is taken back, unless another worker has come further since. */
   async uncount(assetId: string, revision: number): Promise<void> {
     await this.#pool.query(
       'update ops.media_jobs set attempts = greatest(0, attempts - 1) where asset_id = $1 and begun_at = $2',

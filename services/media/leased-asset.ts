@@ -12,7 +12,7 @@ import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { Jobs } from './jobs.ts';
 import { blobKey } from './names.ts';
 
-/** A file on this machine, as it is to be stored. */
+/** A file on this machine that is to be stored. */
 export interface LocalFile {
   readonly path: string;
   readonly contentType: string;
@@ -20,7 +20,7 @@ export interface LocalFile {
   readonly sha256: string;
 }
 
-interface HeldOptions {
+interface LeasedAssetOptions {
   readonly store: DomainStore;
   readonly blobs: BlobStore;
   readonly jobs: Jobs;
@@ -33,20 +33,20 @@ interface HeldOptions {
   readonly now: () => number;
 }
 
-/** An asset whose lease this worker has: the one hand that writes its stream's outcomes and its blobs. */
+/** An asset that this worker holds the lease of: no other worker writes its outcomes and its blobs. */
 export class LeasedAsset {
   readonly id: string;
   readonly workspaceId: string;
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly blobs: BlobStore;
-  /** Blobs that were written now, or noted before they were. */
+  /** Keys of blobs that were written, or noted to be written. */
   readonly written: string[];
-  readonly #options: HeldOptions;
+  readonly #options: LeasedAssetOptions;
   readonly #local = new Map<string, Promise<string>>();
   #loaded: Loaded<MediaState>;
 
-  constructor(id: string, written: readonly string[], options: HeldOptions) {
+  constructor(id: string, written: readonly string[], options: LeasedAssetOptions) {
     this.id = id;
     this.#options = options;
     this.#loaded = options.loaded;
@@ -65,7 +65,7 @@ export class LeasedAsset {
     return this.#loaded.revision;
   }
 
-  /** @throws when there is nothing to work on */
+  /** @throws when the asset is in no state to be worked on */
   get asset(): Asset {
     const { state } = this;
     if (state.status === 'none' || state.status === 'offered' || state.status === 'deleted')
@@ -74,8 +74,8 @@ export class LeasedAsset {
   }
 
   /**
-   * Needs may be asked for meanwhile, so a conflict is decided anew on what is there then; each command yields nothing
-   * where what it says is said already. Whoever lost the lease says nothing.
+   * A caller may ask for renditions meanwhile, so a conflict is decided anew on the newer state; a repeated command yields
+   * no event. A worker that lost the lease appends nothing.
    */
   async record(command: MediaCommand): Promise<void> {
     const { store, lease } = this.#options;
@@ -88,8 +88,8 @@ export class LeasedAsset {
   }
 
   /**
-   * Noted before it is written: if we die in between, or after it before the stream names it, whoever finishes the asset
-   * deletes what is noted and not named.
+   * Notes the key before it writes the blob: if the process dies before the stream names the blob, the worker that finishes
+   * the asset deletes every key that is noted and not named.
    */
   async put(name: string, file: LocalFile): Promise<MediaFile> {
     const { path: from, contentType, bytes, sha256 } = file;
@@ -106,7 +106,7 @@ export class LeasedAsset {
     this.written.push(key);
   }
 
-  /** The blob as a file here, to be read only; fetched once. */
+  /** The blob as a read-only file on this machine; fetched once. */
   local(key: string): Promise<string> {
     const known = this.#local.get(key);
     if (known !== undefined) return known;

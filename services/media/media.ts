@@ -8,10 +8,10 @@ import { runOffers } from './offers.ts';
 import { runRecount } from './recount.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the media process: what is to be done is heard of, asked for ahead of its time, and done. */
+/** The loops of the media process: it takes in events, requests renditions for scheduled posts, and works on assets. */
 
 export interface MediaProcess {
-  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
   readonly done: Promise<void>;
   readonly consumers: readonly Consumer[];
 }

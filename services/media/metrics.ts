@@ -1,9 +1,9 @@
 import type { MediaStep } from '#domain/media.ts';
 import { Counter, Gauge, Histogram, type Registry, scraped } from '#runtime/process/metrics.ts';
 
-/** What the worker tells about itself. */
+/** The worker's own metrics. */
 export interface MediaMetrics {
-  /** `outcome`: `done`, `refused` (the file's own fault), `stopped` (drained, put off for other videos, or the lease was lost) or `failed`. */
+  /** `outcome`: `done`, `refused` (the file's own fault), `stopped` (drained, postponed, or the lease was lost) or `failed`. */
   step(step: MediaStep, outcome: 'done' | 'refused' | 'stopped' | 'failed', seconds: number): void;
 }
 

@@ -9,16 +9,15 @@ import { enqueueUnheard } from './remove.ts';
 import { clearReservations, type ReservationsDeps } from './reservations.ts';
 
 /**
- * Uploads that nobody registered, and those that came again through a URL that was still valid after the first had been
- * stored, are deleted a day after they were found. A repeat of the offer gives a fresh URL as long as it is not
- * registered, so each offer is looked at once a day until its blob is nobody's business any more. What the row says is
- * written after the deletion: a death in between repeats it.
+ * Deletes uploads that nobody registered, and uploads that came again through a URL that was still valid after the first
+ * had been stored, a day after they were found. A repeat of the offer gives a fresh URL until it is registered, so each offer
+ * is looked at once a day until its URLs are over. The row changes after the deletion: a crash in between repeats it.
  */
 
 const everyMs = 600_000;
 const batch = 100;
 const dayMs = 86_400_000;
-/** How long after its first URL expired an offer without an upload is looked at, milliseconds. */
+/** An offer without an upload is looked at for so long after its first URL expired, milliseconds. */
 const keptMs = 30 * dayMs;
 
 export interface OffersDeps {
@@ -30,7 +29,7 @@ export interface OffersDeps {
   readonly now?: () => number;
 }
 
-/** Answers how many it has done with: uploads deleted, and offers that are looked at no more. */
+/** @returns how many it has settled: uploads deleted, and offers that need no other look */
 export const clearOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<number> => {
   let cleared = 0;
   for (let more = true; more && !signal.aborted; ) {
@@ -74,21 +73,21 @@ const look = async ({ store, blobs, now = Date.now }: OffersDeps, { id, key, see
       const over = now() - Date.parse(state.offer.expiresAt) > keptMs;
       return { gone: false, again: over ? null : none };
     }
-    // It may have come a moment ago, and be registered in the next.
+    // The upload may have come a moment ago and be registered in the next.
     if (found.etag !== seenEtag) return { gone: false, again: { seenEtag: found.etag } };
     await blobs.delete(key);
     return { gone: true, again: none };
   }
-  // Registered so late that its worker still needs the upload.
+  // It was registered so late that its worker still needs the upload.
   if (state.status === 'transcoding' && state.stored === null) return { gone: false, again: none };
   await blobs.delete(key);
-  // A URL that was given right before the registration, or the deletion, is valid still.
+  // A URL that was given right before the registration or the deletion is still valid.
   const ended = events.find(({ type }) => type === 'MediaRegistered' || type === 'MediaDeleted')?.metadata.occurredAt;
   const late = ended !== undefined && now() - Date.parse(ended) < dayMs;
   return { gone: false, again: late ? none : null };
 };
 
-/** Offers, addresses of imports and room for uploads that nobody came back for. */
+/** Clears away offers, addresses of imports and quota reservations whose caller never came back. */
 export const runOffers = async (
   deps: OffersDeps & ImportsDeps & ReservationsDeps,
   signal: AbortSignal,
@@ -98,13 +97,13 @@ export const runOffers = async (
       const cleared = await clearOffers(deps, signal);
       if (cleared > 0) deps.logger.info({ offers: cleared }, 'expired offers were cleared away');
       const addresses = await clearImports(deps, signal);
-      if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import waits for were destroyed');
+      if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import names were destroyed');
       const reservations = await clearReservations(deps, signal);
-      if (reservations > 0) deps.logger.info({ reservations }, 'room kept for uploads was settled');
+      if (reservations > 0) deps.logger.info({ reservations }, 'quota reservations were settled');
       const unheard = await enqueueUnheard(deps.pool);
       if (unheard > 0) deps.logger.info({ assets: unheard }, 'the files of deleted assets are to be removed');
     } catch (error) {
-      deps.logger.warn({ err: error }, 'what was left over could not be cleared away');
+      deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be cleared away');
     }
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }

@@ -1,4 +1,4 @@
-/** The job needs something that it cannot have now and is put off. Nobody is at fault: it counts against no file. */
+/** The job needs something that it cannot have now and is rescheduled. It does not count as a failure of its file. */
 export class Postponed extends Error {
   /** Milliseconds until the worker tries again. */
   readonly waitMs: number;

@@ -10,20 +10,20 @@ import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import { Customers } from './customers.ts';
 
 /**
- * Walks the whole library, a piece at a time, and counts what is not counted as it is: assets older than the quota, and
- * those that a release without one registers or renders meanwhile. The walk begins anew some hours after it ended, so
- * what such a release left is counted some hours after the last of its processes ended.
+ * Walks the whole library, a piece at a time, and corrects the quota of assets that is wrong: of assets older than the
+ * quota, and of those that a release without a quota registers or renders meanwhile. The walk begins anew some hours after
+ * it ended, so it also corrects what the last process of such a release left.
  */
 
 /** Rows of one piece: some milliseconds. */
 const pieceRows = 1_000;
 /** Streams that one piece reads at most: the library only says where to look. */
 const pieceReads = 100;
-/** Rest after a piece, in times of what the piece took. */
+/** Rest after a piece, as a multiple of the time that the piece took. */
 const restShare = 3;
 /** Between the end of a walk and the next one, hours. */
 const againHours = 6;
-/** Until a process asks again that found another at it, or the walk at its end, milliseconds. */
+/** Until a process looks again that found another one walking, or the walk at its end, milliseconds. */
 const idleMs = 60_000;
 
 export interface RecountDeps {
@@ -35,14 +35,14 @@ export interface RecountDeps {
 
 interface Piece {
   readonly corrected: number;
-  /** False: the walk is at its end, or in another process's hand. */
+  /** False: the walk is at its end, or another process is walking. */
   readonly more: boolean;
 }
 
 const nothing: Piece = { corrected: 0, more: false };
 
 /**
- * The lock on its one row lets one process walk at a time. Counts are set before the row moves on: if we die in between,
+ * The lock on its one row lets one process walk at a time. Counts are set before the row moves on: after a crash in between
  * the next process finds them right and passes over them.
  */
 export const recountPiece = (deps: RecountDeps, customers: Customers, signal: AbortSignal): Promise<Piece> =>
@@ -82,7 +82,7 @@ const correct = async (
       corrected += 1;
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      logger.warn({ err: error, assetId: id }, 'an asset could not be counted, the others are');
+      logger.warn({ err: error, assetId: id }, 'an asset could not be recounted; the others are');
     }
     reads += 1;
     if (reads === pieceReads) return { corrected, after: id };
@@ -90,7 +90,7 @@ const correct = async (
   return { corrected, after: sizes.length < pieceRows ? null : (sizes.at(-1)?.id ?? null) };
 };
 
-/** Until the signal, in every media process; what fails is tried again. */
+/** Runs in every media process until the signal; a failed piece is tried again. */
 export const runRecount = async (deps: RecountDeps, signal: AbortSignal): Promise<void> => {
   const customers = new Customers(deps.store);
   let corrected = 0;
@@ -102,11 +102,11 @@ export const runRecount = async (deps: RecountDeps, signal: AbortSignal): Promis
       corrected += piece.corrected;
       if (piece.more) restMs = (performance.now() - began) * restShare;
       else if (corrected > 0) {
-        deps.logger.info({ assets: corrected }, 'assets that were not counted as they are were counted');
+        deps.logger.info({ assets: corrected }, 'the quota of assets was corrected');
         corrected = 0;
       }
     } catch (error) {
-      if (!signal.aborted) deps.logger.warn({ err: error }, 'the bytes of the library could not be compared now');
+      if (!signal.aborted) deps.logger.warn({ err: error }, 'a piece of the library could not be recounted');
     }
     await delay(restMs, undefined, { signal }).catch(() => undefined);
   }

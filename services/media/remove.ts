@@ -7,34 +7,34 @@ import type { LeasedAsset } from './leased-asset.ts';
 import { Postponed } from './postponed.ts';
 
 /**
- * The files of a deleted asset go when no post can need them. A post that was accepted beside the deletion has the asset
- * and goes out with it: its files are kept until then. Nothing but a draft takes a file that cannot be published, and a
- * draft is looked at again before it goes out.
+ * The files of a deleted asset are removed when no post can need them. A post that was accepted beside the deletion goes out
+ * with the asset, so its files are kept until then. Only a draft takes a file that cannot be published, and a draft is
+ * checked again before it goes out.
  */
 
 /** Until the worker asks again whether a post still has it, milliseconds. */
 const againMs = 3_600_000;
-/** Until it asks again whether the read models have come as far as the log. */
+/** Until the worker asks again whether the read models have caught up with the log, milliseconds. */
 const behindMs = 5_000;
 /** Deleted assets that one look enqueues. */
 const batch = 100;
-/** Minutes after which the worker looks for a deletion that it did not hear of. */
+/** Minutes after which the worker looks for a deletion whose event made no job. */
 const unheardMinutes = 10;
 
 const notYet = (waitMs: number): Postponed => new Postponed('the files of a deleted asset may still be needed', waitMs);
 
-export const removeStep = async (held: LeasedAsset, { uses, jobs }: Tools): Promise<void> => {
-  if (held.asset.status === 'transcoded') {
-    if (!(await uses.isHidden(held.id))) throw notYet(behindMs);
-    const leftMs = uses.graceMs - (await jobs.hiddenMs(held.id));
+export const removeStep = async (leased: LeasedAsset, { uses, jobs }: Tools): Promise<void> => {
+  if (leased.asset.status === 'transcoded') {
+    if (!(await uses.isHidden(leased.id))) throw notYet(behindMs);
+    const leftMs = uses.graceMs - (await jobs.hiddenMs(leased.id));
     if (leftMs > 0) throw notYet(leftMs);
     if (!(await uses.hasAllPosts())) throw notYet(behindMs);
-    if (await uses.hasOpenPost(held.workspaceId, held.id)) throw notYet(againMs);
+    if (await uses.hasOpenPost(leased.workspaceId, leased.id)) throw notYet(againMs);
   }
-  await held.record({ type: 'RemoveFiles' });
+  await leased.record({ type: 'RemoveFiles' });
 };
 
-/** A release that knows no deletions passes over their events: their jobs are made here. @returns how many */
+/** Makes the jobs of deletions whose events an older release passed over. @returns how many */
 export const enqueueUnheard = async (pool: Pool): Promise<number> => {
   const rows = await deletedWithoutJob(pool, unheardMinutes, batch);
   if (rows.length === 0) return 0;

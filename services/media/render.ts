@@ -9,93 +9,97 @@ import type { MediaProbe } from '#schemas/media.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedAsset } from './leased-asset.ts';
 
-/** What is made of a file that was stored: found out what it is, planned, made, and shown by a still. */
+/** The steps after a file is stored: probe it, plan its renditions, render them, and make a poster. */
 
-export const probeStep = async (held: LeasedAsset, { transcoder }: Tools): Promise<void> => {
-  const { kind, contentType, key } = storedOf(held.asset);
-  const file = await held.local(key);
-  const probe = await transcoder.probe(file, { kind, contentType }, { signal: held.signal });
-  await held.record({ type: 'RecordProbed', probe });
+export const probeStep = async (leased: LeasedAsset, { transcoder }: Tools): Promise<void> => {
+  const { kind, contentType, key } = storedOf(leased.asset);
+  const file = await leased.local(key);
+  const probe = await transcoder.probe(file, { kind, contentType }, { signal: leased.signal });
+  await leased.record({ type: 'RecordProbed', probe });
 };
 
-export const planStep = async (held: LeasedAsset): Promise<void> => {
-  const { planned, needs, platforms } = held.asset;
-  const probe = probeOf(held.asset);
+export const planStep = async (leased: LeasedAsset): Promise<void> => {
+  const { planned, needs, platforms } = leased.asset;
+  const probe = probeOf(leased.asset);
   const wanted = [...needs.values()].filter(({ status }) => status === 'wanted');
   const first = planned ? [] : initialNeeds(probe.kind, platforms).filter((need) => !needs.has(needKey(need)));
   const all = [...first, ...wanted].map(({ platform, use }) => ({ platform, use }));
-  await held.record({ type: 'Plan', initial: !planned, needs: planRenditions(probe, all) });
+  await leased.record({ type: 'Plan', initial: !planned, needs: planRenditions(probe, all) });
 };
 
-export const renderStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
-  const asset = held.asset;
+export const renderStep = async (leased: LeasedAsset, tools: Tools): Promise<void> => {
+  const asset = leased.asset;
   const files = new Map<string, MadeFile>();
   const missing = new Set<string>();
   for (const need of asset.needs.values()) {
     if (need.status === 'ready') files.set(need.rendition, need.file);
     else if (need.status === 'planned') missing.add(need.rendition);
   }
-  // Another network's file that was made to the same spec is this one's too.
+  // A file made to the same spec for another network serves this one too.
   for (const rendition of missing) {
     const file = files.get(rendition);
     if (file === undefined) continue;
-    await held.record({ type: 'RecordRendition', rendition, file });
+    await leased.record({ type: 'RecordRendition', rendition, file });
     missing.delete(rendition);
   }
-  for (const made of await rendered(held, tools, [...missing])) {
+  for (const made of await rendered(leased, tools, [...missing])) {
     if (made.kind === 'failed') {
-      await held.record({ type: 'RecordRenditionFailed', rendition: made.id, failure: made.failure });
+      await leased.record({ type: 'RecordRenditionFailed', rendition: made.id, failure: made.failure });
       continue;
     }
     const { width, height, durationMs } = made;
-    const file = await held.put(made.id, made);
+    const file = await leased.put(made.id, made);
     faultPoint('media:after-rendition-put');
-    await held.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });
+    await leased.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });
     faultPoint('media:after-rendition');
   }
 };
 
-export const finishStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
-  const spec = posterSpec(probeOf(held.asset));
-  const [made] = spec === null ? [] : await rendering(held, tools, [{ id: 'poster', spec }]);
+export const finishStep = async (leased: LeasedAsset, tools: Tools): Promise<void> => {
+  const spec = posterSpec(probeOf(leased.asset));
+  const [made] = spec === null ? [] : await rendering(leased, tools, [{ id: 'poster', spec }]);
   let poster = null;
-  // A file without a still is shown without one.
+  // A file without a poster is shown without one.
   if (made?.kind === 'made' && made.width !== null && made.height !== null) {
     const { width, height } = made;
-    poster = { ...(await held.put('poster', made)), width, height };
+    poster = { ...(await leased.put('poster', made)), width, height };
   }
   faultPoint('media:before-finish');
-  await held.record({ type: 'RecordTranscoded', poster });
+  await leased.record({ type: 'RecordTranscoded', poster });
 };
 
-const rendered = async (held: LeasedAsset, tools: Tools, ids: readonly string[]): Promise<readonly MadeRendition[]> => {
-  const { specs } = held.asset;
+const rendered = async (
+  leased: LeasedAsset,
+  tools: Tools,
+  ids: readonly string[],
+): Promise<readonly MadeRendition[]> => {
+  const { specs } = leased.asset;
   const wanted = ids.flatMap((id) => {
     const spec = specs.get(id);
     return spec === undefined ? [] : [{ id, spec }];
   });
   const lost = ids.filter((id) => !specs.has(id));
   const failure = mediaFailure('rendition_failed');
-  const made = wanted.length === 0 ? [] : await rendering(held, tools, wanted);
+  const made = wanted.length === 0 ? [] : await rendering(leased, tools, wanted);
   return [...made, ...lost.map((id): MadeRendition => ({ id, kind: 'failed', failure }))];
 };
 
-/** Cores that one video can put to use. */
+/** Cores that one video can use. */
 const maxThreads = 8;
 
 type Wanted = readonly Omit<WantedRendition, 'to'>[];
 
-/** A still takes one thread for a moment: it does not wait for the cores, which a video may keep for hours. */
-const rendering = async (held: LeasedAsset, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
+/** A still takes one thread for a moment, so it does not wait for cores, which a video may keep for hours. */
+const rendering = async (leased: LeasedAsset, tools: Tools, wanted: Wanted): Promise<readonly MadeRendition[]> => {
   const { cores, videos } = tools;
-  if (!wanted.some(({ spec }) => spec.kind === 'video')) return making(held, tools, wanted, 1, held.signal);
+  if (!wanted.some(({ spec }) => spec.kind === 'video')) return making(leased, tools, wanted, 1, leased.signal);
   videos.enter();
   try {
-    // Fetched before there are cores to keep idle.
-    await held.local(storedOf(held.asset).key);
-    const taken = await cores.take(maxThreads, held.signal);
+    // The file is fetched first, so that no cores are taken while it is on its way.
+    await leased.local(storedOf(leased.asset).key);
+    const taken = await cores.take(maxThreads, leased.signal);
     try {
-      return await making(held, tools, wanted, taken.threads, AbortSignal.any([held.signal, taken.signal]));
+      return await making(leased, tools, wanted, taken.threads, AbortSignal.any([leased.signal, taken.signal]));
     } finally {
       taken.release();
     }
@@ -105,15 +109,15 @@ const rendering = async (held: LeasedAsset, tools: Tools, wanted: Wanted): Promi
 };
 
 const making = async (
-  held: LeasedAsset,
+  leased: LeasedAsset,
   { transcoder, progress }: Tools,
   wanted: Wanted,
   threads: number,
   signal: AbortSignal,
 ): Promise<readonly MadeRendition[]> => {
-  const source = { path: await held.local(storedOf(held.asset).key), probe: probeOf(held.asset) };
-  const files = wanted.map((one) => ({ ...one, to: path.join(held.folder, `made-${one.id}`) }));
-  return transcoder.render(source, files, { threads, signal, onProgress: (done) => progress(held.id, done) });
+  const source = { path: await leased.local(storedOf(leased.asset).key), probe: probeOf(leased.asset) };
+  const files = wanted.map((one) => ({ ...one, to: path.join(leased.folder, `made-${one.id}`) }));
+  return transcoder.render(source, files, { threads, signal, onProgress: (done) => progress(leased.id, done) });
 };
 
 const storedOf = ({ stored }: Asset): NonNullable<Asset['stored']> => {

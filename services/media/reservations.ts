@@ -4,12 +4,12 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { MediaUsage } from '#services/workflows/media-usage.ts';
 
 /**
- * Room that was promised to a file and may never be used: its upload never came, or its caller died before it was offered.
- * An upload that lies there unregistered takes its room until it is cleared away.
+ * Settles quota that was reserved for a file and may never be used: its upload never came, or the api died before it
+ * offered the upload. An unregistered upload keeps its reservation until the upload is deleted.
  */
 
 const batch = 100;
-/** Hours after which what is on its way is looked at again. */
+/** Hours until a reservation of a file on its way is looked at again. */
 const laterHours = 1;
 
 export interface ReservationsDeps {
@@ -18,7 +18,7 @@ export interface ReservationsDeps {
   readonly usage: MediaUsage;
 }
 
-/** Answers how many it has settled. */
+/** @returns how many it has settled */
 export const clearReservations = async (deps: ReservationsDeps, signal: AbortSignal): Promise<number> => {
   const { store, blobs, usage } = deps;
   let settled = 0;

@@ -13,46 +13,47 @@ import { type LeasedAsset, sha256Of } from './leased-asset.ts';
 import { blobKey } from './names.ts';
 
 /**
- * The first step: the bytes are brought to where nobody can change them, and looked at. What they are is said by them
- * alone. Whatever this step wrote and did not record is noted, and deleted when the asset is finished.
+ * The first step: it copies the bytes to where nobody can change them and inspects them. Only the bytes say what a file is.
+ * Blobs that this step wrote and did not record are noted, and deleted when the asset is finished.
  */
 
 const refused = (kind: 'unsupported' | 'hostile', code: Parameters<typeof mediaFailure>[0]): TranscodeError =>
   new TranscodeError(kind, mediaFailure(code));
 
-export const storeStep = async (held: LeasedAsset, tools: Tools): Promise<void> => {
-  const { origin } = held.asset;
-  const file = origin.kind === 'upload' ? await stored(held, tools, origin.offer) : await imported(held, tools, origin);
-  await held.record({ type: 'RecordStored', ...file });
+export const storeStep = async (leased: LeasedAsset, tools: Tools): Promise<void> => {
+  const { origin } = leased.asset;
+  const file =
+    origin.kind === 'upload' ? await stored(leased, tools, origin.offer) : await imported(leased, tools, origin);
+  await leased.record({ type: 'RecordStored', ...file });
 };
 
 type Stored = MediaFile & { readonly kind: MediaKind };
 
-/** The upload may be written again as long as its URL is valid, so it is copied as it is now, and only the copy is read. */
-const stored = async (held: LeasedAsset, tools: Tools, offer: Offer): Promise<Stored> => {
-  const copy = await copied(held, offer);
+/** A caller can overwrite the upload while its URL is valid, so the step copies it and reads only the copy. */
+const stored = async (leased: LeasedAsset, tools: Tools, offer: Offer): Promise<Stored> => {
+  const copy = await copied(leased, offer);
   faultPoint('media:after-store-blob');
-  const file = await held.local(copy.key);
+  const file = await leased.local(copy.key);
   const sniffed = await judged(tools, file, copy.bytes, 'upload');
   const claimed = kindOfType(offer.contentType);
   if (claimed !== null && familyOf(claimed) !== familyOf(sniffed.kind)) throw refused('hostile', 'media_type_mismatch');
   const { contentType, kind } = sniffed;
-  const sha256 = await sha256Of(file, held.signal);
+  const sha256 = await sha256Of(file, leased.signal);
   if (contentType === copy.contentType) return { key: copy.key, contentType, bytes: copy.bytes, sha256, kind };
-  // Served as what it is, not as what it was said to be.
-  return { ...(await held.put('original', { path: file, contentType, bytes: copy.bytes, sha256 })), kind };
+  // Stored under its real type, not under the type that the caller named.
+  return { ...(await leased.put('original', { path: file, contentType, bytes: copy.bytes, sha256 })), kind };
 };
 
-const copied = async (held: LeasedAsset, offer: Offer): Promise<BlobInfo> => {
-  const found = await held.blobs.head(offer.key);
+const copied = async (leased: LeasedAsset, offer: Offer): Promise<BlobInfo> => {
+  const found = await leased.blobs.head(offer.key);
   if (found === null || found.bytes !== offer.bytes || found.contentType !== offer.contentType)
     throw refused('unsupported', 'media_changed');
-  // The content's own hash is known only once it is read; until then its version names it as well.
+  // The hash of the content is known only once it is read; until then its version identifies it.
   const mark = createHash('sha256').update(found.etag).digest('hex');
-  const key = blobKey(held.workspaceId, held.id, 'original', mark, found.contentType);
-  await held.note(key);
+  const key = blobKey(leased.workspaceId, leased.id, 'original', mark, found.contentType);
+  await leased.note(key);
   try {
-    return await held.blobs.copy(offer.key, key, found.etag);
+    return await leased.blobs.copy(offer.key, key, found.etag);
   } catch (error) {
     if (error instanceof BlobError && (error.code === 'precondition' || error.code === 'not_found'))
       throw refused('unsupported', 'media_changed');
@@ -62,22 +63,22 @@ const copied = async (held: LeasedAsset, offer: Offer): Promise<BlobInfo> => {
 
 type Import = Extract<Origin, { kind: 'import' }>;
 
-const imported = async (held: LeasedAsset, tools: Tools, { url: kept, source }: Import): Promise<Stored> => {
+const imported = async (leased: LeasedAsset, tools: Tools, { url: kept, source }: Import): Promise<Stored> => {
   const url = source === null ? kept : await tools.importUrls.find(source);
   if (url === null) throw refused('unsupported', 'import_expired');
-  const to = path.join(held.folder, 'import');
-  const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: held.signal });
+  const to = path.join(leased.folder, 'import');
+  const { bytes, sha256 } = await tools.fetchFile(url, { to, maxBytes: largestOf.video, signal: leased.signal });
   await tools.counted();
   const { contentType, kind } = await judged(tools, to, bytes, 'import');
   if (!(await tools.usage.reserve(bytes))) throw refused('unsupported', 'import_no_room');
-  const file = await held.put('original', { path: to, contentType, bytes, sha256 });
+  const file = await leased.put('original', { path: to, contentType, bytes, sha256 });
   faultPoint('media:after-store-blob');
   return { ...file, kind };
 };
 
 /**
- * What an upload is kept away for is at an address only a mistake: it leads to a page, an archive, or more than is taken.
- * A file made to deceive stays one, and what is declined with words of its own keeps them.
+ * Some files that quarantine an upload are only a mistake in an import: its address leads to a page, an archive, or too
+ * large a file. A file made to deceive is quarantined either way, and a refusal with a code of its own keeps it.
  */
 const judged = async (tools: Tools, file: string, bytes: number, from: 'upload' | 'import'): Promise<SniffedType> => {
   const imports = from === 'import';

@@ -4,21 +4,21 @@ import { isMediaHidden } from '#projections/media.ts';
 import { reachesEnds } from '#projections/positions.ts';
 import { openPostsWith } from '#projections/posts.ts';
 
-/** What is asked before the files of a deleted asset are removed. */
+/** What the worker asks before it removes the files of a deleted asset. */
 export interface Uses {
   /**
-   * How long a call that found an asset in the library may take to store a post with it, milliseconds. A post stored later
-   * than that, or told of by a relay later than that, may find its files gone: its targets then fail and name the asset.
+   * How long a call that found an asset in the library may take to store a post with it, milliseconds. A post that is stored
+   * or relayed later than that may find its files gone: its targets then fail and name the asset.
    */
   readonly graceMs: number;
-  /** Whether the library shows it to nobody: from then on no call takes it into a post. */
+  /** Whether the library no longer shows it: from then on no call takes it into a post. */
   isHidden(assetId: string): Promise<boolean>;
-  /** Waits a little until the read model has every post that the log has now; false: it has not. */
+  /** Waits a little until the read model has every post that the log has now; false: it does not have them. */
   hasAllPosts(): Promise<boolean>;
   hasOpenPost(workspaceId: string, assetId: string): Promise<boolean>;
 }
 
-/** A read model that works is there in some milliseconds. */
+/** A working read model catches up within some milliseconds. */
 const postsMs = 2_000;
 
 export const usesOf = (pool: Pool, log: Log, graceMs = 60_000): Uses => ({

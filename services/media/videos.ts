@@ -2,10 +2,10 @@ import { Slots } from '#runtime/work/slots.ts';
 import { Postponed } from './postponed.ts';
 
 /**
- * Renders of videos that this process has under way. They take minutes or hours, everything else seconds. No workspace
- * has the last slot, and one more is kept for what is no video, so that one workspace's videos do not hold up its own
- * pictures either: that takes three slots. With two, a workspace waits for its own video and no other does. From four
- * slots on there is room for two videos, and no workspace has all of it.
+ * Slots for rendering videos in this process. Videos take minutes or hours, everything else seconds. No workspace has the
+ * last slot, and one more is kept for other files, so that a workspace's videos do not hold up its own pictures either: that
+ * takes three slots. With two, a workspace waits for its own video and no other does. With four or more, two videos can run,
+ * and no workspace has both.
  */
 
 /** No slot is free for a video now. */

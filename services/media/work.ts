@@ -15,16 +15,16 @@ import { finishStep, planStep, probeStep, renderStep } from './render.ts';
 import { storeStep } from './store.ts';
 
 /**
- * Brings one asset as far as it goes. Each step ends in an event, so whoever dies in a step leaves a state whose next
- * step is the same one; a step that kills its workers again and again is ended by the count kept before it began.
+ * Takes one asset through all its steps. Each step ends in an event, so a worker that dies in a step leaves a state whose
+ * next step is the same one. The count kept before each try ends a step that kills its workers again and again.
  */
 
-/** Times in a row that a step may be begun and not come to an end of its own. */
+/** Times in a row that a step may be begun without an end of its own. */
 const maxDeaths = 5;
-/** Downloads that may fail before an import is given up. */
+/** Failed downloads after which an import is given up. */
 const maxFetches = 6;
 
-const steps: Readonly<Record<MediaStep, (held: LeasedAsset, tools: Tools) => Promise<void>>> = {
+const steps: Readonly<Record<MediaStep, (leased: LeasedAsset, tools: Tools) => Promise<void>>> = {
   store: storeStep,
   probe: probeStep,
   plan: planStep,
@@ -33,35 +33,36 @@ const steps: Readonly<Record<MediaStep, (held: LeasedAsset, tools: Tools) => Pro
   remove: removeStep,
 };
 
-/** @throws what stopped it, when there is something left to do */
-export const processAsset = async (held: LeasedAsset, begun: Begun, tools: Tools): Promise<void> => {
+/** @throws what stopped it while something is left to do */
+export const processAsset = async (leased: LeasedAsset, begun: Begun, tools: Tools): Promise<void> => {
   const { jobs } = tools;
-  if (held.state.status === 'none' || held.state.status === 'offered') return forget(held, tools);
-  if (begun.attempts > maxDeaths) await giveUp(held);
-  for (let step = nextStep(held.state); step !== null; step = nextStep(held.state)) {
-    await requireLane(held, step, tools);
-    const { revision } = held;
-    await take(held, step, begun, tools);
-    if (held.revision === revision) throw new BrokenInvariant(`the step ${step} of asset ${held.id} left it as it was`);
+  if (leased.state.status === 'none' || leased.state.status === 'offered') return forget(leased, tools);
+  if (begun.attempts > maxDeaths) await giveUp(leased);
+  for (let step = nextStep(leased.state); step !== null; step = nextStep(leased.state)) {
+    await requireLane(leased, step, tools);
+    const { revision } = leased;
+    await take(leased, step, begun, tools);
+    if (leased.revision === revision)
+      throw new BrokenInvariant(`the step ${step} of asset ${leased.id} left it as it was`);
     reached(step);
   }
-  await tidy(held, tools);
-  // Asked for more meanwhile: the row stays, and is found again at once.
-  await jobs.done(held.id, held.revision);
+  await tidy(leased, tools);
+  // If an event asked for more meanwhile, the row stays and is found again at once.
+  await jobs.done(leased.id, leased.revision);
 };
 
 /**
- * The store was put back to an earlier day: what was written is named by nobody, and a registration to come is heard of.
- * The row goes last, so a death in between repeats it.
+ * The event store was put back to an earlier day: no event names the blobs that were written, and the event of a later
+ * registration makes a new job. The row goes last, so a crash in between repeats this.
  */
-const forget = async (held: LeasedAsset, { jobs, importUrls, logger }: Tools): Promise<void> => {
-  logger.warn({ assetId: held.id }, 'a media job was dropped: there is no such asset');
-  for (const key of held.written) await held.blobs.delete(key);
-  await importUrls.destroy(held.id);
-  await jobs.drop(held.id);
+const forget = async (leased: LeasedAsset, { jobs, importUrls, logger }: Tools): Promise<void> => {
+  logger.warn({ assetId: leased.id }, 'a media job was dropped: there is no such asset');
+  for (const key of leased.written) await leased.blobs.delete(key);
+  await importUrls.destroy(leased.id);
+  await jobs.drop(leased.id);
 };
 
-/** What is left to do is done in a slot of another kind: the job goes there. */
+/** The next step needs a slot of another lane: the job goes there. */
 export class OtherLane extends Postponed {
   readonly lane: JobLane;
   constructor(lane: JobLane) {
@@ -71,8 +72,8 @@ export class OtherLane extends Postponed {
 }
 
 /**
- * A download is for a slot of downloads alone, and nothing else is. The address goes before the job leaves the lane: if we
- * die in between, the next worker destroys it again and leaves.
+ * Only downloads use slots of downloads. The address is destroyed before the job leaves the lane: after a crash in between
+ * the next worker destroys it again and leaves.
  */
 const requireLane = async ({ asset, id }: LeasedAsset, step: MediaStep, { lane, importUrls }: Tools): Promise<void> => {
   const isDownload = step === 'store' && asset.origin.kind === 'import';
@@ -91,20 +92,20 @@ const reached = (step: MediaStep): void => {
   if (step === 'finish') faultPoint('media:after-finish');
 };
 
-const take = async (held: LeasedAsset, step: MediaStep, begun: Begun, tools: Tools): Promise<void> => {
+const take = async (leased: LeasedAsset, step: MediaStep, begun: Begun, tools: Tools): Promise<void> => {
   const began = performance.now();
   const ended = (outcome: 'done' | 'refused' | 'stopped' | 'failed'): void =>
     tools.metrics?.step(step, outcome, (performance.now() - began) / 1_000);
   try {
-    await steps[step](held, tools);
+    await steps[step](leased, tools);
     ended('done');
   } catch (error) {
-    const stopped = held.signal.aborted || error instanceof Postponed;
-    const verdict = stopped ? null : rejectionOf(error, begun);
-    ended(stopped ? 'stopped' : verdict === null ? 'failed' : 'refused');
-    if (verdict === null) throw error;
-    tools.logger.info({ assetId: held.id, step, code: verdict.failure.code }, 'a media file was refused');
-    await refuse(held, verdict);
+    const stopped = leased.signal.aborted || error instanceof Postponed;
+    const rejection = stopped ? null : rejectionOf(error, begun);
+    ended(stopped ? 'stopped' : rejection === null ? 'failed' : 'refused');
+    if (rejection === null) throw error;
+    tools.logger.info({ assetId: leased.id, step, code: rejection.failure.code }, 'a media file was refused');
+    await refuse(leased, rejection);
   }
 };
 
@@ -113,7 +114,7 @@ interface AssetRejection {
   readonly failure: MediaFailure;
 }
 
-/** What the file itself is to blame for; null: nothing, and again may help. */
+/** What the file is refused for; null: the file is not to blame, or another try may help. */
 const rejectionOf = (error: unknown, { fetches }: Begun): AssetRejection | null => {
   if (error instanceof TranscodeError)
     return error.failure === null ? null : { hostile: error.kind === 'hostile', failure: error.failure };
@@ -124,47 +125,48 @@ const rejectionOf = (error: unknown, { fetches }: Begun): AssetRejection | null 
   return null;
 };
 
-/** A file that can be published already stays so: only what was still wanted of it has failed. */
-const refuse = async (held: LeasedAsset, { hostile, failure }: AssetRejection): Promise<void> => {
-  if (held.asset.status === 'transcoding') {
-    await held.record({ type: hostile ? 'RecordQuarantined' : 'RecordFailed', failure });
+/** A file that can already be published stays so: only the renditions still wanted of it have failed. */
+const refuse = async (leased: LeasedAsset, { hostile, failure }: AssetRejection): Promise<void> => {
+  if (leased.asset.status === 'transcoding') {
+    await leased.record({ type: hostile ? 'RecordQuarantined' : 'RecordFailed', failure });
     return;
   }
-  const needs = [...held.asset.needs.values()];
+  const needs = [...leased.asset.needs.values()];
   const wanted = needs.flatMap(({ platform, use, status }) =>
     status === 'wanted' ? [{ platform, use, outcome: 'failed' as const, failure }] : [],
   );
-  if (wanted.length > 0) await held.record({ type: 'Plan', initial: false, needs: wanted });
+  if (wanted.length > 0) await leased.record({ type: 'Plan', initial: false, needs: wanted });
   const planned = new Set(needs.flatMap((need) => (need.status === 'planned' ? [need.rendition] : [])));
-  for (const rendition of planned) await held.record({ type: 'RecordRenditionFailed', rendition, failure });
+  for (const rendition of planned) await leased.record({ type: 'RecordRenditionFailed', rendition, failure });
 };
 
-const giveUp = async (held: LeasedAsset): Promise<void> => {
-  if (nextStep(held.state) !== null) await refuse(held, { hostile: false, failure: mediaFailure('processing_failed') });
+const giveUp = async (leased: LeasedAsset): Promise<void> => {
+  if (nextStep(leased.state) !== null)
+    await refuse(leased, { hostile: false, failure: mediaFailure('processing_failed') });
 };
 
 /**
- * Deletes what the stream does not name: the upload once its copy is recorded, what was written before a death and made
- * anew after it, and everything of a file that was refused: nobody may fetch it, and its code says what it was. Then what
- * is left counts. The row goes last, so a death in between repeats it. Of a deleted asset all goes, and counts until it is gone.
+ * Deletes blobs that the stream does not name: the upload once its copy is recorded, blobs that were written before a crash
+ * and made anew after it, and all blobs of a refused file, which nobody may fetch. The rest counts for the quota. All blobs
+ * of a deleted asset go, and count until they are gone. The row goes last, so a crash in between repeats this.
  */
-const tidy = async (held: LeasedAsset, { importUrls, usage }: Tools): Promise<void> => {
-  const { state } = held;
+const tidy = async (leased: LeasedAsset, { importUrls, usage }: Tools): Promise<void> => {
+  const { state } = leased;
   if (state.status === 'none' || state.status === 'offered') return;
   if (state.status === 'deleted') {
-    await importUrls.destroy(held.id);
-    for (const key of new Set([...held.written, ...state.keys])) await held.blobs.delete(key);
+    await importUrls.destroy(leased.id);
+    for (const key of new Set([...leased.written, ...state.keys])) await leased.blobs.delete(key);
     faultPoint('media:after-blobs-gone');
     return usage.set(0);
   }
   const { origin } = state;
-  if (origin.kind === 'import') await importUrls.destroy(held.id);
+  if (origin.kind === 'import') await importUrls.destroy(leased.id);
   const files = filesOf(state).map(({ key }) => key);
   const refused = state.status === 'failed' || state.status === 'quarantined';
-  const gone = new Set([...held.written, ...(refused ? files : [])]);
+  const gone = new Set([...leased.written, ...(refused ? files : [])]);
   if (!refused) for (const key of files) gone.delete(key);
   if (origin.kind === 'upload') gone.add(origin.offer.key);
-  for (const key of gone) await held.blobs.delete(key);
+  for (const key of gone) await leased.blobs.delete(key);
   await usage.set(bytesOf(state));
 };
 

@@ -157,8 +157,17 @@ export class Worker {
       Object.assign(began, { revision: loaded.revision, failures: begun.failures });
       const folder = await tools.folder.of(folderName);
       const { jobs } = tools;
-      const asset = new LeasedAsset(assetId, begun.written, { store, blobs, jobs, lease, loaded, folder, signal, now });
-      await processAsset(asset, begun, tools);
+      const leased = new LeasedAsset(assetId, begun.written, {
+        store,
+        blobs,
+        jobs,
+        lease,
+        loaded,
+        folder,
+        signal,
+        now,
+      });
+      await processAsset(leased, begun, tools);
     } catch (error) {
       await this.#reschedule(assetId, lease, error, began);
     } finally {
@@ -196,7 +205,7 @@ export class Worker {
   }
 }
 
-/** The lane a job waits in after it ended like this. A job that waited for a video's slot has taken it, and asks anew. */
+/** The lane in which the job waits next. One that had waited for a video's slot waits among the files, and asks anew when it needs one. */
 const laneAfter = (error: unknown, lane: JobLane): JobLane => {
   if (error instanceof OtherLane) return error.lane;
   if (error instanceof NoRoom) return 'videos';

@@ -123,8 +123,8 @@ export class LeaseLost extends Error {
 export class Leases {
   readonly holder = `${hostname()}:${process.pid}:${randomUUID()}`;
   readonly #options: LeasesOptions;
-  readonly #held = new Map<bigint, LeaseRecord>();
-  #leaving: { readonly held: LeaseRecord; readonly waitMs: number | null }[] = [];
+  readonly #records = new Map<bigint, LeaseRecord>();
+  #leaving: { readonly record: LeaseRecord; readonly waitMs: number | null }[] = [];
   #flushing: Promise<void> = Promise.resolve();
   #gathering: NodeJS.Timeout | null = null;
   #renewing: NodeJS.Timeout | null = null;
@@ -139,7 +139,7 @@ export class Leases {
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#records.size;
   }
 
   /** Takes those that are free in one statement; the others are held or rest. */
@@ -155,17 +155,17 @@ export class Leases {
     ]);
     this.#watch();
     return rows.map(({ id, epoch }) => {
-      const held: LeaseRecord = { id, epoch: BigInt(epoch), lost: new AbortController(), deadline };
-      this.#held.set(held.epoch, held);
-      return this.#leaseOf(held);
+      const record: LeaseRecord = { id, epoch: BigInt(epoch), lost: new AbortController(), deadline };
+      this.#records.set(record.epoch, record);
+      return this.#leaseOf(record);
     });
   }
 
   /** Gives back all leases and stops. Holders see their signals abort. */
   async close(): Promise<void> {
-    for (const held of [...this.#held.values()]) {
-      this.#leave(held, null);
-      held.lost.abort(new LeaseLost(held.id));
+    for (const record of [...this.#records.values()]) {
+      this.#leave(record, null);
+      record.lost.abort(new LeaseLost(record.id));
     }
     if (this.#renewing !== null) clearInterval(this.#renewing);
     if (this.#watching !== null) clearInterval(this.#watching);
@@ -185,28 +185,28 @@ export class Leases {
     await this.#flushing;
   }
 
-  #leaseOf(held: LeaseRecord): Lease {
+  #leaseOf(record: LeaseRecord): Lease {
     return {
-      id: held.id,
-      epoch: held.epoch,
-      signal: held.lost.signal,
-      isHeld: () => this.#held.has(held.epoch) && performance.now() < held.deadline,
-      release: ({ notBeforeMs } = {}) => this.#leave(held, notBeforeMs ?? null),
+      id: record.id,
+      epoch: record.epoch,
+      signal: record.lost.signal,
+      isHeld: () => this.#records.has(record.epoch) && performance.now() < record.deadline,
+      release: ({ notBeforeMs } = {}) => this.#leave(record, notBeforeMs ?? null),
     };
   }
 
-  #leave(held: LeaseRecord, waitMs: number | null): void {
-    if (!this.#held.delete(held.epoch)) return;
-    this.#leaving.push({ held, waitMs });
+  #leave(record: LeaseRecord, waitMs: number | null): void {
+    if (!this.#records.delete(record.epoch)) return;
+    this.#leaving.push({ record, waitMs });
     this.#gathering ??= setTimeout(() => void this.flush(), gatherMs);
   }
 
-  async #write(leaving: readonly { readonly held: LeaseRecord; readonly waitMs: number | null }[]): Promise<void> {
+  async #write(leaving: readonly { readonly record: LeaseRecord; readonly waitMs: number | null }[]): Promise<void> {
     try {
       await this.#query(releaseSql, [
         this.#options.kind,
-        leaving.map(({ held }) => held.id),
-        leaving.map(({ held }) => held.epoch),
+        leaving.map(({ record }) => record.id),
+        leaving.map(({ record }) => record.epoch),
         leaving.map(({ waitMs }) => waitMs),
       ]);
     } catch (error) {
@@ -223,11 +223,11 @@ export class Leases {
 
   #dropLapsed(): void {
     const now = performance.now();
-    for (const held of this.#held.values()) if (now >= held.deadline) this.#lose(held);
+    for (const record of this.#records.values()) if (now >= record.deadline) this.#lose(record);
   }
 
-  #lose(held: LeaseRecord): void {
-    if (this.#held.delete(held.epoch)) held.lost.abort(new LeaseLost(held.id));
+  #lose(record: LeaseRecord): void {
+    if (this.#records.delete(record.epoch)) record.lost.abort(new LeaseLost(record.id));
   }
 
   #renew(): void {
@@ -242,19 +242,19 @@ export class Leases {
   async #renewAll(): Promise<void> {
     const { kind, ttlMs, cleaning = defaultCleaning } = this.#options;
     this.#dropLapsed();
-    const all = [...this.#held.values()];
+    const all = [...this.#records.values()];
     if (all.length > 0) {
       const deadline = performance.now() + ttlMs;
       const rows = await this.#query<{ epoch: string }>(renewSql, [
         kind,
-        all.map((held) => held.id),
-        all.map((held) => held.epoch),
+        all.map((record) => record.id),
+        all.map((record) => record.epoch),
         ttlMs,
       ]);
       const renewed = new Set(rows.map(({ epoch }) => BigInt(epoch)));
-      for (const held of all) {
-        if (renewed.has(held.epoch)) held.deadline = deadline;
-        else this.#lose(held);
+      for (const record of all) {
+        if (renewed.has(record.epoch)) record.deadline = deadline;
+        else this.#lose(record);
       }
     }
     if (performance.now() - this.#cleanedAt < cleaning.everyMs) return;
