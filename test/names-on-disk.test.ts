@@ -31,7 +31,7 @@ import { configHelp, readConfig } from '#runtime/process/config.ts';
 import { EventMetadata } from '#schemas/common.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { topicOf, topics } from '#schemas/topics.ts';
-import { migrateMetrics } from '#services/insights/tables.ts';
+import { migrateInsights } from '#services/insights/tables.ts';
 import { blobKey as mediaKey } from '#services/media/names.ts';
 import { migrateMedia } from '#services/media/tables.ts';
 import { blobKey as reportKey } from '#services/reports/names.ts';
@@ -62,7 +62,7 @@ const migrateAll = async (url: string): Promise<{ readonly pool: Pool; close(): 
   await migrateSender(pool);
   await migrateMedia(pool);
   await migrateReports(pool);
-  await migrateMetrics(pool);
+  await migrateInsights(pool);
   await migrateAnalytics(pool);
   return { pool, close: () => adapters.close() };
 };

@@ -5,7 +5,7 @@ import { idOf } from '#schemas/topics.ts';
 import { nextNight } from './schedule.ts';
 import { settle } from './waiting.ts';
 
-/** Which accounts can be asked, and when the first of each one's jobs is due. */
+/** Which accounts can be polled, and when the first job of each is due. */
 
 /** In the order of their ids, so that two of them never wait for each other. */
 export const lockAccounts = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
@@ -24,7 +24,7 @@ export const recount = async (tx: PoolClient, accountIds: readonly string[]): Pr
   );
 };
 
-/** An account's row may be there before its account is heard of, because one of its posts was. @param of account → workspace */
+/** An account may get its row from the event of a post before its own first event comes. @param of account → workspace */
 export const ensureAccounts = (tx: PoolClient, of: ReadonlyMap<string, string>) =>
   tx.query(
     `insert into ops.metrics_accounts (account_id, workspace_id)
@@ -33,12 +33,12 @@ export const ensureAccounts = (tx: PoolClient, of: ReadonlyMap<string, string>) 
     [[...of.keys()], [...of.values()]],
   );
 
-export const hearAccount = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+export const onAccountEvent = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const accountId = idOf(event.stream);
   const { workspaceId } = event.metadata;
   const { type, data } = { type: event.type, data: event.data } as unknown as AccountEvent;
   await ensureAccounts(tx, new Map([[accountId, workspaceId]]));
-  const news = async (set: string, values: readonly unknown[]): Promise<boolean> => {
+  const update = async (set: string, values: readonly unknown[]): Promise<boolean> => {
     const { rowCount } = await tx.query(
       `update ops.metrics_accounts set revision = $2, ${set} where account_id = $1 and revision < $2`,
       [accountId, event.revision, ...values],
@@ -49,18 +49,18 @@ export const hearAccount = async (tx: PoolClient, event: DecodedEvent): Promise<
     case 'AccountConnected': {
       const { clientId, platform, network, timezone } = data;
       const set = 'client_id = $3, platform = $4, network = $5, timezone = $6, connected = true, not_before = null';
-      if (await news(set, [clientId, platform, network, timezone])) await makeNightly(tx, accountId, workspaceId);
+      if (await update(set, [clientId, platform, network, timezone])) await makeNightly(tx, accountId, workspaceId);
       return;
     }
     case 'AccountReauthorized':
-      if (await news('timezone = $3, connected = true, not_before = null', [data.timezone])) {
+      if (await update('timezone = $3, connected = true, not_before = null', [data.timezone])) {
         await makeNightly(tx, accountId, workspaceId);
       }
       return;
     case 'AccountReauthRequired':
     case 'AccountDisconnected':
-      // Its jobs stay as they are: what is due meanwhile is asked when it is connected anew.
-      if (await news('connected = false', [])) await leave(tx, accountId);
+      // Its jobs stay as they are: due ones are asked for when it is connected anew.
+      if (await update('connected = false', [])) await leave(tx, accountId);
       return;
     default:
   }
@@ -111,14 +111,14 @@ const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: strin
   await recount(tx, [accountId]);
 };
 
-/** Whoever waits for it waits no longer. */
+/** Refreshes no longer wait for the account. */
 const leave = async (tx: PoolClient, accountId: string): Promise<void> => {
   await lockAccounts(tx, [accountId]);
   await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
   await settle(tx, [accountId], true);
 };
 
-/** Of accounts that are locked: nothing of them is asked any more. */
+/** The worker no longer polls these accounts, whose rows the caller has locked. */
 export const forget = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
   await tx.query('delete from ops.metrics_jobs where account_id = any($1::uuid[])', [accountIds]);
   await recount(tx, accountIds);

@@ -12,10 +12,10 @@ import type { Platform } from '#schemas/common.ts';
 import type { Cadence } from './schedule.ts';
 
 export type Network = 'live' | 'sandbox';
-/** Who is asked for the figures of an account; null where its network has no adapter yet. */
+/** The adapter that is asked for the figures of an account; null where its network has none yet. */
 export type SourceOf = (network: Network, platform: Platform) => InsightsSource | null;
 
-export interface MetricsDeps {
+export interface InsightsDeps {
   readonly log: Log;
   /** Where a lane is read on that the log lost. */
   readonly eventStore: EventStore;
@@ -34,6 +34,6 @@ export interface MetricsDeps {
   readonly pollMs?: number;
   /** Time that one call of a network may take, milliseconds. Default 60 s. */
   readonly callLimitMs?: number;
-  /** Members that are otherwise; the young delays are those of the config. */
+  /** Members that differ from the usual cadence. */
   readonly cadence?: Partial<Cadence>;
 }

@@ -4,9 +4,9 @@ import { notLeased, skipScan } from '#runtime/work/due-work.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 
 /**
- * Which accounts are asked next. Of each network those that wait longest are read, no more than there are free places; where
- * more of them wait, a walk over the workspaces looks for those that stand behind a large one. A step of the walk is bounded
- * and goes on where the last one ended, so that a look costs the same however many workspaces and accounts there are.
+ * Which accounts are polled next. A look reads the accounts of each network that wait longest, as many as there are free
+ * slots. Where more wait, a walk over the workspaces finds accounts that stand behind a large workspace. A step of the walk is
+ * bounded and goes on where the last one ended, so a look costs the same however many workspaces and accounts there are.
  */
 
 export interface DueAccount {
@@ -45,7 +45,7 @@ select extract(epoch from now() - min(found.at))::float8 as lag from unnest($1::
   where ${known} and platform = p.platform and ${ready} <= now() order by ${ready} limit 1
 ) found`;
 
-/** Workspaces that one step passes, of all networks together: each is two searches of an index. */
+/** Workspaces that one step passes for all networks together: each costs two searches of an index. */
 const stepRows = 250;
 /** Steps follow each other no closer, milliseconds. */
 const stepEveryMs = 100;
@@ -61,7 +61,7 @@ type Passed = Pick<DueAccount, 'platform' | 'workspaceId'> & { readonly accountI
 export class DueSearch {
   readonly #pool: Pool;
   readonly #leaseKind: string;
-  /** Each process begins at another place, so that two of them seldom find the same. */
+  /** Each process begins at another workspace, so that two of them seldom find the same. */
   readonly #walks = new Map<Platform, Walk>(platforms.map((one) => [one, { after: randomUUID(), found: [] }]));
   #steppedAt = Number.NEGATIVE_INFINITY;
 
@@ -70,20 +70,20 @@ export class DueSearch {
     this.#leaseKind = leaseKind;
   }
 
-  /** Those of these networks that wait longest, `most` of each, and in turn with them those that the walk found. */
-  async find(asked: readonly Platform[], most: number): Promise<readonly DueAccount[]> {
-    if (asked.length === 0 || most <= 0) return [];
-    const first = { name: 'metrics-due', text: firstSql, values: [this.#leaseKind, asked, most] };
+  /** The accounts of these networks that wait longest, `max` of each, alternating with those that the walk found. */
+  async find(asked: readonly Platform[], max: number): Promise<readonly DueAccount[]> {
+    if (asked.length === 0 || max <= 0) return [];
+    const first = { name: 'metrics-due', text: firstSql, values: [this.#leaseKind, asked, max] };
     const { rows } = await this.#pool.query<DueAccount>(first);
-    const behind = asked.filter((platform) => rows.filter((one) => one.platform === platform).length >= most);
-    await this.#step(behind, most);
+    const behind = asked.filter((platform) => rows.filter((one) => one.platform === platform).length >= max);
+    await this.#step(behind, max);
     const walked = behind.flatMap((platform) => this.#walks.get(platform)?.found ?? []);
     const inTurn = Array.from({ length: Math.max(walked.length, rows.length) }, (_, at) => [walked[at], rows[at]]);
     const all = new Map(inTurn.flat().flatMap((one) => (one === undefined ? [] : [[one.accountId, one] as const])));
     return [...all.values()];
   }
 
-  /** They are found no more by the walk: their turn has come. */
+  /** The walk no longer finds them: the worker has begun them. */
   taken(chosen: readonly DueAccount[]): void {
     const ids = new Set(chosen.map(({ accountId }) => accountId));
     for (const walk of this.#walks.values()) {

@@ -8,15 +8,15 @@ import type { RefreshEvent } from '#schemas/refresh.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
-import { ensureAccounts, forget, hearAccount, lockAccounts, recount, zoneOf } from './accounts.ts';
+import { ensureAccounts, forget, lockAccounts, onAccountEvent, recount, zoneOf } from './accounts.ts';
 import type { SourceOf } from './deps.ts';
-import { hearRefresh } from './refreshes.ts';
+import { onRefreshEvent } from './refreshes.ts';
 import { type Cadence, nextLook } from './schedule.ts';
 import { settle } from './waiting.ts';
 
 /**
- * What is heard of: whose nights are when, which accounts can be asked, which posts are out. Rows and position move in
- * one transaction; a row keeps the revision of its stream, so what is heard twice changes nothing.
+ * Turns events into rows: time zones, accounts that can be polled, posts that are out. Rows and the consumer's position
+ * change in one transaction. A row keeps the revision of its stream, so an event that comes twice changes nothing.
  */
 
 export const insightsGroup = 'metrics';
@@ -45,24 +45,27 @@ export const onEvents = async (tx: PoolClient, events: readonly DecodedEvent[], 
   await lockAll(tx, events, out);
   for (const event of events) {
     const kind = kindOf(event.stream);
-    if (kind === 'workspace') await hearWorkspace(tx, event);
-    else if (kind === 'refresh') await hearRefresh(tx, event, deps);
-    else if (kind === 'client') await hearClient(tx, event);
-    else if (kind === 'account') await hearAccount(tx, event);
-    else if (event.type === 'TargetRemovedOnPlatform') await hearGone(tx, event);
-    else await hearOut(tx, event, out.get(event.id), deps);
+    if (kind === 'workspace') await onWorkspaceEvent(tx, event);
+    else if (kind === 'refresh') await onRefreshEvent(tx, event, deps);
+    else if (kind === 'client') await onClientEvent(tx, event);
+    else if (kind === 'account') await onAccountEvent(tx, event);
+    else if (event.type === 'TargetRemovedOnPlatform') await onRemoved(tx, event);
+    else await onPublished(tx, event, out.get(event.id), deps);
   }
   return null;
 };
 
-type Out = Extract<TargetState, { status: 'published' }>;
+type PublishedTarget = Extract<TargetState, { status: 'published' }>;
 
 /** Streams read at once. */
 const width = 16;
 
-/** By the event that says that a target is out: the target, as the event does not say whose it is. */
-const publishedIn = async (events: readonly DecodedEvent[], store: DomainStore): Promise<ReadonlyMap<string, Out>> => {
-  const found = new Map<string, Out>();
+/** By event that says that a target is out: the target, because the event does not name its account. */
+const publishedIn = async (
+  events: readonly DecodedEvent[],
+  store: DomainStore,
+): Promise<ReadonlyMap<string, PublishedTarget>> => {
+  const found = new Map<string, PublishedTarget>();
   const telling = events.filter(
     ({ type, data }) => type === 'TargetPublished' || (type === 'TargetOutcomeSettled' && data.outcome === 'published'),
   );
@@ -77,11 +80,11 @@ const publishedIn = async (events: readonly DecodedEvent[], store: DomainStore):
   return found;
 };
 
-/** All that these are about, in the order of their ids: lanes side by side never wait for each other in a circle. */
+/** Locks all accounts of these events in the order of their ids, so that two lanes never wait for each other. */
 const lockAll = async (
   tx: PoolClient,
   events: readonly DecodedEvent[],
-  out: ReadonlyMap<string, Out>,
+  out: ReadonlyMap<string, PublishedTarget>,
 ): Promise<void> => {
   const made = new Map<string, string>();
   const named: string[] = [];
@@ -105,7 +108,7 @@ const lockAll = async (
   if (made.size + named.length > 0) await lockAccounts(tx, [...made.keys(), ...named]);
 };
 
-const tellZone = (tx: PoolClient, id: string, timezone: string | null, revision: number) =>
+const setZone = (tx: PoolClient, id: string, timezone: string | null, revision: number) =>
   tx.query(
     `insert into ops.metrics_zones (id, timezone, revision) values ($1, $2, $3)
      on conflict (id) do update set timezone = excluded.timezone, revision = excluded.revision
@@ -113,23 +116,23 @@ const tellZone = (tx: PoolClient, id: string, timezone: string | null, revision:
     [id, timezone, revision],
   );
 
-const hearWorkspace = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+const onWorkspaceEvent = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { type, data } = { type: event.type, data: event.data } as unknown as WorkspaceEvent;
   if (type !== 'WorkspaceCreated' && type !== 'WorkspaceProfileChanged') return;
-  await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
+  await setZone(tx, idOf(event.stream), data.timezone, event.revision);
 };
 
 const closes = ({ type }: Pick<DecodedEvent, 'type'>): boolean => type === 'ClientArchived' || type === 'ClientErased';
 
-const hearClient = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
-  if (closes(event)) return hearClosed(tx, event);
+const onClientEvent = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+  if (closes(event)) return onClientClosed(tx, event);
   const { type, data } = { type: event.type, data: event.data } as unknown as ClientEvent;
   if (type !== 'ClientCreated' && type !== 'ClientUpdated') return;
-  if (data.timezone !== undefined) await tellZone(tx, idOf(event.stream), data.timezone, event.revision);
+  if (data.timezone !== undefined) await setZone(tx, idOf(event.stream), data.timezone, event.revision);
 };
 
-/** Nothing of it is asked any more; what was observed stays. An account that is heard of later has no jobs made. */
-const hearClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promise<void> => {
+/** The worker no longer polls its accounts, and makes no jobs for accounts that come later; observations stay. */
+const onClientClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promise<void> => {
   const clientId = idOf(stream);
   await tx.query(
     `insert into ops.metrics_zones (id, revision, closed) values ($1, -1, true)
@@ -148,7 +151,7 @@ const hearClosed = async (tx: PoolClient, { type, stream }: DecodedEvent): Promi
 };
 
 /** The worker that detected the removal may have crashed before completing the pending refresh. */
-const hearGone = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
+const onRemoved = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
     'delete from ops.metrics_jobs where id = $1 returning account_id as id',
     [idOf(event.stream)],
@@ -158,13 +161,13 @@ const hearGone = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   await settle(tx, accountIds, false);
 };
 
-const hearOut = async (
+const onPublished = async (
   tx: PoolClient,
   event: DecodedEvent,
-  out: Out | undefined,
+  out: PublishedTarget | undefined,
   { cadence }: IntakeDeps,
 ): Promise<void> => {
-  // Without its id the network cannot be asked for it.
+  // Without its external id the network cannot be asked for it.
   if (out === undefined || out.externalId === '') return;
   const { accountId, postId, externalId } = out;
   const { workspaceTimezone: timezone, closed, now } = await zoneOf(tx, accountId);

@@ -7,17 +7,17 @@ import type { Network } from './deps.ts';
 import { settle } from './waiting.ts';
 
 /**
- * What is to be asked, and when: a row for each account and for each of its posts. An account says when the first of
- * them is due; that is recounted in each transaction that changes one, under the account's row lock.
+ * What to ask the networks for, and when: a row for each account and for each of its posts. The account's row says when the
+ * first of them is due; each transaction that changes a job recounts that under the lock of the account's row.
  */
 
 export interface Job {
   /** The target, or the account itself. */
   readonly id: string;
   readonly kind: 'post' | 'account';
-  /** To the millisecond: what is observed for it is named by it. */
+  /** To the millisecond: the ids of its observations follow from it. */
   readonly dueAt: Date;
-  /** Of an account null, as are those below. */
+  /** Null for an account, like the members below. */
   readonly postId: string | null;
   readonly externalId: string | null;
   readonly publishedAt: Date | null;
@@ -26,7 +26,7 @@ export interface Job {
   readonly failures: number;
   /** By the network's clock. */
   readonly goneAt: Date | null;
-  /** Of its stream of observations, the last that was seen; null: none was. */
+  /** Last revision seen of its stream of observations; null: none. */
   readonly seenRevision: number | null;
 }
 
@@ -39,36 +39,37 @@ export interface PollCycle {
   readonly network: Network;
   /** How often in a row its network said that it is asked too much. */
   readonly limits: number;
-  /** Of its nights. */
+  /** The zone of its nights. */
   readonly timezone: string | null;
-  /** Of the workspace; null: not heard of yet. */
+  /** Of the workspace; null: its event has not come yet. */
   readonly workspaceTimezone: string | null;
   /** Of the database. */
   readonly now: Date;
   readonly jobs: readonly Job[];
 }
 
-/** How a job stands after it was tried. `dueAt` null: nothing is left to do for it. */
+/** A job after it was tried. `dueAt` null: nothing is left to do for it. */
 export interface Tried {
   readonly job: Job;
   readonly dueAt: Date | null;
+  /** The network answered. */
   readonly told: boolean;
-  /** What a person who waits for it hears. */
+  /** A refresh that waits for it counts it as failed. */
   readonly failed: boolean;
   /** Times in a row that it did not answer. */
   readonly failures: number;
   readonly goneAt: Date | null;
-  /** Of its stream, now; null: as it was. */
+  /** New last revision seen; null: as it was. */
   readonly seenRevision: number | null;
 }
 
-/** Until then the account is left alone; `limited`: because it is asked too much. */
+/** Until then nobody polls the account; `limited`: its network said that it is asked too much. */
 export interface AccountRest {
   readonly until: Date;
   readonly limited: boolean;
 }
 
-/** What a network told and no figures can be. */
+/** An answer that could not be parsed, kept to be looked at. */
 export interface Parked {
   readonly job: Job;
   readonly reason: string;
@@ -76,7 +77,7 @@ export interface Parked {
   readonly raw: string;
 }
 
-/** Posts in one call. */
+/** Jobs of one poll cycle. */
 export const maxPosts = 50;
 
 const cycleSql = `
@@ -113,7 +114,7 @@ export class Jobs {
     this.#pool = pool;
   }
 
-  /** Null: it is not connected any more, or its network's rest began since it was found. */
+  /** Null: the account is no longer connected, or its network's rest began since it was found. */
   async pollCycle(accountId: string): Promise<PollCycle | null> {
     const [{ rows }, jobs] = await Promise.all([
       this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: cycleSql, values: [accountId] }),
@@ -122,14 +123,14 @@ export class Jobs {
     return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };
   }
 
-  /** It never changes once a post is out. */
+  /** Stores how the post's media went out, which never changes once the post is out. */
   async learn(id: string, use: MediaUse, hasVideo: boolean): Promise<void> {
     await this.#pool.query('update ops.metrics_jobs set use = $2, has_video = $3 where id = $1', [id, use, hasVideo]);
   }
 
   /**
-   * A job that somebody made due anew meanwhile is left to its new time: it is asked once more. While the account
-   * rests, whoever waits for its other posts waits no longer.
+   * A job that a refresh made due meanwhile keeps its new time and is asked once more. While the account rests, refreshes no
+   * longer wait for its other posts.
    */
   async tried(
     { accountId, workspaceId, platform }: PollCycle,
@@ -141,7 +142,7 @@ export class Jobs {
       await lockAccounts(tx, [accountId]);
       for (const { job, reason, raw } of parked) {
         const targetId = job.kind === 'post' ? job.id : null;
-        // The newest of each, so that a network which never makes sense fills no disk.
+        // Only the newest of each job is kept, so that a network that never answers sense fills no disk.
         await tx.query(
           'delete from ops.metrics_parked where account_id = $1 and target_id is not distinct from $2::uuid',
           [accountId, targetId],
@@ -189,7 +190,7 @@ export class Jobs {
     });
   }
 
-  /** What nobody will ask for or look at any more: posts of accounts that never came back, nonsense of last month. */
+  /** Deletes old posts of accounts that never came back, and parked answers of last month. */
   async clean(lifeMs: number): Promise<void> {
     await this.#pool.query(
       `delete from ops.metrics_jobs where id in (

@@ -7,8 +7,8 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import type { SourceOf } from './deps.ts';
-import { startMetrics } from './observer.ts';
-import { migrateMetrics } from './tables.ts';
+import { startInsights } from './observer.ts';
+import { migrateInsights } from './tables.ts';
 
 await runProcess({
   name: 'insights',
@@ -20,7 +20,7 @@ await runProcess({
     const sandbox = new SandboxNetwork({ database: { url: adapters.databaseUrl, connections: 4 } });
     onClose(() => sandbox.close());
     await sandbox.migrate();
-    await migrateMetrics(pool);
+    await migrateInsights(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
@@ -30,7 +30,7 @@ await runProcess({
     const deps = { ...reading, sourceOf, config, clock, logger, registry, readiness };
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
-    const { done, consumers } = startMetrics(deps, signal);
+    const { done, consumers } = startInsights(deps, signal);
     watchConsumers({ registry, readiness, pool }, 'metrics consumer', () => consumers);
     ready();
     await done;

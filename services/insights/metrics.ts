@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { Platform } from '#schemas/common.ts';
 
-/** What the worker tells about itself. */
+/** The worker's own metrics. */
 export interface WorkMetrics {
-  /** One answer; `failure`: the network did not tell, or said that it will not. */
+  /** One answer with figures. */
   fetched(platform: Platform): void;
   parked(platform: Platform): void;
-  /** A figure of an answer whose others were kept. */
+  /** A figure that was left out of an observation. */
   odd(platform: Platform, field: string): void;
   failed(platform: Platform, failure: 'rate_limited' | 'reauth_required' | 'unavailable'): void;
 }

@@ -21,15 +21,15 @@ import type { Job, PollCycle } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
 /**
- * From what a network told of one post, or of the account, to its stream. What is observed is named by the job and the
- * instant it was due, so that whoever repeats it after a death finds it there and adds nothing.
+ * Appends what a network answered for one post or account to its stream. The id of an observation follows from the job and
+ * the instant it was due, so a worker that repeats it after a crash finds it there and appends nothing.
  */
 
 export type Seen =
-  /** `revision`: of its stream, now. `odd`: figures that were left out of it. */
+  /** `revision`: the stream's new one. `odd`: figures that were left out. */
   | { readonly kind: 'told'; readonly revision: number; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
-  /** It seems to be gone since then, by the network's clock: that is said when it is so on a later look. */
+  /** It seems to be gone since then, by the network's clock; a later look must confirm that before it is recorded. */
   | { readonly kind: 'perhaps gone'; readonly goneAt: Date }
   | { readonly kind: 'gone' }
   /** A story whose day is over: its figures stay as they are. */
@@ -48,7 +48,7 @@ export interface Observing {
   readonly maxAheadMs: number | null;
 }
 
-/** Of what a network told, bytes as JSON: an event must stay storable. */
+/** Longest answer that is stored, bytes as JSON: an event must stay storable. */
 const maxRaw = 128 * 1024;
 
 export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandContext => {
@@ -77,17 +77,17 @@ export const observe = async (observing: Observing, job: Job, answer: Telling): 
     if (job.kind === 'post') return await observePost(observing, job, observedAt, raw, answer as Told);
     return await observeAccount(observing, job, observedAt, raw, answer as ToldOfAccount);
   } catch (error) {
-    // What was told passed for figures, and does not fit our language all the same.
+    // The answer parsed as figures, but the event's schema refuses it.
     if (error instanceof InvalidEvent) return { kind: 'nonsense', reason: error.message.slice(0, 500), raw };
     throw error;
   }
 };
 
 const dayMs = 24 * 3_600_000;
-/** No network tells of days before, milliseconds. */
+/** No network reports days longer ago than this, milliseconds. */
 const longestAgoMs = 800 * dayMs;
 
-/** What is observed once is never older than the next: one wrong clock would silence a post for good. */
+/** An observation must not be older than the one before: one wrong clock would silence a post for good. */
 const untimely = ({ cycle, maxAheadMs }: Observing, { publishedAt }: Job, observedAt: number): string | null => {
   if (publishedAt !== null && observedAt < publishedAt.getTime() - dayMs) return 'its clock is before the publication';
   if (maxAheadMs !== null && observedAt > cycle.now.getTime() + maxAheadMs) return 'its clock is ahead of ours';
@@ -115,7 +115,7 @@ class Observed extends Error {}
 
 type Of<State, Command> = Decider<State, Command, { readonly type: string; readonly data: unknown }>;
 
-/** The last event that was seen, so many before it, and those after it: all that the next one depends on. */
+/** The last event that was seen, so many before it, and those after it: the next event depends on no others. */
 const newest = async <State, Command>(
   store: DomainStore,
   decider: Of<State, Command>,
@@ -177,14 +177,14 @@ const observePost = async (
   };
 };
 
-/** A day that there is, not after the network's own, and not long gone. */
+/** Whether the day exists, is not after the network's own, and is not long gone. */
 const isDay = (day: string, observedAt: string): boolean => {
   const at = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
   const ago = Date.parse(observedAt) - at;
   return ago >= -dayMs && ago <= longestAgoMs && new Date(at).toISOString().startsWith(day);
 };
 
-/** Events in which the days of a list were told before. */
+/** Events that may hold the days of a list already. */
 const listEvents = 3 * accountDays;
 
 const observeAccount = async (
@@ -217,8 +217,8 @@ const observeAccount = async (
 type AccountObservation = AccountMetricsCommand['observation'];
 
 /**
- * A day of which nothing can be read takes no other with it. Followers and demographics are of now, in each of one look.
- * What a list leaves out of a day is absent, though it was asked for: as null it would undo what was told of the day before.
+ * A day that cannot be parsed does not spoil the others. Followers and demographics are as of now in every event of a look. A
+ * figure that the list leaves out of a day is absent, though it was asked for: null would undo what was observed before.
  */
 const earlierOf = (
   { cycle }: Observing,
@@ -234,8 +234,8 @@ const earlierOf = (
 };
 
 /**
- * One look is not enough: networks lose posts for a moment. If we die between the final observation and the target's own
- * event the job is still there: the next look finds the first made, makes the second, and ends the job.
+ * One look is not enough, because networks lose posts for a moment. If the process dies between the final observation and
+ * the target's own event, the job is still there: the next look finds the observation, appends the event and ends the job.
  */
 const observeGone = async (observing: Observing, job: Job, observedAt: string, raw: Json): Promise<Seen> => {
   if (job.kind === 'account') return { kind: 'nonsense', reason: 'an account is no post', raw };
@@ -245,7 +245,7 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
   }
   if (Date.parse(observedAt) - goneAt.getTime() < observing.goneMs) return { kind: 'perhaps gone', goneAt };
   const { cycle, store } = observing;
-  // The whole of it: its final figures are each as it was fetched last.
+  // Reads the whole stream: the final observation repeats each figure as it was last fetched.
   const loaded = await store.load(targetmetrics, job.id);
   const { last, figures } = loaded.state;
   const observation = {

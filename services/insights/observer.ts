@@ -1,19 +1,19 @@
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { together } from '#runtime/process/lifecycle.ts';
-import type { MetricsDeps } from './deps.ts';
+import type { InsightsDeps } from './deps.ts';
 import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
 import { type Cadence, cadence as usual } from './schedule.ts';
 import { Worker } from './worker.ts';
 
-/** The loops of the metrics process: what is to be asked for is heard of, and asked for when its time has come. */
+/** The loops of the insights process: it takes in events, and polls accounts when their time has come. */
 
-export interface MetricsProcess {
-  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+export interface InsightsProcess {
+  /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
   readonly done: Promise<void>;
   readonly consumers: readonly Consumer[];
 }
 
-export const startMetrics = (deps: MetricsDeps, signal: AbortSignal): MetricsProcess => {
+export const startInsights = (deps: InsightsDeps, signal: AbortSignal): InsightsProcess => {
   const { log, eventStore, store, codec, pool, logger, config, sourceOf } = deps;
   const cadence: Cadence = { ...usual, youngMs: config.insightsYoungDelaysMs, ...deps.cadence };
   const failed = new AbortController();

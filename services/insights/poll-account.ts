@@ -23,9 +23,9 @@ import { type Cadence, nextLook, nextNight, nextTry } from './schedule.ts';
 import { shownOf } from './subjects.ts';
 
 /**
- * One account's cycle: its network is asked for what is due of it, what it tells goes to the streams, then each job gets
- * its next time. If we die after an append and before that, the network is asked again for the same instant, whose
- * event is there already.
+ * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and gives each
+ * job its next time. If the process dies after an append and before that, the network is asked again for the same instant,
+ * whose event is there already.
  */
 
 export interface PollTools {
@@ -42,19 +42,19 @@ type AccountState = Awaited<ReturnType<DomainStore['load']>>['state'];
 
 /** Streams written at once. */
 const width = 16;
-/** What a network names is not believed beyond this, milliseconds: its clock may be another. */
+/** The longest rest that a network may ask for, milliseconds: its clock may be wrong. */
 const longestRestMs = 24 * 3_600_000;
 const shortestRestMs = 1_000;
-/** After a limit that names no time to come, milliseconds: doubled with each in a row. */
+/** Rests after rate limits that name no time ahead. */
 const unnamedRest: BackOff = { firstMs: 60_000, maxMs: longestRestMs };
-/** Of an account whose row is behind its stream, milliseconds. */
+/** Rest of an account whose row is behind its stream, milliseconds. */
 const behindRestMs = 1_000;
-/** Until it is heard of that the account's token died, milliseconds. */
+/** Rest until the event that the account's token died comes back, milliseconds. */
 const deadRestMs = 60_000;
-/** Of nonsense, kept to be looked at: bytes. */
+/** Bytes that are kept of an answer that cannot be parsed. */
 const maxParked = 16 * 1024;
 
-/** Longest rest, milliseconds, before the account may be tried again; null: as its jobs say. */
+/** @returns milliseconds before which the account is not tried again; null: as its jobs say */
 export const pollAccount = async (
   cycle: PollCycle,
   source: InsightsSource | null,
@@ -63,7 +63,7 @@ export const pollAccount = async (
   tools: PollTools,
 ): Promise<number | null> => {
   const [loaded, closed] = await Promise.all([tools.store.load(account, cycle.accountId), isClosed(cycle, tools)]);
-  // Its row is behind its stream, and is held as soon as that is heard.
+  // Its row is behind its stream; the event on its way ends the polling.
   if (loaded.state.status !== 'connected') return behindRestMs;
   if (closed) {
     await tools.jobs.forget(cycle.accountId);
@@ -75,7 +75,7 @@ export const pollAccount = async (
   const answers = source === null ? jobs.map(() => noAdapter) : await ask(cycle, asked, jobs, source, stop, tools);
   stop.throwIfAborted();
   faultPoint('insights:after-fetch');
-  // What is told of a client that was erased meanwhile is not written down.
+  // Answers about a client that was erased meanwhile are not recorded.
   if (await isClosed(cycle, tools)) {
     await tools.jobs.forget(cycle.accountId);
     return null;
@@ -104,7 +104,7 @@ const noAdapter = { kind: 'no adapter' } as const;
 const silent = { kind: 'unavailable', reason: 'it gave no answer' } as const;
 const refused = { kind: 'unavailable', reason: 'the token does not do for it' } as const;
 
-/** By its stream: nobody's row of it need have been heard of. */
+/** By the client's stream: its row here may be behind. */
 const isClosed = async ({ clientId }: PollCycle, { store }: PollTools): Promise<boolean> => {
   const { state } = await store.load(client, clientId);
   return state.status === 'archived' || (state.status === 'live' && state.erased);
@@ -123,7 +123,7 @@ const withUse = async (jobs: readonly Job[], { store, jobs: rows, logger }: Poll
       known.push({ ...job, use, hasVideo });
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // It is asked for as what most posts are; what a network does not tell then stays absent.
+      // It is asked for as a feed post, which most posts are; figures that the network does not know then stay absent.
       logger.error({ err: error, targetId: job.id }, 'how a post went out could not be read');
       known.push({ ...job, use: 'feed' });
     }
@@ -149,7 +149,7 @@ const ask = async (
   tools: PollTools,
 ): Promise<readonly Answer[]> => {
   const posts = jobs.filter(({ kind }) => kind === 'post');
-  /** What was told before a call failed is kept. */
+  /** Keeps the answers that came before the call failed. */
   const call = async <One extends Answer>(
     most: number,
     fetch: (signal: AbortSignal) => AsyncIterable<One> | Iterable<Promise<One>>,
@@ -178,13 +178,13 @@ const ask = async (
   const missing = over ? ofAccount : silent;
   const byPost = new Map(posts.map(({ id }, at) => [id, ofPosts[at] ?? missing]));
   const answers = jobs.map((job) => (job.kind === 'account' ? ofAccount : (byPost.get(job.id) ?? missing)));
-  // A token with which something is told is not dead: what cannot be told with it is one post's own trouble.
+  // A token that brought an answer is not dead: a post that it brings none for has a trouble of its own.
   const alive =
     ofAccount.kind !== 'reauth_required' && answers.some(({ kind }) => kind === 'reported' || kind === 'removed');
   return alive ? answers.map((one) => (one.kind === 'reauth_required' ? refused : one)) : answers;
 };
 
-/** The zone of its days, where the workspace was not heard of yet. */
+/** The zone of its days, from the stream where the workspace's event has not come yet. */
 const zoneOf = async (store: DomainStore, workspaceId: string): Promise<string> => {
   const { state } = await store.load(workspace, workspaceId);
   return state.status === 'none' ? 'UTC' : state.timezone;
@@ -247,24 +247,24 @@ class Ended {
       if (seen.kind === 'told') {
         for (const { field, reason } of seen.odd) {
           metrics?.odd(platform, field);
-          logger.debug({ platform, field, reason, id: job.id }, 'a figure that no network can tell was left out');
+          logger.debug({ platform, field, reason, id: job.id }, 'a figure that no count can be was left out');
         }
         this.#next(job, { told: true, seenRevision: seen.revision });
       } else if (seen.kind === 'gone' || seen.kind === 'expired')
-        this.tried.push({ ...this.#standing(job), dueAt: null, told: true });
+        this.tried.push({ ...this.#untold(job), dueAt: null, told: true });
       else {
         const dueAt = new Date(now.getTime() + cadence.goneMs);
-        this.tried.push({ ...this.#standing(job), dueAt, told: true, goneAt: seen.goneAt });
+        this.tried.push({ ...this.#untold(job), dueAt, told: true, goneAt: seen.goneAt });
       }
     } catch (error) {
       if (isInfrastructureFault(error) || error instanceof LeaseLost) throw error;
-      // One that cannot be recorded does not keep its account's others from it.
-      logger.error({ err: error, id: job.id }, 'what a network told could not be recorded');
+      // The account's other answers are still recorded.
+      logger.error({ err: error, id: job.id }, 'an answer of a network could not be recorded');
       this.#again(job);
     }
   }
 
-  #standing(job: Job): Omit<Tried, 'dueAt'> {
+  #untold(job: Job): Omit<Tried, 'dueAt'> {
     return { job, told: false, failed: false, failures: 0, goneAt: null, seenRevision: null };
   }
 
@@ -279,7 +279,7 @@ class Ended {
 
   #next(job: Job, how: Partial<Tried>): void {
     const at = this.#regular(job);
-    this.tried.push({ ...this.#standing(job), dueAt: at === null ? null : new Date(at), ...how });
+    this.tried.push({ ...this.#untold(job), dueAt: at === null ? null : new Date(at), ...how });
   }
 
   #again(job: Job): void {
@@ -288,7 +288,7 @@ class Ended {
     const at = nextTry(failures, this.#cycle.now.getTime(), this.#regular(job), cadence);
     const dueAt = at === null ? null : new Date(at);
     const counted = failures > cadence.retryMs.length ? 0 : failures;
-    this.tried.push({ ...this.#standing(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
+    this.tried.push({ ...this.#untold(job), dueAt, failed: true, failures: counted, goneAt: job.goneAt });
   }
 
   #limited(named: number): void {
@@ -314,7 +314,7 @@ const rawText = (raw: Json | null): string =>
 
 class Renewed extends Error {}
 
-/** Not of a token that was renewed since we read the account: the one that died is not in use any more. */
+/** Records nothing if the token was renewed since the account was read: then the dead token is no longer in use. */
 const requireReauth = async (
   cycle: PollCycle,
   asked: Loaded<AccountState>,

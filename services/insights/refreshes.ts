@@ -12,13 +12,13 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import { idOf } from '#schemas/topics.ts';
-import { hearAccount, lockAccounts, recount } from './accounts.ts';
+import { lockAccounts, onAccountEvent, recount } from './accounts.ts';
 import type { Network, SourceOf } from './deps.ts';
 import type { Cadence } from './schedule.ts';
 
 /**
- * Figures that a person wants fresh. A row for each account of a request says whether what is wanted of it was tried
- * once, and the request's own how many were not; when all were, the request is completed.
+ * Refreshes that a person requested. A row for each account of a request says whether its wanted jobs were tried once, and
+ * the request's row how many accounts still wait; when none waits, the request is completed.
  */
 
 interface Known {
@@ -27,12 +27,12 @@ interface Known {
   readonly network: Network;
 }
 
-/** What was asked less than this ago is not asked again; null: it cannot be asked now. */
-type LeastOf = (one: Known) => number | null;
+/** Least milliseconds between two polls of the account; null: it cannot be polled now. */
+type MinIntervalOf = (one: Known) => number | null;
 
 type Requested = Extract<RefreshEvent, { type: 'AnalyticsRefreshRequested' }>['data'];
 
-export const hearRefresh = async (
+export const onRefreshEvent = async (
   tx: PoolClient,
   event: DecodedEvent,
   deps: { readonly store: DomainStore; readonly sourceOf: SourceOf; readonly cadence: Cadence },
@@ -40,7 +40,7 @@ export const hearRefresh = async (
   const { workspaceId, $correlationId } = event.metadata;
   const refreshId = idOf(event.stream);
   const { accountIds } = event.data as unknown as Requested;
-  // Of none it is complete by itself.
+  // A refresh of no accounts was complete from the start.
   if (accountIds.length === 0) return;
   await learnAccounts(tx, deps.store, workspaceId, accountIds);
   await lockAccounts(tx, accountIds);
@@ -51,9 +51,10 @@ export const hearRefresh = async (
        and (a.not_before is null or a.not_before <= now()) and c.closed is not true`,
     [accountIds, workspaceId],
   );
-  const minOf: LeastOf = ({ network, platform }) => deps.sourceOf(network, platform)?.minIntervalMs ?? null;
+  const minIntervalOf: MinIntervalOf = ({ network, platform }) =>
+    deps.sourceOf(network, platform)?.minIntervalMs ?? null;
   const asked = rows.flatMap((one) => {
-    const least = minOf(one);
+    const least = minIntervalOf(one);
     return least === null ? [] : [{ accountId: one.accountId, least }];
   });
   const ids = asked.map(({ accountId }) => accountId);
@@ -79,7 +80,7 @@ export const hearRefresh = async (
   );
 };
 
-/** Accounts travel on other lanes: one that is not heard of yet is read from its stream. */
+/** The events of accounts come on other lanes: an account whose events have not come is read from its stream. */
 const learnAccounts = async (
   tx: PoolClient,
   store: DomainStore,
@@ -94,7 +95,7 @@ const learnAccounts = async (
   for (const { id } of rows) {
     const events = await store.readStream(`account-${id}`);
     if (events[0]?.metadata.workspaceId !== workspaceId) continue;
-    for (const one of events) await hearAccount(tx, one);
+    for (const one of events) await onAccountEvent(tx, one);
   }
 };
 
@@ -109,15 +110,15 @@ const completeSql = `
 select refresh_id as "refreshId", workspace_id as "workspaceId", cause_id as "causeId", correlation_id as "correlationId"
 from ops.metrics_refreshes where waiting = 0 and (not_before is null or not_before <= now()) order by refresh_id limit 20`;
 
-/** Of a request that could not be completed, milliseconds. */
+/** Rest of a request that could not be completed, milliseconds. */
 const restMs = 60_000;
 
 type Log = Pick<Logger, 'warn' | 'error'>;
 
 /**
- * Says of each request whose accounts were all tried that it is complete; what could be had is in the log before. If we
- * die before the append its rows are still there and it is said by the next look; after it the decider finds it said.
- * One that cannot be completed keeps no other from it.
+ * Completes each request whose accounts were all tried; their observations are in the log before. If the process dies before
+ * the append, its rows are still there and the next look completes it; after the append the decider yields no event. A
+ * request that cannot be completed holds up no other.
  *
  * @returns how many it looked at
  */
@@ -129,14 +130,14 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
       await complete(pool, store, one);
     } catch (error) {
       if (isInfrastructureFault(error)) throw error;
-      // A store that was put back to an earlier day has no such stream. Nobody waits for it any more.
+      // An event store that was put back to an earlier day has no such stream: nobody waits for the refresh.
       if (!(error instanceof Rejection)) {
         logger.error({ err: error, refreshId }, 'a refresh could not be completed');
         const sql = `update ops.metrics_refreshes set not_before = now() + $2 * interval '1 millisecond' where refresh_id = $1`;
         await pool.query(sql, [refreshId, restMs]);
         continue;
       }
-      logger.warn({ err: error, refreshId }, 'a refresh that is not known was not completed');
+      logger.warn({ err: error, refreshId }, 'an unknown refresh was not completed');
     }
     faultPoint('insights:after-refreshed');
     await inTransaction(pool, async (tx) => {
@@ -154,7 +155,7 @@ const complete = async (pool: Pool, store: DomainStore, one: Complete): Promise<
     'select account_id as id, failed from ops.metrics_refresh_accounts where refresh_id = $1 order by account_id',
     [refreshId],
   );
-  // Another process has said it and taken the rows away.
+  // Another process has completed it and deleted the rows.
   if (rows.length === 0) return;
   const idsOf = (failed: boolean) => rows.flatMap((row) => (row.failed === failed ? [row.id] : []));
   const command = { type: 'Complete', accountIds: idsOf(false), failedAccountIds: idsOf(true) } as const;

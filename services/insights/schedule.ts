@@ -4,9 +4,9 @@ import { instantOf } from '#domain/zones.ts';
 import type { MediaUse } from '#schemas/media.ts';
 
 /**
- * When networks are asked. Pure: milliseconds since the epoch in and out. A post is looked at right after each midnight of
- * its workspace, an account in the night of its own zone, and each account has its own minute, so that a network is not
- * asked by everybody at once.
+ * When networks are asked. Pure: milliseconds since the epoch in and out. Posts are looked at right after each midnight of
+ * their workspace, accounts in the night of their own zone. Each account has its own minute, so that a network does not get
+ * all calls at once.
  */
 
 export interface Cadence {
@@ -14,11 +14,11 @@ export interface Cadence {
   readonly youngMs: readonly number[];
   /** How long after its publication a post is looked at, milliseconds. */
   readonly lifeMs: number;
-  /** When a story is looked at, milliseconds after its publication, rising: its network tells nothing of it after 24 h. */
+  /** When a story is looked at, milliseconds after its publication, rising: networks report nothing on it after 24 h. */
   readonly storyMs: readonly number[];
-  /** Waits before what did not answer is asked again; after them it waits for its next regular time. Milliseconds. */
+  /** Waits, milliseconds, before a failed job is tried again; after them it waits for its next regular time. */
   readonly retryMs: readonly number[];
-  /** Least time by the network's clock between the two looks that tell that a post is gone, milliseconds. */
+  /** Least time by the network's clock between the two looks that prove a post gone, milliseconds. */
   readonly goneMs: number;
 }
 
@@ -38,7 +38,7 @@ export const cadence: Cadence = {
 /** From 02:00 to 05:00. */
 const nightBegins = 2 * 60;
 const nightMinutes = 3 * 60;
-/** Posts are looked at from midnight to 02:00: a day's gain is told from the value at its midnights. */
+/** Posts are looked at from midnight to 02:00: a day's gain is the difference between the values at its midnights. */
 const midnightMinutes = 2 * 60;
 
 const spread = (accountId: string, minutes: number): number =>
@@ -88,13 +88,13 @@ export const nextLook = (post: Observed, after: number, { youngMs, lifeMs, story
   const steps = (ages: readonly number[]) => ages.map((ms) => publishedAt + ms);
   const midnight = nextMidnight(Math.max(after, publishedAt + (youngMs[0] ?? 0)), timezone, accountId);
   const others = [...steps(youngMs), ...(midnight <= publishedAt + lifeMs ? [midnight] : [])];
-  // One whose use is not known yet may turn out to be a story, of which its network tells for a day only.
+  // A post whose use is unknown yet may be a story, on which networks report for a day only.
   const looks = [...(use === 'story' || use === null ? steps(storyMs) : []), ...(use === 'story' ? [] : others)];
   const ahead = looks.filter((at) => at > after);
   return ahead.length === 0 ? null : Math.min(...ahead);
 };
 
-/** When something that did not answer is asked again. @param failures in a row, this one included. */
+/** When a failed job is tried again. @param failures in a row, this one included */
 export const nextTry = (failures: number, now: number, regular: number | null, { retryMs }: Cadence): number | null => {
   const wait = retryMs[failures - 1];
   if (wait === undefined) return regular;

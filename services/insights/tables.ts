@@ -3,25 +3,25 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 
-/** What the metrics worker keeps: positions and leases, whose nights are when, what is to be asked and when. */
-export const migrateMetrics = async (pool: Pool): Promise<void> => {
+/** Tables of the insights worker: positions and leases, time zones, accounts, and jobs. */
+export const migrateInsights = async (pool: Pool): Promise<void> => {
   await migratePositions(pool);
   await migrateLeases(pool);
   await withMigrationLock(pool, async (tx) => {
     await tx.query(`
       create schema if not exists ops;
-      -- Of workspaces and clients: the zone as their streams say at this revision.
+      -- The zones of workspaces and clients, by their streams at this revision.
       create table if not exists ops.metrics_zones (
         id uuid primary key,
         timezone text,
         revision int8 not null,
-        -- An archived or erased client: nothing of it is asked any more.
+        -- The client is archived or erased: its accounts are no longer polled.
         closed boolean not null default false
       );
       create table if not exists ops.metrics_accounts (
         account_id uuid primary key,
         workspace_id uuid not null,
-        -- Null: not heard of yet, only of a post of it.
+        -- Null: only an event of one of its posts has come.
         client_id uuid,
         platform text,
         network text,
@@ -29,16 +29,16 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
         connected boolean not null default false,
         -- Of the account's stream.
         revision int8 not null default -1,
-        -- The network asked for this rest.
+        -- The end of a rest that its network asked for.
         not_before timestamptz,
-        -- How often in a row its network said that it is asked too much.
+        -- Rate limits in a row.
         limits int not null default 0,
         -- When the first of its jobs is due: recounted with every change of them.
         next_at timestamptz
       );
       create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
       create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
-      -- The two above serve processes of the release before alone.
+      -- Only processes of the release before use the two above.
       create index if not exists metrics_accounts_ready on ops.metrics_accounts (platform, greatest(next_at, not_before))
         where connected and next_at is not null;
       create index if not exists metrics_accounts_walk
@@ -54,17 +54,17 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
         post_id uuid,
         external_id text,
         published_at timestamptz,
-        -- How its media went out; null: not looked up yet.
+        -- How its media went out; null: unknown yet.
         use text,
         has_video boolean,
-        -- When it answered last.
+        -- When its network answered last.
         told_at timestamptz,
         failures int not null default 0,
-        -- When it was seen to be gone for the first time, by the network's clock.
+        -- When it first seemed gone, by the network's clock.
         gone_at timestamptz,
-        -- Of its stream of observations, the last that was seen; null: none was.
+        -- Last revision seen of its stream of observations; null: none.
         seen_revision int,
-        -- A person asked for it, and it was not tried since.
+        -- A refresh asked for it, and it was not tried since.
         wanted boolean not null default false
       );
       create index if not exists metrics_jobs_account on ops.metrics_jobs (account_id, due_at);
@@ -76,16 +76,16 @@ export const migrateMetrics = async (pool: Pool): Promise<void> => {
         -- Id of the request's event.
         cause_id uuid not null,
         correlation_id text not null,
-        -- Accounts of it that are not done.
+        -- Its accounts that are not done.
         waiting int not null,
-        -- What kept it from being completed is tried again then.
+        -- After a failed completion: it is tried again then.
         not_before timestamptz
       );
       create index if not exists metrics_refreshes_complete on ops.metrics_refreshes (refresh_id) where waiting = 0;
       create table if not exists ops.metrics_refresh_accounts (
         refresh_id uuid not null,
         account_id uuid not null,
-        -- One of its posts, or itself, did not answer.
+        -- The network did not answer for it or one of its posts.
         failed boolean not null default false,
         done boolean not null default false,
         primary key (refresh_id, account_id)

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 
 /**
- * Of these accounts, whose rows the caller has locked, whatever was wanted and tried is done with for the requests that
- * wait for it. An account's row of a request is done once, in the transaction that counts it off.
+ * Marks accounts whose wanted jobs were all tried as done for the refreshes that wait for them; the caller has locked the
+ * accounts' rows. A refresh counts each account off once, in the transaction that marks it.
  */
 export const settle = async (tx: PoolClient, accountIds: readonly string[], failed: boolean): Promise<void> => {
   const { rows } = await tx.query<{ id: string; count: number }>(

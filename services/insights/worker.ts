@@ -6,7 +6,7 @@ import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import { Rest, WakeSignal } from '#runtime/work/wake-signal.ts';
 import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
-import type { MetricsDeps } from './deps.ts';
+import type { InsightsDeps } from './deps.ts';
 import { type DueAccount, DueSearch } from './due.ts';
 import { Jobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
@@ -34,7 +34,7 @@ const stalePolls = 10;
 const maxPolls = 1;
 
 export class Worker {
-  readonly #deps: MetricsDeps;
+  readonly #deps: InsightsDeps;
   readonly #jobs: Jobs;
   readonly #search: DueSearch;
   readonly #work: LeasedWork<DueAccount>;
@@ -46,7 +46,7 @@ export class Worker {
   readonly #completing: Rest;
   #cleanedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: MetricsDeps, cadence: Cadence, signal: AbortSignal) {
+  constructor(deps: InsightsDeps, cadence: Cadence, signal: AbortSignal) {
     const { pool, config, clock, logger, readiness, store, registry, pollMs = 1_000, callLimitMs = 60_000 } = deps;
     this.#deps = deps;
     this.#jobs = new Jobs(pool);

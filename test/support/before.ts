@@ -24,7 +24,7 @@ import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateProgress } from '#runtime/work/progress.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { migrateMedia } from '#services/media/tables.ts';
-import { migrateMetrics } from '#services/insights/tables.ts';
+import { migrateInsights } from '#services/insights/tables.ts';
 import { migrateReports } from '#services/reports/tables.ts';
 import { migrateSender } from '#services/webhooks/statements.ts';
 
@@ -33,7 +33,7 @@ const adapters = await openParts({ name: 'before', config, secrets: new Secrets(
 const sandbox = new SandboxNetwork({ database: { pool: adapters.pool } });
 await sandbox.migrate();
 for (const migrate of [migratePositions, migrateReadModels, migrateWebhooks, migrateMint, migrateSender, migrateLeases,
-  migrateProgress, migrateMedia, migrateMetrics, migrateReports, migrateAnalytics]) await migrate(adapters.pool);
+  migrateProgress, migrateMedia, migrateInsights, migrateReports, migrateAnalytics]) await migrate(adapters.pool);
 await adapters.close();
 `;
 

@@ -1,6 +1,6 @@
 /** A metrics process alone, to be killed or stopped: `node metrics-process.ts <database url>`. Says `ready`. */
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { startMetrics } from '#services/insights/observer.ts';
+import { startInsights } from '#services/insights/observer.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { observerOf } from './world.ts';
 
@@ -11,7 +11,7 @@ const draining = new AbortController();
 process.on('SIGTERM', () => draining.abort());
 // The parent's pipe closes however the parent ends: nothing is left behind.
 process.stdin.on('end', () => draining.abort()).resume();
-const { done } = startMetrics(observerOf(parts, log), draining.signal);
+const { done } = startInsights(observerOf(parts, log), draining.signal);
 process.stdout.write('ready\n');
 await done;
 await log.close();

@@ -8,9 +8,9 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
-import type { MetricsDeps } from '#services/insights/deps.ts';
-import { type MetricsProcess, startMetrics } from '#services/insights/observer.ts';
-import { migrateMetrics } from '#services/insights/tables.ts';
+import type { InsightsDeps } from '#services/insights/deps.ts';
+import { type InsightsProcess, startInsights } from '#services/insights/observer.ts';
+import { migrateInsights } from '#services/insights/tables.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import {
   type Account,
@@ -24,7 +24,7 @@ import {
 type Parts = Pick<Awaited<ReturnType<typeof openPublishing>>, 'eventStore' | 'store' | 'codec' | 'pool' | 'sandbox'>;
 
 /** What a metrics process is made of, in this process or another. */
-export const observerOf = (parts: Parts, log: Log, over: Partial<MetricsDeps> = {}): MetricsDeps => {
+export const observerOf = (parts: Parts, log: Log, over: Partial<InsightsDeps> = {}): InsightsDeps => {
   const { eventStore, store, codec, pool, sandbox } = parts;
   return {
     ...{ log, eventStore, store, codec, pool, sourceOf: (network) => (network === 'sandbox' ? sandbox : null) },
@@ -47,7 +47,7 @@ export interface JobRow {
   readonly wanted: boolean;
 }
 
-export interface Started extends Running, MetricsProcess {
+export interface Started extends Running, InsightsProcess {
   readonly registry: Registry;
   readonly readiness: Readiness;
 }
@@ -58,7 +58,7 @@ export class MetricsWorld {
 
   static async open(timezone = 'Europe/Berlin'): Promise<MetricsWorld> {
     const posts = await PublishingWorld.open((await testDatabase()).url);
-    await migrateMetrics(posts.pool);
+    await migrateInsights(posts.pool);
     const owner = { memberId: randomUUID(), name: 'Olga' };
     const create = { type: 'Create', name: 'North', timezone, owner } as const;
     await execute(posts.store, workspace, posts.workspaceId, create, posts.context());
@@ -75,13 +75,13 @@ export class MetricsWorld {
     await this.posts.close();
   }
 
-  start(over: Partial<MetricsDeps> = {}): Started {
+  start(over: Partial<InsightsDeps> = {}): Started {
     const { posts } = this;
     const registry = new Registry();
     const readiness = new Readiness();
     const deps = observerOf(posts, posts.log, { registry, readiness, ...over });
     const controller = new AbortController();
-    const made = startMetrics(deps, controller.signal);
+    const made = startInsights(deps, controller.signal);
     const running = posts.run(async (signal) => {
       signal.addEventListener('abort', () => controller.abort());
       await made.done;
