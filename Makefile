@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media chaos contracts admin types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos contracts admin types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ bench-analytics: ## measure reads of 100,000,000 observations and their way into
 
 test-media: ## make renditions of many real sources for every network and check each; ARGS="--help"
 	@npm run test-media --silent -- $(ARGS)
+
+mutants: ## change the deciders in one place at a time: their own tests must notice; ARGS="--help"
+	@npm run mutants --silent -- $(ARGS)
 
 chaos: ## kill processes at random at least 200 times and compare what is left
 	@npm run chaos --silent -- $(ARGS)

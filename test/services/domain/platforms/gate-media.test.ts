@@ -249,6 +249,8 @@ suite('media at the gate', (t) => {
     equal(words('facebook', 'image video'), 'Facebook takes no images and videos in one post');
     equal(words('youtube', 'image'), 'media m0: YouTube takes no images');
     equal(words('instagram', 'image', 'reel'), 'media m0: Instagram takes no images as a reel');
+    const unseen: readonly GateMedia[] = [{ id: 'm0', kind: 'document', probe: null }];
+    equal(gate(input('x', unseen))[0]?.message, 'media m0: X takes no documents');
     equal(words('linkedin', 'image video document'), 'LinkedIn takes no images, videos and documents in one post');
     equal(words('linkedin', 'video*2'), 'LinkedIn takes at most 1 video; there are 2');
     const two = [1_500, 900].map((height, n) => ({

@@ -1,0 +1,122 @@
+/** The files that `make mutants` changes, the tests that must notice, and the changes that they cannot notice. */
+
+/** A change that the domain's tests leave alive. */
+export interface Survivor {
+  /** The text that is replaced, with single spaces. */
+  readonly from: string;
+  readonly to: string;
+  /** Why no test can notice, or the test of another level that does. */
+  readonly why: string;
+}
+
+export interface MutatedFile {
+  readonly file: string;
+  readonly tests: readonly string[];
+  /** Percent that the tests must notice of the changes that are not named as survivors. */
+  readonly threshold: number;
+  readonly survivors: readonly Survivor[];
+}
+
+/** Changes that live for one reason. */
+const unnoticed = (why: string, ...changes: readonly (readonly [from: string, to: string])[]): readonly Survivor[] =>
+  changes.map(([from, to]) => ({ from, to, why }));
+
+/** The tests of `target.ts` are `target.test.ts`, unless a row names others. */
+const domain = (name: string, row: Partial<Omit<MutatedFile, 'file'>> = {}): MutatedFile => ({
+  file: `services/domain/${name}.ts`,
+  tests: [`test/services/domain/${name}.test.ts`],
+  threshold: 90,
+  survivors: [],
+  ...row,
+});
+
+export const mutatedFiles: readonly MutatedFile[] = [
+  domain('target', {
+    tests: ['test/services/domain/target.test.ts', 'test/services/domain/target-thread.test.ts'],
+    threshold: 95,
+    survivors: [
+      ...unnoticed(
+        'An outcome is unknown only after a boundary was crossed.',
+        ['state.boundary?.segment', 'state.boundary.segment'],
+        ['now.boundary?.segment', 'now.boundary.segment'],
+      ),
+      ...unnoticed('A failure has no id that could be that of an earlier segment.', [
+        "outcome.kind === 'published'",
+        'true',
+      ]),
+      ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
+        "state.status !== 'published'",
+        'false',
+      ]),
+      ...unnoticed(
+        'An outcome carries a failure exactly where it failed.',
+        ["outcome === 'failed' && failure !== null", "outcome === 'failed' || failure !== null"],
+        ["outcome === 'failed'", 'true'],
+        ['failure !== null', 'true'],
+      ),
+    ],
+  }),
+  domain('scheduling', {
+    threshold: 95,
+    survivors: [
+      ...unnoticed(
+        'No text is before or after null.',
+        ['from !== null && to !== null', 'from !== null || to !== null'],
+        ['from !== null', 'true'],
+        ['to !== null', 'true'],
+      ),
+      ...unnoticed('It only saves the hash: any number modulo 1 is 0.', ['spreadMinutes === 0', 'false']),
+      ...unnoticed('A selection holds an account once.', ['a.accountId < b.accountId', 'a.accountId <= b.accountId']),
+    ],
+  }),
+  domain('account'),
+  domain('apikey'),
+  domain('best-times'),
+  domain('client'),
+  domain('clientname'),
+  domain('compose', {
+    survivors: [
+      ...unnoticed('It only saves asking the rules of a network twice.', ['!answers.has(platform)', 'true']),
+      ...unnoticed(
+        'No file has the id null or undefined, and no frame lies before null.',
+        ['asset === undefined', 'false'],
+        ['body.coverMediaId === null', 'false'],
+        ['coverFrameMs === null', 'false'],
+        ['id === undefined', 'false'],
+      ),
+    ],
+  }),
+  domain('insights'),
+  domain('invite'),
+  domain('media'),
+  domain('platforms/gate'),
+  domain('platforms/gate-media', {
+    survivors: [
+      ...unnoticed(
+        'No shape of a network needs more than one file, so none that are there are too few.',
+        ['count < Math.min(...rows.map(({ min }) => min))', 'false'],
+        ['count < Math.min(...rows.map(({ min }) => min))', 'count <= Math.min(...rows.map(({ min }) => min))'],
+        ['Math.min(...rows.map(({ min }) => min))', 'Math.max(...rows.map(({ min }) => min))'],
+        ['({ min }) => min', '() => undefined'],
+        ['count === 1', 'false'],
+        ["'there is'", '""'],
+        ["'too_few_media'", '""'],
+        ["'least'", '""'],
+      ),
+      ...unnoticed(
+        'The files whose ratio is compared are pictures, which have both sizes.',
+        ['width === null || height === null', 'false'],
+        ['width === null || height === null', 'width === null && height === null'],
+        ['width === null', 'false'],
+        ['height === null', 'false'],
+      ),
+      ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
+    ],
+  }),
+  domain('post'),
+  domain('refresh'),
+  domain('report'),
+  domain('request'),
+  domain('webhook'),
+  domain('workspace'),
+];
