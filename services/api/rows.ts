@@ -14,13 +14,13 @@ export const lastOf = (events: readonly DecodedEvent[]): DecodedEvent => {
 };
 
 /** The row of a stream that a command has just written to. */
-export const bornRow = <Row>(row: Row | null): Row => {
+export const writtenRow = <Row>(row: Row | null): Row => {
   if (row === null) throw new BrokenInvariant('a stream that was written to has no row');
   return row;
 };
 
 /** Events that a stream of this kind may have before the event that creates its row. */
-const unbornOf = (kind: string): readonly string[] =>
+const preCreationEventsOf = (kind: string): readonly string[] =>
   projections.flatMap(({ models }) => models).find((model) => model.kind === kind)?.preCreationEvents ?? [];
 
 /**
@@ -42,9 +42,9 @@ export const readRow = async <Row, Planned = never>(
   const plan = row === null ? await planned(params.id) : null;
   if (plan !== null && !behind) return plan;
   const events = await deps.store.readStream(`${kind}-${params.id}`);
-  const born = events.find(({ type }) => !unbornOf(kind).includes(type));
-  if (born === undefined && plan !== null) return plan;
-  if (born === undefined || born.metadata.workspaceId !== workspaceId) throw notFound(kind);
+  const creation = events.find(({ type }) => !preCreationEventsOf(kind).includes(type));
+  if (creation === undefined && plan !== null) return plan;
+  if (creation === undefined || creation.metadata.workspaceId !== workspaceId) throw notFound(kind);
   throw new Unavailable(`The read model of this ${kind} is behind.`);
 };
 

@@ -2,11 +2,11 @@ import { media } from '#projections/media.ts';
 import { rowOf } from '#projections/model.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
-import { bornRow } from '../rows.ts';
+import { writtenRow } from '../rows.ts';
 import { showMedia } from './show.ts';
 
 /** The asset as these events leave it, rendered by the read model's own fold, and what to wait for. */
 export const acceptedMedia = async (call: Pick<Call, 'deps' | 'now'>, events: readonly DecodedEvent[]) => {
-  const row = bornRow(rowOf(media, events));
+  const row = writtenRow(rowOf(media, events));
   return { ...(await showMedia(call, row)), readyEvent: 'media.ready' as const };
 };

@@ -15,9 +15,13 @@ import { stateOf } from '../state.ts';
 const retryAfterSeconds = 2;
 
 /** Connection exceptions, insufficient resources, operator intervention (a server that starts or stops), a deadline. */
-const awaySqlStates = /^(08|53|57P|57014)/;
-const awayStoreCodes: ReadonlySet<string> = new Set(['unavailable', 'outcome_unknown', 'wrong_expected_revision']);
-const awaySystemCodes = new Set([
+const unavailableSqlStates = /^(08|53|57P|57014)/;
+const unavailableStoreCodes: ReadonlySet<string> = new Set([
+  'unavailable',
+  'outcome_unknown',
+  'wrong_expected_revision',
+]);
+const unavailableSystemCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -28,24 +32,24 @@ const awaySystemCodes = new Set([
   'ENETUNREACH',
 ]);
 /** pg says these without a code; knex puts its query before them. */
-const awayWords =
+const unavailableMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Knex: Timeout acquiring a connection|Cannot use a pool after calling end|Query read timeout)/i;
 
 /** Whether a dependency is unavailable, as opposed to a bug of this service. */
-const isAway = (error: unknown): boolean => {
+const isUnavailable = (error: unknown): boolean => {
   if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
   // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
-  if (error instanceof EventStoreError) return awayStoreCodes.has(error.code);
+  if (error instanceof EventStoreError) return unavailableStoreCodes.has(error.code);
   if (error instanceof BlobError) return error.code === 'unavailable';
-  if (error instanceof AggregateError) return error.errors.some(isAway);
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && (awaySystemCodes.has(code) || awaySqlStates.test(code))) return true;
+  if (typeof code === 'string' && (unavailableSystemCodes.has(code) || unavailableSqlStates.test(code))) return true;
   const words = code === undefined ? (error.message.split(' - ').at(-1) ?? '') : '';
-  return awayWords.test(words) || (error.cause !== undefined && isAway(error.cause));
+  return unavailableMessages.test(words) || (error.cause !== undefined && isUnavailable(error.cause));
 };
 
-interface Told {
+interface ProblemAnswer {
   readonly code: ErrorCode;
   readonly detail: string | null;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
@@ -54,7 +58,7 @@ interface Told {
 }
 
 /** The problem that answers an error. */
-export const toProblem = (error: unknown): Told => {
+export const toProblem = (error: unknown): ProblemAnswer => {
   if (error instanceof Rejection && isErrorCode(error.code)) {
     const headers = error instanceof Refusal ? error.headers : {};
     return { code: error.code, detail: error.message, errors: error.errors, extra: error.extra, headers };
@@ -69,14 +73,14 @@ export const toProblem = (error: unknown): Told => {
       headers: {},
     };
   }
-  if (isAway(error)) {
+  if (isUnavailable(error)) {
     const headers = { 'Retry-After': String(retryAfterSeconds) };
     return { code: 'unavailable', detail: null, errors: [], extra: {}, headers };
   }
   return { code: 'internal', detail: null, errors: [], extra: {}, headers: {} };
 };
 
-const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra, headers }: Told): void => {
+const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra, headers }: ProblemAnswer): void => {
   const { status, title } = errors[code];
   ctx.status = status;
   ctx.set(headers);
@@ -113,7 +117,7 @@ export const problems =
       if (answer.code === 'internal')
         deps.logger.error({ correlationId, operation: operation?.id, err: error }, 'failed');
       if (answer.code === 'unavailable') {
-        deps.logger.warn({ correlationId, operation: operation?.id, err: error }, 'a store is away');
+        deps.logger.warn({ correlationId, operation: operation?.id, err: error }, 'a store is unavailable');
       }
       render(ctx, deps, answer);
     }

@@ -6,7 +6,7 @@ import { archiveClient as archiveNamedClient } from '#services/workflows/clients
 import { claimantOf, withAccounts } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
-import { bornRow, ownStream } from '../rows.ts';
+import { ownStream, writtenRow } from '../rows.ts';
 
 export const archiveClient = operation({
   id: 'archiveClient',
@@ -27,7 +27,7 @@ export const archiveClient = operation({
   example: { data: { ...exampleClient, archivedAt: '2026-02-01T08:00:00.000Z', revision: 1 } },
   handle: async (call) => {
     const events = await archiveNamedClient(claimantOf(call), call.params.id, ownStream(call, 'client'));
-    const row = await withAccounts(call, bornRow(rowOf(clients, events)));
+    const row = await withAccounts(call, writtenRow(rowOf(clients, events)));
     return { data: renderClient(row), revision: row.revision };
   },
 });

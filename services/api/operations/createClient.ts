@@ -6,7 +6,7 @@ import { requireStorable, requireTimezone } from '../checks.ts';
 import { claimantOf } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
-import { bornRow } from '../rows.ts';
+import { writtenRow } from '../rows.ts';
 
 export const createClient = operation({
   id: 'createClient',
@@ -28,7 +28,7 @@ export const createClient = operation({
     requireTimezone(call.body.timezone, '/timezone');
     requireStorable(call.body);
     const { events, replayed } = await createNamedClient(claimantOf(call), call.key ?? '', call.body);
-    const row = bornRow(rowOf(clients, events));
+    const row = writtenRow(rowOf(clients, events));
     return { data: renderClient(row), revision: row.revision, replayed };
   },
 });

@@ -9,7 +9,7 @@ import { exampleInvite } from '../examples.ts';
 import { inviteToken } from '../invite-token.ts';
 import { type Call, operation } from '../operation.ts';
 import { Refusal } from '../refusal.ts';
-import { bornRow, ownStream } from '../rows.ts';
+import { ownStream, writtenRow } from '../rows.ts';
 
 /** Longer than most operations: what it promises and the two ways of its answer, with the token and without. */
 
@@ -47,7 +47,7 @@ export const createConnectInvite = operation({
         };
       },
     });
-    const row = bornRow(rowOf(invites, created.events));
+    const row = writtenRow(rowOf(invites, created.events));
     const token = row.expires_at > now ? inviteToken(deps.secrets, row.id, row.key_version) : null;
     return {
       data: {

@@ -7,7 +7,7 @@ import { requireStorable, requireTimezone } from '../checks.ts';
 import { claimantOf, withAccounts } from '../clients.ts';
 import { exampleClient } from '../examples.ts';
 import { operation } from '../operation.ts';
-import { bornRow, ownStream } from '../rows.ts';
+import { ownStream, writtenRow } from '../rows.ts';
 
 export const updateClient = operation({
   id: 'updateClient',
@@ -31,7 +31,7 @@ export const updateClient = operation({
     requireTimezone(call.body.timezone, '/timezone');
     requireStorable(call.body);
     const events = await changeClient(claimantOf(call), call.params.id, call.body, ownStream(call, 'client'));
-    const row = await withAccounts(call, bornRow(rowOf(clients, events)));
+    const row = await withAccounts(call, writtenRow(rowOf(clients, events)));
     return { data: renderClient(row), revision: row.revision };
   },
 });

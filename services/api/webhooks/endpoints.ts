@@ -7,7 +7,7 @@ import type { Secrets } from '#runtime/identity/secrets.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
-import { bornRow, ownStream, readRow } from '../rows.ts';
+import { ownStream, readRow, writtenRow } from '../rows.ts';
 
 /** An endpoint as its owner sees it, and the one that a path names. */
 
@@ -33,7 +33,7 @@ export const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) =>
 };
 
 /** The row that these events make, from the first on. */
-export const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => bornRow(rowOf(webhooks, events));
+export const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => writtenRow(rowOf(webhooks, events));
 
 /** How long a repeat of the call that made a secret shows it, milliseconds. */
 const shownMs = 24 * 3_600_000;

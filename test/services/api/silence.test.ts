@@ -156,7 +156,7 @@ suite('callers before silent stores', (t) => {
     return { origin, owner, stop: () => server.stop(0) };
   };
   const reason = (): string =>
-    world.lines.map((line) => JSON.parse(line)).findLast(({ msg }) => msg === 'a store is away')?.err.message;
+    world.lines.map((line) => JSON.parse(line)).findLast(({ msg }) => msg === 'a store is unavailable')?.err.message;
 
   t('are told in time when appends are, by the one that gives up, and it is repeated no longer', async () => {
     let times = 0;
