@@ -73,13 +73,13 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
       ? ({ kind, externalId, permalink, publishedAt: context.now } as const)
       : ({ kind, failure: settledFailed(flag('reason') ?? 'An operator found that it was not published.') } as const);
   const { positions } = operator;
-  const partitionKey = state.postId;
+  const partitionKey = state.common.postId;
   const segment = place === undefined ? {} : { segment: Number(place) - 1 };
   const command = { type: 'Settle', by: 'admin', now: context.now, outcome, ...segment } as const;
   const settled = await execute(store, target, id, command, context, { positions, partitionKey });
   await shown(admin);
   // In a thread one segment is settled; the thread goes on with the next.
-  return { targetId: id, postId: state.postId, status: settled.state.status };
+  return { targetId: id, postId: state.common.postId, status: settled.state.status };
 };
 
 /**

@@ -90,7 +90,7 @@ const lockAll = async (
   const named: string[] = [];
   for (const { id, stream, type, data, metadata } of events) {
     const posted = out.get(id);
-    if (posted !== undefined) made.set(posted.accountId, metadata.workspaceId);
+    if (posted !== undefined) made.set(posted.common.accountId, metadata.workspaceId);
     else if (kindOf(stream) === 'account') made.set(idOf(stream), metadata.workspaceId);
     else if (type === 'AnalyticsRefreshRequested') named.push(...(data.accountIds as string[]));
   }
@@ -169,7 +169,8 @@ const onPublished = async (
 ): Promise<void> => {
   // Without its external id the network cannot be asked for it.
   if (out === undefined || out.externalId === '') return;
-  const { accountId, postId, externalId } = out;
+  const { externalId } = out;
+  const { accountId, postId } = out.common;
   const { workspaceTimezone: timezone, closed, now } = await zoneOf(tx, accountId);
   if (closed) return;
   const publishedAt = Date.parse(out.publishedAt);

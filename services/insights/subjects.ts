@@ -21,11 +21,11 @@ const kindOf = (state: MediaState): MediaKind => {
 export const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => {
   const { state } = await store.load(target, targetId);
   if (state.status === 'none') throw new BrokenInvariant(`target ${targetId} has no stream`);
-  const { state: its } = await store.load(post, state.postId, state.postRevision);
+  const { state: its } = await store.load(post, state.common.postId, state.common.postRevision);
   if (its.status !== 'live')
-    throw new BrokenInvariant(`post ${state.postId} has no plan at revision ${state.postRevision}`);
-  const { segments, overrides } = contentFor(its.body, state.platform);
+    throw new BrokenInvariant(`post ${state.common.postId} has no plan at revision ${state.common.postRevision}`);
+  const { segments, overrides } = contentFor(its.body, state.common.platform);
   const kinds = await Promise.all(segments[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
   const hasVideo = kinds.some((kind) => kind === 'video' || kind === 'gif');
-  return { use: useOf(state.platform, overrides, kinds), hasVideo };
+  return { use: useOf(state.common.platform, overrides, kinds), hasVideo };
 };

@@ -1,8 +1,9 @@
 import { media } from '#domain/media.ts';
 import { mediaNotReady, threadInterrupted } from '#domain/publish-failures.ts';
+import type { TargetIn } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { mediaReadiness, type TargetIn, type WorkContext } from './context.ts';
+import { mediaReadiness, type WorkContext } from './context.ts';
 import { accountFault, type Fault } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 
@@ -19,7 +20,7 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
   const { account, client } = await context.conditions.current(target);
   if (client.state.status !== 'live') {
     await leased.record(
-      target.segments.length === 0
+      target.common.publishedSegments.length === 0
         ? { type: 'Cancel', reason: 'client_archived', postRevision: null }
         : { type: 'RefuseAtClaim', failure: threadInterrupted },
     );
@@ -52,12 +53,12 @@ const mediaFault = async (
   if (readiness.kind === 'ready') return null;
   if (readiness.kind === 'failed') return readiness;
   for (const { loaded, mediaId, needs } of readiness.missing) {
-    const request = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.targetId } } as const;
+    const request = { type: 'RequestRenditions', needs, for: { kind: 'target', id: target.common.targetId } } as const;
     await execute(tools.store, media, mediaId, request, leased.context(), { loaded });
   }
   if (readiness.missing.length > 0) return null;
   const { now, mediaLimitMs, startedAt } = tools;
-  const since = Math.max(Date.parse(target.dueAt), startedAt);
+  const since = Math.max(Date.parse(target.common.dueAt), startedAt);
   const late = readiness.waiting.find(({ askedAt }) => now() > Math.max(since, askedAt ?? since) + mediaLimitMs);
-  return late === undefined ? null : { failure: mediaNotReady(late.mediaId), part: late.part };
+  return late === undefined ? null : { failure: mediaNotReady(late.mediaId), segmentIndex: late.segmentIndex };
 };

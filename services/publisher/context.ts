@@ -1,9 +1,9 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import type { TargetState } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedTarget } from './leased-target.ts';
 import { type MediaReadiness, noFiles, readinessOf, type TargetFiles } from './media-readiness.ts';
-import type { Conditions, LiveTarget, RelatedStreams, TargetConditions } from './related-streams.ts';
+import type { Conditions, RelatedStreams, TargetConditions } from './related-streams.ts';
 
 /** What every step of one target's work needs. */
 export interface WorkContext {
@@ -14,8 +14,6 @@ export interface WorkContext {
   /** Aborts when the process drains. */
   readonly draining: AbortSignal;
 }
-
-export type TargetIn<Status extends TargetState['status']> = Extract<TargetState, { status: Status }>;
 
 /** An attempt of which this worker has the claim. */
 export type OwnAttempt =
@@ -28,18 +26,21 @@ export type OwnAttempt =
 export type Attempt = { readonly kind: 'none' } | OwnAttempt;
 
 /** Whether the files of the segments that are not out yet are ready. A post without files costs no read. */
-export const mediaReadiness = async ({ streams, leased }: WorkContext, target: LiveTarget): Promise<MediaReadiness> => {
+export const mediaReadiness = async (
+  { streams, leased }: WorkContext,
+  target: ScheduledTarget,
+): Promise<MediaReadiness> => {
   const content = await streams.content(target);
   if (content.body === null) return noFiles;
-  const from = target.segments.length;
+  const from = target.common.publishedSegments.length;
   const assets = await streams.media(content, from);
   const { workspaceId } = leased.context();
-  return readinessOf({ ...content, body: content.body }, from, target.platform, workspaceId, assets);
+  return readinessOf({ ...content, body: content.body }, from, target.common.platform, workspaceId, assets);
 };
 
 /** Null: this installation has no adapter for the account's network. */
 export const adapterOf = (
   { tools }: WorkContext,
-  target: LiveTarget,
+  target: ScheduledTarget,
   { account: { state } }: Conditions,
-): PlatformAdapter | null => (state.status === 'none' ? null : tools.adapterOf(state.network, target.platform));
+): PlatformAdapter | null => (state.status === 'none' ? null : tools.adapterOf(state.network, target.common.platform));

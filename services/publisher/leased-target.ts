@@ -50,8 +50,8 @@ export class LeasedTarget {
     const { state } = this.#loaded;
     if (state.status === 'none') throw new ClaimLost('the target does not exist');
     try {
-      this.#loaded = await execute(this.#store, target, state.targetId, command, this.context(), {
-        partitionKey: state.postId,
+      this.#loaded = await execute(this.#store, target, state.common.targetId, command, this.context(), {
+        partitionKey: state.common.postId,
         redecide: false,
         loaded: this.#loaded,
       });

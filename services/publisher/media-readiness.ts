@@ -41,13 +41,13 @@ export type MediaReadiness =
       /** Needs that nobody has requested. */
       readonly missing: readonly MissingRenditions[];
     }
-  | { readonly kind: 'failed'; readonly failure: Failure; readonly part?: number };
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly segmentIndex?: number };
 
 /** A need whose rendition is not ready. */
 export interface AwaitedFile {
   readonly mediaId: string;
   /** The first segment of a thread that shows it. */
-  readonly part?: number;
+  readonly segmentIndex?: number;
   /** Milliseconds since the epoch of the last request; null: requested with the file itself, or not at all. */
   readonly askedAt: number | null;
 }
@@ -91,9 +91,9 @@ export const readinessOf = (
     return isUsable(loaded.state) ? loaded.state : null;
   };
   const kindOf = (id: string): MediaKind => usable(id)?.stored?.kind ?? 'image';
-  const segmentOf = (mediaId: string): { readonly part?: number } => {
-    const part = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
-    return segments.length === 1 || part < 0 ? {} : { part };
+  const segmentOf = (mediaId: string): { readonly segmentIndex?: number } => {
+    const segmentIndex = segments.findIndex((one, index) => index >= from && one.mediaIds.includes(mediaId));
+    return segments.length === 1 || segmentIndex < 0 ? {} : { segmentIndex };
   };
   const needs = needsOfTarget(body, platform, kindOf, from).map(({ mediaId, need }): FoundNeed => {
     const asset = usable(mediaId);

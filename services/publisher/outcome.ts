@@ -1,29 +1,28 @@
 import type { PublishOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
-import type { TargetCommand } from '#domain/target.ts';
+import type { ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Segment } from '#schemas/target.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
-import type { TargetIn, WorkContext } from './context.ts';
+import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
-import type { LiveTarget } from './related-streams.ts';
 
 /** Fails an attempt in which nothing was called. */
 export const failBeforeCall = async (
   context: WorkContext,
   target: TargetIn<'publishing'>,
-  { failure, part }: Fault,
+  { failure, segmentIndex }: Fault,
 ): Promise<void> => {
   await context.leased.record({
     type: 'RecordFailed',
-    attempt: target.attempts,
+    attempt: target.common.attempts,
     takeover: target.takeover,
     failure: cleanFailure(failure),
-    part,
+    segmentIndex,
   });
   await reportLapsedAccount(context, target);
 };
@@ -46,7 +45,7 @@ export const recordOutcome = async (
   } catch (error) {
     if (!(error instanceof InvalidEvent)) throw error;
     // The network's answer does not fit the schema. What is known without its words is recorded all the same.
-    tools.logger.error({ err: error, targetId: target.targetId }, 'an outcome could not be recorded as it was');
+    tools.logger.error({ err: error, targetId: target.common.targetId }, 'an outcome could not be recorded as it was');
     const { state } = leased;
     const crossed = state.status === 'publishing' && state.boundary !== null;
     const unreadable = { kind: crossed ? 'unknown' : 'failed', failure: outcomeUnreadable } as const;
@@ -62,7 +61,7 @@ const commandOf = (
   segment: Segment | null,
   outcome: PublishOutcome,
 ): TargetCommand => {
-  const claim = { attempt: target.attempts, takeover: target.takeover };
+  const claim = { attempt: target.common.attempts, takeover: target.takeover };
   const now = context.leased.now();
   const { config, random } = context.tools;
   const policy = {
@@ -97,14 +96,14 @@ const commandOf = (
  * Reports an account whose token has expired, where the target failed for that reason. The account's decider records it
  * once per lapse. An account that was connected anew since this worker read it is not reported.
  */
-export const reportLapsedAccount = async (context: WorkContext, target: LiveTarget): Promise<void> => {
+export const reportLapsedAccount = async (context: WorkContext, target: ScheduledTarget): Promise<void> => {
   const { leased, tools, conditions } = context;
   const { state } = leased;
   if (state.status !== 'failed' || state.failure.category !== 'reauth_required') return;
   const reason = wellFormedText(state.failure.platformMessage ?? state.failure.message, 500);
   const readAt = conditions.latest.account.revision;
   try {
-    await execute(tools.store, account, target.accountId, { type: 'RequireReauth', reason }, leased.context(), {
+    await execute(tools.store, account, target.common.accountId, { type: 'RequireReauth', reason }, leased.context(), {
       guard: ({ events }) => {
         const renewed = events.some(({ type, revision }) => type === 'AccountReauthorized' && revision > readAt);
         if (renewed) throw new Renewed();

@@ -1,9 +1,10 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
+import type { TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { callAdapter } from './call.ts';
-import { adapterOf, mediaReadiness, type OwnAttempt, type TargetIn, type WorkContext } from './context.ts';
+import { adapterOf, mediaReadiness, type OwnAttempt, type WorkContext } from './context.ts';
 import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';
@@ -29,12 +30,12 @@ export const publish = async (
     return attempt;
   }
   const { adapter, files } = prepared;
-  const { boundaryDeadlineMs } = adapterTimes(adapter, target.platform, tools.config);
+  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, tools.config);
   const stop = AbortSignal.any([leased.lease.signal, context.draining]);
   const segment = nextSegment(target, content);
   const steps = new Steps(leased, stop, boundaryDeadlineMs, segment);
-  if (target.takeover === 0 && target.segments.length === 0) {
-    tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(target.dueAt)) / 1_000);
+  if (target.takeover === 0 && target.common.publishedSegments.length === 0) {
+    tools.lateness?.observe(Math.max(0, tools.now() - Date.parse(target.common.dueAt)) / 1_000);
   }
   const lent = tools.files.lend(filesOf(target, files), steps.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
@@ -67,8 +68,8 @@ const prepare = (
   if (readiness.kind === 'failed') return faulty(readiness);
   if (readiness.kind === 'waiting') {
     // The files were ready at the claim, and nobody takes a rendition back: an older backup of the store was restored.
-    const [{ mediaId, part }] = readiness.waiting;
-    return faulty({ failure: mediaNotReady(mediaId), part });
+    const [{ mediaId, segmentIndex }] = readiness.waiting;
+    return faulty({ failure: mediaNotReady(mediaId), segmentIndex });
   }
   const { files } = readiness;
   const refused = contentFault(target, content, files);

@@ -1,10 +1,10 @@
 import type { PublishOutcome, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { outcomeUnknown } from '#domain/publish-failures.ts';
-import type { TargetCheckpoint, TargetCommand } from '#domain/target.ts';
+import type { TargetCheckpoint, TargetCommand, TargetIn } from '#domain/target.ts';
 import { within } from '#runtime/process/within.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { cleanFailure, cleanPresent, isId } from './clean.ts';
-import { adapterOf, mediaReadiness, type TargetIn, type WorkContext } from './context.ts';
+import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { recordOutcome, reportLapsedAccount } from './outcome.ts';
 import { nextQuestionMs, provableAt, restMs } from './reconcile-schedule.ts';
@@ -90,8 +90,8 @@ const ask = async (
   const undecided = (): ReconcileOutcome => ({ kind: 'undecided' });
   const adapter = adapterOf(context, target, conditions);
   if (adapter === null) return { outcome: undecided(), askedAt: tools.now(), provableAt: null };
-  const { settleWindowMs } = adapterTimes(adapter, target.platform, tools.config);
-  const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.platform));
+  const { settleWindowMs } = adapterTimes(adapter, target.common.platform, tools.config);
+  const provable = provableAt(boundary, settleWindowMs, adapter.absenceIsProof(target.common.platform));
   const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
   const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
   const request = requestOf(target, content, conditions.account.state, lent);
@@ -101,7 +101,7 @@ const ask = async (
   const answered = adapter
     .reconcile(request, crossed)
     .catch((error: unknown) => {
-      tools.logger.error({ err: error, targetId: target.targetId }, 'a reconcile ended with an error');
+      tools.logger.error({ err: error, targetId: target.common.targetId }, 'a reconcile ended with an error');
       return undecided();
     })
     .finally(lent.close);

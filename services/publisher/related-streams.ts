@@ -3,14 +3,12 @@ import { type ClientState, client } from '#domain/client.ts';
 import { contentFor, type PlatformContent } from '#domain/content.ts';
 import { type MediaState, media } from '#domain/media.ts';
 import { post } from '#domain/post.ts';
-import type { TargetState } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 
 /** What other streams say about a target: its content, its account, its client, its files. */
-
-export type LiveTarget = Exclude<TargetState, { status: 'none' }>;
 
 export interface Content extends PlatformContent {
   readonly aiDisclosure: boolean;
@@ -48,8 +46,8 @@ export class RelatedStreams {
     this.#store = store;
   }
 
-  content(target: LiveTarget): Promise<Content> {
-    const key = `${target.postId}/${target.postRevision}/${target.platform}`;
+  content(target: ScheduledTarget): Promise<Content> {
+    const key = `${target.common.postId}/${target.common.postRevision}/${target.common.platform}`;
     const known = this.#contents.get(key);
     if (known !== undefined) return known;
     const read = this.#readContent(target);
@@ -60,10 +58,10 @@ export class RelatedStreams {
     return read;
   }
 
-  async conditions(target: LiveTarget): Promise<Conditions> {
+  async conditions(target: ScheduledTarget): Promise<Conditions> {
     const [ofAccount, ofClient] = await Promise.all([
-      this.#shared(`account-${target.accountId}`, () => this.#store.load(account, target.accountId)),
-      this.#shared(`client-${target.clientId}`, () => this.#store.load(client, target.clientId)),
+      this.#shared(`account-${target.common.accountId}`, () => this.#store.load(account, target.common.accountId)),
+      this.#shared(`client-${target.common.clientId}`, () => this.#store.load(client, target.common.clientId)),
     ]);
     return { account: ofAccount.value, client: ofClient.value, asOf: Math.min(ofAccount.asOf, ofClient.asOf) };
   }
@@ -101,11 +99,11 @@ export class RelatedStreams {
     return { asOf: now, value: await read };
   }
 
-  async #readContent(target: LiveTarget): Promise<Content> {
-    const { state } = await this.#store.load(post, target.postId, target.postRevision);
+  async #readContent(target: ScheduledTarget): Promise<Content> {
+    const { state } = await this.#store.load(post, target.common.postId, target.common.postRevision);
     if (state.status !== 'live')
-      throw new BrokenInvariant(`post ${target.postId} has no plan at revision ${target.postRevision}`);
-    const content = contentFor(state.body, target.platform);
+      throw new BrokenInvariant(`post ${target.common.postId} has no plan at revision ${target.common.postRevision}`);
+    const content = contentFor(state.body, target.common.platform);
     const bare = content.segments.every(({ mediaIds }) => mediaIds.length === 0);
     return { ...content, aiDisclosure: state.body.aiDisclosure, body: bare ? null : state.body };
   }
@@ -126,7 +124,7 @@ export class TargetConditions {
     return this.#latest;
   }
 
-  async current(target: LiveTarget): Promise<Conditions> {
+  async current(target: ScheduledTarget): Promise<Conditions> {
     if (performance.now() - this.#latest.asOf >= conditionsAgeMs) this.#latest = await this.#streams.conditions(target);
     return this.#latest;
   }

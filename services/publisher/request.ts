@@ -1,58 +1,59 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AccountState } from '#domain/account.ts';
 import { effectiveOverrides, replyOverrides } from '#domain/platforms/index.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
 import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
-import type { Content, LiveTarget } from './related-streams.ts';
+import type { Content } from './related-streams.ts';
 
 /** What an adapter is asked to publish: the segment that is next, or the one that a boundary was crossed for. */
 
 /** The segment that goes out next; null: the target is no thread. */
-export const nextSegment = (target: LiveTarget, { segments }: Content): Segment | null =>
-  segments.length === 1 ? null : { index: target.segments.length, of: segments.length };
+export const nextSegment = (target: ScheduledTarget, { segments }: Content): Segment | null =>
+  segments.length === 1 ? null : { index: target.common.publishedSegments.length, of: segments.length };
 
 /** The files of the segment that goes out next. */
-export const filesOf = (target: LiveTarget, files: TargetFiles): SegmentFiles =>
-  files[target.segments.length] ?? noSegmentFiles;
+export const filesOf = (target: ScheduledTarget, files: TargetFiles): SegmentFiles =>
+  files[target.common.publishedSegments.length] ?? noSegmentFiles;
 
-export const overridesOf = ({ platform }: LiveTarget, { overrides }: Content, index: number) =>
-  index === 0 ? overrides : replyOverrides(platform, overrides);
+export const overridesOf = ({ common }: ScheduledTarget, { overrides }: Content, index: number) =>
+  index === 0 ? overrides : replyOverrides(common.platform, overrides);
 
 export const requestOf = (
-  target: LiveTarget,
+  target: ScheduledTarget,
   content: Content,
   account: AccountState,
   files: Pick<PublishRequest, 'media' | 'cover'>,
 ): PublishRequest => ({
   ...textOf(target, content),
-  targetId: target.targetId,
-  attempt: target.attempts,
-  platform: target.platform,
+  targetId: target.common.targetId,
+  attempt: target.common.attempts,
+  platform: target.common.platform,
   account: {
-    id: target.accountId,
+    id: target.common.accountId,
     externalId: account.status === 'none' ? '' : account.externalId,
     username: account.status === 'none' ? null : account.username,
   },
   // Known keys alone, with defaults and the post's AI disclosure filled in. Stored as JSON and read back from it.
   overrides: effectiveOverrides(
-    target.platform,
-    overridesOf(target, content, target.segments.length),
+    target.common.platform,
+    overridesOf(target, content, target.common.publishedSegments.length),
     content.aiDisclosure,
   ) as { readonly [key: string]: Json },
   aiDisclosure: content.aiDisclosure,
   media: files.media,
   cover: files.cover,
   coverFrameMs: content.body?.coverFrameMs ?? null,
-  checkpoints: target.checkpoints
-    .filter(({ segment }) => (segment?.index ?? 0) === target.segments.length)
+  checkpoints: target.common.checkpoints
+    .filter(({ segment }) => (segment?.index ?? 0) === target.common.publishedSegments.length)
     .map(({ attempt, step, data, deadline }) => ({ attempt, step, data: data as Json, deadline })),
 });
 
-const textOf = (target: LiveTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {
+const textOf = (target: ScheduledTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {
   const segment = nextSegment(target, content);
   const { content: text } = content.segments[segment?.index ?? 0] ?? content.segments[0];
-  const parent = target.segments.at(-1);
-  const [head] = target.segments;
+  const parent = target.common.publishedSegments.at(-1);
+  const [head] = target.common.publishedSegments;
   const replyTo = head && parent ? { parent: parent.externalId, head: head.externalId } : null;
   return { content: text, thread: segment && { ...segment, replyTo } };
 };

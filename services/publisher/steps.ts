@@ -119,7 +119,7 @@ export class Steps implements PublishSteps {
     if (state.status !== 'publishing') throw new ClaimLost(`a ${state.status} target takes no steps`);
     await this.#leased.record({
       type: 'Checkpoint',
-      attempt: state.attempts,
+      attempt: state.common.attempts,
       takeover: state.takeover,
       step,
       data: wellFormedJson(data),

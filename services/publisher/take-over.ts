@@ -1,6 +1,7 @@
 import { interrupted } from '#domain/publish-failures.ts';
+import type { TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { TargetIn, WorkContext } from './context.ts';
+import type { WorkContext } from './context.ts';
 import { failBeforeCall } from './outcome.ts';
 import { settleInterrupted } from './reconcile.ts';
 
@@ -13,7 +14,7 @@ const maxTakeovers = 10;
  */
 export const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
   const { leased } = context;
-  await leased.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });
+  await leased.record({ type: 'TakeOver', attempt: target.common.attempts, takeover: target.takeover });
   faultPoint('publisher:after-takeover');
   const { state } = leased;
   if (state.status !== 'publishing') return;

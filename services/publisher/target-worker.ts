@@ -110,7 +110,7 @@ const takerOf = ({ workspaceId, network }: DueRow, { account: { state } }: Condi
 const nextInstant = (state: TargetState): number | null => {
   switch (state.status) {
     case 'pending':
-      return Date.parse(state.dueAt);
+      return Date.parse(state.common.dueAt);
     case 'rate_limited':
       return Date.parse(state.retryAt);
     case 'publishing':

@@ -46,7 +46,7 @@ export class Work {
         return 'go on';
       case 'pending': {
         // The worker leases a target ahead of its time, and a clock may have been set since.
-        if (!this.#isDue(state.dueAt) || this.#context.tools.clock.fault() !== null) return null;
+        if (!this.#isDue(state.common.dueAt) || this.#context.tools.clock.fault() !== null) return null;
         const claimed = await claim(this.#context, state);
         if (claimed.kind === 'waiting_for_files') return mediaRestMs;
         if (claimed.kind === 'claimed') this.#keep({ kind: 'prepared', files: claimed.files });

@@ -95,7 +95,7 @@ const applyIntent = async (
   const due = intent.targetIds.filter((id) => !intent.skipped.includes(id));
   await inGroups(due, async (targetId) => {
     const before = targets.get(targetId) ?? (await store.load(target, targetId));
-    const applied = before.state.status !== 'none' && before.state.appliedRevision >= intent.revision;
+    const applied = before.state.status !== 'none' && before.state.common.appliedRevision >= intent.revision;
     if (applied) return;
     try {
       const after = await execute(
@@ -120,7 +120,9 @@ const applyIntent = async (
   // Recorded, so that an intent which met a publishing or settled target is never applied to it later.
   const alreadyOver = due.filter((id) => {
     const state = targets.get(id)?.state;
-    return state !== undefined && state.status !== 'none' && !isOpen(state) && state.appliedRevision < intent.revision;
+    return (
+      state !== undefined && state.status !== 'none' && !isOpen(state) && state.common.appliedRevision < intent.revision
+    );
   });
   const targetIds = [...new Set([...tooLate, ...alreadyOver])];
   if (targetIds.length === 0) return;

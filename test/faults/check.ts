@@ -84,13 +84,13 @@ const unsettled = (state: TargetState, made: readonly LedgerRow[]): string | nul
     case 'none':
       return 'was never written';
     case 'pending':
-      return Date.parse(state.dueAt) > Date.now() + laterMs ? null : `is pending since ${state.dueAt}`;
+      return Date.parse(state.common.dueAt) > Date.now() + laterMs ? null : `is pending since ${state.common.dueAt}`;
     case 'publishing':
     case 'rate_limited':
       return `is ${state.status}`;
     case 'outcome_unknown': {
-      const { absenceIsProof, readsBack } = rulesOf(state.platform).publish;
-      if (made.length > state.segments.length) return 'is said to be unknown, and the network shows it';
+      const { absenceIsProof, readsBack } = rulesOf(state.common.platform).publish;
+      if (made.length > state.common.publishedSegments.length) return 'is said to be unknown, and the network shows it';
       return absenceIsProof && readsBack === 'own_posts' ? 'is said to be unknown, and its absence is proof' : null;
     }
     default:
@@ -212,7 +212,7 @@ export const check = async (checked: Checked): Promise<Verdict> => {
     const id = idOf(stream);
     states.set(id, state);
     statuses[state.status] = (statuses[state.status] ?? 0) + 1;
-    const itsPost = state.status === 'none' ? [] : (streams.get(`post-${state.postId}`) ?? []);
+    const itsPost = state.status === 'none' ? [] : (streams.get(`post-${state.common.postId}`) ?? []);
     const wrong = [...ofTarget(state, made.get(id) ?? [], events, itsPost), ...ofClaims(events)];
     violations.push(...wrong.map((what) => `target ${id} ${what}: ${story(events)}`));
   }
@@ -267,7 +267,7 @@ const dueTimes = (events: readonly DecodedEvent[]): ReadonlyMap<number, string> 
     events.flatMap(({ type, data }, at) => {
       if (type !== 'TargetPublishStarted') return [];
       const before = foldEvents(target, events.slice(0, at));
-      return before.status === 'none' ? [] : [[Number(data.attempt), before.dueAt] as const];
+      return before.status === 'none' ? [] : [[Number(data.attempt), before.common.dueAt] as const];
     }),
   );
 
@@ -280,17 +280,19 @@ const ofTarget = (
 ): readonly string[] => {
   const open = unsettled(state, made);
   if (open !== null || state.status === 'none') return [open ?? ''];
-  const { segments } = state;
+  const { publishedSegments: segments } = state.common;
   const [first] = made;
   const due = dueTimes(events);
   const wrong = made
-    .filter(({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.dueAt))
+    .filter(
+      ({ attempt, callStartedAt }) => callStartedAt.getTime() < Date.parse(due.get(attempt) ?? state.common.dueAt),
+    )
     .map(({ attempt, callStartedAt }) => `was due ${due.get(attempt)} and published ${callStartedAt.toISOString()}`);
   const composed = foldEvents(
     post,
-    itsPost.filter(({ revision }) => revision <= state.postRevision),
+    itsPost.filter(({ revision }) => revision <= state.common.postRevision),
   );
-  const sent = composed.status === 'live' ? contentFor(composed.body, state.platform).segments : [];
+  const sent = composed.status === 'live' ? contentFor(composed.body, state.common.platform).segments : [];
   for (const row of made) {
     if (row.content !== sent[row.segment]?.content)
       wrong.push(`has another text on its network in segment ${row.segment}`);

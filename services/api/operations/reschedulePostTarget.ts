@@ -40,7 +40,7 @@ export const reschedulePostTarget = operation({
       accept: ({ target: { state } }) => {
         const moved =
           scheduledAt === undefined
-            ? { dueAt: shifted(state.dueAt, shiftMinutes ?? 0), jitterSeconds: state.jitterSeconds }
+            ? { dueAt: shifted(state.common.dueAt, shiftMinutes ?? 0), jitterSeconds: state.common.jitterSeconds }
             : { dueAt: new Date(scheduledAt).toISOString(), jitterSeconds: 0 };
         checkDue(moved.dueAt, call.now, scheduledAt === undefined ? '/shiftMinutes' : '/scheduledAt');
         return moved;

@@ -33,7 +33,7 @@ export interface LoadedTarget {
 const load = async (call: Asking, id: string): Promise<LoadedTarget | null> => {
   const { state, revision, events } = await call.deps.store.load(target, id);
   if (state.status === 'none' || !isOurs(call, { state, revision, events })) return null;
-  return { target: { state, revision, events }, post: await call.deps.store.load(post, state.postId) };
+  return { target: { state, revision, events }, post: await call.deps.store.load(post, state.common.postId) };
 };
 
 /** The target as its post plans it, while the post is behind its plan. A read makes no fan-out. */
@@ -52,8 +52,8 @@ export const readPlannedTarget = async (
 export const loadTarget = async (call: Asking, id: string): Promise<LoadedTarget> => {
   const found = await load(call, id);
   if (found !== null) {
-    if (lacksIntent(found.post.state, id, found.target.state.appliedRevision)) {
-      await fanOut(call.deps.store, found.target.state.postId, call.context, { positions: call.positions });
+    if (lacksIntent(found.post.state, id, found.target.state.common.appliedRevision)) {
+      await fanOut(call.deps.store, found.target.state.common.postId, call.context, { positions: call.positions });
       return (await load(call, id)) ?? found;
     }
     return found;

@@ -24,7 +24,7 @@ export const actOnTarget = async <Decided>(
     ...(accept === undefined ? {} : { accept: async () => accept(found ?? (await load())) }),
     command: (decided: Decided, { commandId }) => action.command(decided, commandId),
     optional: action.optional,
-    partitionKey: (state) => (state.status === 'none' ? '' : state.postId),
+    partitionKey: (state) => (state.status === 'none' ? '' : state.common.postId),
   });
   const { post } = found ?? (await load());
   return { data: answerTarget(events, post.state), revision, replayed };

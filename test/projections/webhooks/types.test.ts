@@ -343,10 +343,10 @@ suite('what is said is what is so', (t) => {
           ok(tellsOf[after.status].includes(type), `${event.type}: ${after.status} told as ${type}`);
           const data = dataOf(type, { event, history });
           deepEqual([data.targetId, data.postId, data.accountId], [targetId, postId, accountId]);
-          if (data.attempts !== undefined) equal(data.attempts, after.attempts);
-          if (data.scheduledAt !== undefined) equal(data.scheduledAt, after.dueAt);
+          if (data.attempts !== undefined) equal(data.attempts, after.common.attempts);
+          if (data.scheduledAt !== undefined) equal(data.scheduledAt, after.common.dueAt);
           if (data.previousScheduledAt !== undefined) {
-            equal(data.previousScheduledAt, before.status === 'none' ? null : before.dueAt);
+            equal(data.previousScheduledAt, before.status === 'none' ? null : before.common.dueAt);
           }
         });
       }),

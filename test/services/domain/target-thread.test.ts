@@ -121,10 +121,10 @@ suite('target that is a thread', (t) => {
         again: 'claim_lost',
       });
     given(oneOut)
-      .when({ ...claim, type: 'RecordFailed', failure, part: 2 })
+      .when({ ...claim, type: 'RecordFailed', failure, segmentIndex: 2 })
       .then([failed(`Segment 1 of the thread is out; of segment 3: ${failure.message}`)], { again: 'claim_lost' });
     given([scheduled, started()])
-      .when({ ...claim, type: 'RecordFailed', failure, part: 1 })
+      .when({ ...claim, type: 'RecordFailed', failure, segmentIndex: 1 })
       .then([failed(`Nothing of the thread is out; of segment 2: ${failure.message}`)], { again: 'claim_lost' });
     given(oneOut)
       .when({ ...claim, type: 'RecordDeferred', now: at(1), failure, policy })
@@ -164,7 +164,7 @@ suite('target that is a thread', (t) => {
       .refused('segment_out_of_turn');
     const absent = [...open, ...target.decide(settle({ kind: 'absent', proof: true }), state(open)), started(2)];
     const again = state(absent);
-    ok(again.status === 'publishing' && again.boundary === null && again.segments.length === 1);
+    ok(again.status === 'publishing' && again.boundary === null && again.common.publishedSegments.length === 1);
   });
 
   t('each segment has all the tries that a post which stands alone has', () => {
@@ -180,12 +180,17 @@ suite('target that is a thread', (t) => {
     const tried = [scheduled, started(), deferred, started(2), limited, requeued, started(3), boundary(0)];
     for (const end of [[out(0)], [unknown, out(0)]]) {
       const now = state([...tried, ...end]);
-      deepEqual(now.status !== 'none' && [now.rateLimits, now.defers, now.segments.length], [0, 0, 1]);
+      deepEqual(
+        now.status !== 'none' && [now.common.rateLimits, now.common.defers, now.common.publishedSegments.length],
+        [0, 0, 1],
+      );
     }
     const before = state([...tried, unknown]);
+    ok(before.status === 'outcome_unknown');
     deepEqual(state([...tried, unknown, out(0)]), {
       ...before,
-      ...{ boundary: null, rateLimits: 0, defers: 0, segments: [post(0)] },
+      boundary: null,
+      common: { ...before.common, rateLimits: 0, defers: 0, publishedSegments: [post(0)] },
     });
   });
 
@@ -198,13 +203,13 @@ suite('target that is a thread', (t) => {
       .then([failed(`${sentence}${'m'.repeat(1_999 - sentence.length)}\ufffd`)], { again: 'claim_lost' });
   });
 
-  t('cannot be canceled or moved once a part is out: it would not be true', () => {
+  t('cannot be canceled or rescheduled once a segment is out: nobody can take the segment back', () => {
     const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(40), failure } };
     const waiting = [...oneOut, deferred];
     equal(isOpen(state(waiting)), false);
     given(waiting)
       .when({ type: 'Cancel', reason: 'requested', postRevision: null })
-      .refused('target_not_pending', 'a part is out');
+      .refused('target_not_pending', 'a segment is out');
     const move = { commandId: 'c', dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
     given(waiting)
       .when({ type: 'Reschedule', ...move })
@@ -245,8 +250,8 @@ suite('target that is a thread', (t) => {
     // What a worker would do next, so that threads also come to their end.
     const next = (now: TargetState): TargetCommand => {
       if (now.status === 'publishing') {
-        const names = { attempt: now.attempts, takeover: now.takeover };
-        const index = now.segments.length;
+        const names = { attempt: now.common.attempts, takeover: now.takeover };
+        const index = now.common.publishedSegments.length;
         return { ...(now.boundary === null ? cross(index) : says(index)), ...names } as TargetCommand;
       }
       return { type: 'Start', now: at(900) };

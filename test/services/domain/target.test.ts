@@ -85,9 +85,12 @@ suite('target', (t) => {
       deepEqual(state([...events, scheduled]), state(events));
     }
     deepEqual(state([scheduled]), {
-      ...planned,
-      ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, status: 'pending' },
-      ...{ attempts: 0, rateLimits: 0, defers: 0, checkpoints: [], segments: [], appliedCommands: [] },
+      status: 'pending',
+      common: {
+        ...planned,
+        ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 0, rateLimits: 0, defers: 0 },
+        ...{ checkpoints: [], publishedSegments: [], appliedCommands: [] },
+      },
     });
   });
 
@@ -271,9 +274,13 @@ suite('target', (t) => {
     refusedIn(except('failed', 'rate_limited'), retry, 'target_not_retryable');
     given([]).when(retry).refused('not_found');
     const again = state([...claimed, deferred, started, limited(), requeued('retry', at(150))]);
-    deepEqual(again.status === 'pending' && [again.rateLimits, again.defers, again.dueAt], [0, 0, at(150)]);
+    deepEqual(again.status === 'pending' && [again.common.rateLimits, again.common.defers, again.common.dueAt], [
+      0,
+      0,
+      at(150),
+    ]);
     const counted = state([...claimed, deferred, started, limited(), requeued('schedule', at(200))]);
-    deepEqual(counted.status === 'pending' && [counted.rateLimits, counted.defers], [1, 1]);
+    deepEqual(counted.status === 'pending' && [counted.common.rateLimits, counted.common.defers], [1, 1]);
     // The same retry after it failed again was done already; it does not begin another.
     given([
       ...claimed,
@@ -341,13 +348,13 @@ suite('target', (t) => {
       scheduled,
       { type: 'TargetCanceled', data: { reason: 'client_archived', postRevision: 9 } },
     ]);
-    equal(byIntent.status !== 'none' && byIntent.appliedRevision, 9);
+    equal(byIntent.status !== 'none' && byIntent.common.appliedRevision, 9);
   });
 
   t('keeps the newest post revision that was applied to it', () => {
     const applied = (events: readonly TargetEvent[]) => {
       const now = state(events);
-      return now.status === 'none' ? null : [now.status, now.dueAt, now.appliedRevision];
+      return now.status === 'none' ? null : [now.status, now.common.dueAt, now.common.appliedRevision];
     };
     const holding = (postRevision: number): TargetEvent => ({ type: 'TargetHeld', data: { postRevision } });
     const released = (postRevision: number): TargetEvent => ({
@@ -425,7 +432,7 @@ suite('target', (t) => {
       absent,
       { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } },
     ]);
-    deepEqual(next.status === 'publishing' && [next.boundary, next.checkpoints.map(({ step }) => step)], [
+    deepEqual(next.status === 'publishing' && [next.boundary, next.common.checkpoints.map(({ step }) => step)], [
       null,
       ['container', 'boundary'],
     ]);

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { account } from '#domain/account.ts';
+import type { ScheduledTarget } from '#domain/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { dayOf, minuteOf, nextNight } from '#services/insights/schedule.ts';
@@ -56,7 +57,7 @@ suite('observing', { timeoutMs: 180_000 }, (t) => {
       await world.tried(first);
       equal((await world.observed(first)).length, 2);
       const events = await world.posts.store.readStream(`targetmetrics-${first}`);
-      equal(events[0]?.metadata.partitionKey, ((await world.posts.target(first)) as { postId: string }).postId);
+      equal(events[0]?.metadata.partitionKey, ((await world.posts.target(first)) as ScheduledTarget).common.postId);
       deepEqual(events[0]?.metadata.actor, { type: 'service', id: 'metrics' });
       ok((await counted(observer.registry, 'insights_fetched_total')) >= 5);
     },

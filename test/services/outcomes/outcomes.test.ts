@@ -44,7 +44,7 @@ suite('outcomes', (t) => {
     execute(world.store, target, id, command, world.context(), { partitionKey: postId });
   const publish = async (postId: string, id: string) => {
     const { state } = await act(postId, id, { type: 'Start', now: new Date(later() + 1).toISOString() });
-    const attempt = state.status === 'none' ? 0 : state.attempts;
+    const attempt = state.status === 'none' ? 0 : state.common.attempts;
     const publishedAt = '2026-01-01T00:00:00.000Z';
     const command = { type: 'RecordPublished', externalId: 'e', permalink: null, publishedAt } as const;
     await act(postId, id, { ...command, attempt, takeover: 0 });

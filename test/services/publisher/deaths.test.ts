@@ -76,7 +76,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     await died(await child('publisher:after-takeover'));
     const publisher = world.publisher();
     const [state] = await world.all([id], 'published');
-    assert.equal(state?.status === 'published' && state.attempts, 1);
+    assert.equal(state?.status === 'published' && state.common.attempts, 1);
     assert.equal((await world.story(`target-${id}`)).filter((type) => type === 'TargetPublishTakenOver').length, 2);
     assert.equal(await world.created(id), 1);
     await publisher.stop();

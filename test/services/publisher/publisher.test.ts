@@ -34,7 +34,7 @@ suite('publisher', (t) => {
     const { targetIds } = await world.schedule(accounts, { dueAt, variants: required });
     const states = await world.all(targetIds, 'published');
     for (const [at, state] of states.entries()) {
-      assert.equal(state.status === 'published' && state.attempts, 1);
+      assert.equal(state.status === 'published' && state.common.attempts, 1);
       const creates = await world.sandbox.creates(targetIds[at] ?? '');
       assert.equal(creates.length, 1);
       assert.ok((creates[0]?.callStartedAt.getTime() ?? 0) >= dueAt, 'early');
@@ -160,7 +160,7 @@ suite('publisher', (t) => {
     for (const fault of ['timeout_after', 'error_after', 'late 600ms']) {
       const { targetIds } = await world.schedule(accounts, { text: `${fault} [[sandbox:${fault}]]` });
       for (const state of await world.all(targetIds, 'published')) {
-        assert.equal(state.status === 'published' && state.attempts, 1, fault);
+        assert.equal(state.status === 'published' && state.common.attempts, 1, fault);
       }
       for (const id of targetIds) assert.equal(await world.created(id), 1, fault);
     }
@@ -177,7 +177,7 @@ suite('publisher', (t) => {
     const open = targetIds.filter((id) => !provable.includes(id));
     assert.ok(provable.length > 0 && open.length > 0);
     const states = await world.all(provable, 'published');
-    assert.ok(states.every((state) => state.status === 'published' && state.attempts === 2));
+    assert.ok(states.every((state) => state.status === 'published' && state.common.attempts === 2));
     for (const id of provable) {
       assert.equal(await world.created(id), 1);
       const rows = await world.sandbox.creates(id);

@@ -89,7 +89,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
       );
       assert.ok(state?.status === 'published');
       assert.deepEqual([state.externalId, state.permalink], [rows[0]?.postId, rows[0]?.permalink]);
-      assert.equal(state.attempts, 1);
+      assert.equal(state.common.attempts, 1);
     }
   });
 
@@ -149,7 +149,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
       const about = `${account.platform} ${fault}`;
       assert.deepEqual(await chain(ids[at] ?? ''), ['one', `two [[sandbox:${fault}]]`, 'three'], about);
       const state = states[at];
-      assert.equal(state?.status === 'published' && state.attempts, attempts, about);
+      assert.equal(state?.status === 'published' && state.common.attempts, attempts, about);
     }
   });
 
@@ -161,7 +161,7 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.match(state.failure.message, /^Segment 1 of the thread is out; of segment 2: /);
     assert.deepEqual(await chain(id), ['one']);
     const retry = { type: 'Retry', commandId: 'r', now: new Date().toISOString() } as const;
-    await execute(world.store, target, id, retry, world.context(), { partitionKey: state.postId });
+    await execute(world.store, target, id, retry, world.context(), { partitionKey: state.common.postId });
     await world.all([id], 'published');
     assert.equal((await chain(id)).length, 3);
   });

@@ -72,7 +72,7 @@ suite('fan-out', (t) => {
     const [plan] = loaded.events;
     for (const one of fanned.targets.values()) {
       equal(one.events[0]?.metadata.$causationId, plan?.id);
-      deepEqual(one.state.status !== 'none' && [one.state.postId, one.state.postRevision], [postId, 0]);
+      deepEqual(one.state.status !== 'none' && [one.state.common.postId, one.state.common.postRevision], [postId, 0]);
     }
   });
 

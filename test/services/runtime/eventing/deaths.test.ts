@@ -104,7 +104,7 @@ suite('a process killed with -9 between two durable effects', (t) => {
       const again = await run({ ...order, dueAt: '2028-01-01T00:00:00.000Z' });
       deepEqual(JSON.parse(again.answer), { result: 1, replayed: true });
       const { state } = await store.load(target, targetId);
-      equal(state.status === 'pending' && state.dueAt, '2027-01-01T00:00:00.000Z');
+      equal(state.status === 'pending' && state.common.dueAt, '2027-01-01T00:00:00.000Z');
       deepEqual(await types(), [['TargetScheduled', 'TargetRescheduled']]);
       deepEqual(
         (await store.readStream(request)).map(({ type }) => type),

@@ -1,0 +1,112 @@
+import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
+import { Rejection } from '../decider.ts';
+import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
+import { failureOfThread, segmentOut } from './thread.ts';
+
+/** A worker records how its attempt ended. */
+
+/** When a failed try is repeated, and after how many of them the target fails. */
+export interface RetryPolicy {
+  /** Milliseconds. After the last delay the target fails. */
+  readonly deferDelaysMs: readonly number[];
+  /** 0–1, drawn by the caller: so many tenths of a delay are added to it. */
+  readonly jitter: number;
+  readonly maxRateLimits: number;
+}
+
+export interface RecordPublished extends Claim, NetworkPost {
+  readonly type: 'RecordPublished';
+  /** The segment of a thread that is out. */
+  readonly segment?: Segment | null;
+}
+
+export const recordPublished = (command: RecordPublished, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  const { externalId, permalink, publishedAt, segment = null } = command;
+  if (target.boundary !== null && target.boundary.segment?.index !== segment?.index) {
+    throw new Rejection('segment_out_of_turn', 'The boundary was crossed for another segment of the thread.');
+  }
+  const published = (post: NetworkPost): TargetEvent => ({
+    type: 'TargetPublished',
+    data: { ...claimOf(target), ...post },
+  });
+  const post = { externalId, permalink, publishedAt };
+  if (segment === null) return [published(post)];
+  const { event, head } = segmentOut(target, segment, post);
+  return head === null ? [event] : [event, published(head)];
+};
+
+export interface RecordFailed extends Claim {
+  readonly type: 'RecordFailed';
+  readonly failure: Failure;
+  /** The segment of a thread that is at fault; absent: the next one. */
+  readonly segmentIndex?: number | undefined;
+}
+
+export const recordFailed = (command: RecordFailed, state: TargetState): readonly TargetEvent[] => [
+  failedWith(requireClaim(state, command), command.failure, command.segmentIndex),
+];
+
+const failedWith = (target: TargetIn<'publishing'>, failure: Failure, segmentIndex?: number): TargetEvent => ({
+  type: 'TargetFailed',
+  data: { ...claimOf(target), failure: failureOfThread(target, failure, segmentIndex) },
+});
+
+export interface RecordRateLimited extends Claim {
+  readonly type: 'RecordRateLimited';
+  readonly retryAt: string;
+  readonly failure: Failure;
+  readonly policy: RetryPolicy;
+}
+
+export const recordRateLimited = (command: RecordRateLimited, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  const { retryAt, failure, policy } = command;
+  if (target.common.rateLimits >= policy.maxRateLimits) return [failedWith(target, failure)];
+  return [{ type: 'TargetRateLimited', data: { ...claimOf(target), retryAt, failure } }];
+};
+
+/** A transient failure before the boundary. */
+export interface RecordDeferred extends Claim {
+  readonly type: 'RecordDeferred';
+  readonly now: string;
+  readonly failure: Failure;
+  readonly policy: RetryPolicy;
+}
+
+export const recordDeferred = (command: RecordDeferred, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  if (target.boundary !== null) {
+    throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
+  }
+  const { now, failure, policy } = command;
+  const delay = policy.deferDelaysMs[target.common.defers];
+  if (delay === undefined) return [failedWith(target, failure)];
+  const retryAt = new Date(Date.parse(now) + delay * (1 + policy.jitter / 10)).toISOString();
+  return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }];
+};
+
+export interface RecordUnknown extends Claim {
+  readonly type: 'RecordUnknown';
+  readonly failure: Failure;
+  readonly reconcileAt: string;
+}
+
+export const recordUnknown = (command: RecordUnknown, state: TargetState): readonly TargetEvent[] => {
+  const target = requireClaim(state, command);
+  if (target.boundary === null) throw new Rejection('no_boundary', 'Nothing was called, so its outcome is known.');
+  const { failure, reconcileAt } = command;
+  return [{ type: 'TargetOutcomeUnknown', data: { ...claimOf(target), failure, reconcileAt } }];
+};
+
+/** The network has the post no more. */
+export interface RecordRemoved {
+  readonly type: 'RecordRemoved';
+  /** By the network's clock. */
+  readonly observedAt: string;
+}
+
+export const recordRemoved = ({ observedAt }: RecordRemoved, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'published' || state.removedAt !== null) return [];
+  return [{ type: 'TargetRemovedOnPlatform', data: { observedAt } }];
+};

@@ -1,0 +1,84 @@
+import type { PlannedTarget, TargetEvent } from '#schemas/target.ts';
+import { Rejection } from '../decider.ts';
+import { isOpen, requireScheduled, type ScheduledTarget, type TargetState } from './state.ts';
+
+/** When a target goes out, and whether it does. */
+
+export interface ScheduleTarget {
+  readonly type: 'Schedule';
+  readonly planned: PlannedTarget;
+  readonly postId: string;
+  readonly postRevision: number;
+}
+
+export const schedule = (
+  { planned, postId, postRevision }: ScheduleTarget,
+  state: TargetState,
+): readonly TargetEvent[] =>
+  state.status === 'none' ? [{ type: 'TargetScheduled', data: { ...planned, postId, postRevision } }] : [];
+
+export interface Reschedule {
+  readonly type: 'Reschedule';
+  readonly commandId: string;
+  readonly dueAt: string;
+  readonly scheduledLocal: string | null;
+  readonly jitterSeconds: number;
+}
+
+export const reschedule = (command: Reschedule, state: TargetState): readonly TargetEvent[] => {
+  const target = requireScheduled(state);
+  const { common, status } = target;
+  if (common.appliedCommands.includes(command.commandId)) return [];
+  requireOpen(target, 'rescheduled');
+  const { dueAt, scheduledLocal, jitterSeconds } = command;
+  if (status !== 'rate_limited' && common.dueAt === dueAt && common.jitterSeconds === jitterSeconds) return [];
+  return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }];
+};
+
+export interface Cancel {
+  readonly type: 'Cancel';
+  readonly reason: 'requested' | 'client_archived';
+  readonly postRevision: number | null;
+}
+
+export const cancel = ({ reason, postRevision }: Cancel, state: TargetState): readonly TargetEvent[] => {
+  const target = requireScheduled(state);
+  if (target.status === 'canceled') return [];
+  requireOpen(target, 'canceled');
+  return [{ type: 'TargetCanceled', data: { reason, postRevision } }];
+};
+
+const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'): void => {
+  if (isOpen(target)) return;
+  const which =
+    target.common.publishedSegments.length > 0 ? 'A target of which a segment is out' : `A ${target.status} target`;
+  throw new Rejection('target_not_pending', `${which} cannot be ${change}.`);
+};
+
+/** A person has the target tried again. */
+export interface Retry {
+  readonly type: 'Retry';
+  readonly commandId: string;
+  readonly now: string;
+}
+
+export const retry = ({ commandId, now }: Retry, state: TargetState): readonly TargetEvent[] => {
+  const { common, status } = requireScheduled(state);
+  if (common.appliedCommands.includes(commandId)) return [];
+  if (status !== 'failed' && status !== 'rate_limited') {
+    throw new Rejection('target_not_retryable', `A ${status} target cannot be retried.`);
+  }
+  return [{ type: 'TargetRequeued', data: { by: 'retry', dueAt: now } }];
+};
+
+/** The publisher has the target tried again, when its network allows it. */
+export interface Requeue {
+  readonly type: 'Requeue';
+  readonly now: string;
+}
+
+export const requeue = ({ now }: Requeue, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'rate_limited') return [];
+  if (state.retryAt > now) throw new Rejection('not_due', `It may be retried at ${state.retryAt}.`);
+  return [{ type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
+};

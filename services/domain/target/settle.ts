@@ -1,0 +1,73 @@
+import type { Failure, TargetEvent } from '#schemas/target.ts';
+import { Rejection } from '../decider.ts';
+import { requireScheduled, type TargetIn, type TargetState } from './state.ts';
+import { failureOfThread, segmentOut } from './thread.ts';
+
+/** The network, or a person, says what became of an unknown outcome. */
+export interface Settle {
+  readonly type: 'Settle';
+  readonly now: string;
+  readonly by: 'reconcile' | 'admin';
+  /** The segment of a thread that the person means. */
+  readonly segment?: number;
+  readonly outcome:
+    | {
+        readonly kind: 'published';
+        readonly externalId: string | null;
+        readonly permalink: string | null;
+        readonly publishedAt: string;
+      }
+    | { readonly kind: 'failed'; readonly failure: Failure }
+    /** `proof`: the network says that this attempt can never appear; without it nothing is settled. */
+    | { readonly kind: 'absent'; readonly proof: boolean };
+}
+
+type SettledOutcome = Extract<TargetEvent, { type: 'TargetOutcomeSettled' }>['data'];
+
+export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
+  const target = requireScheduled(state);
+  if (target.status !== 'outcome_unknown') {
+    throw new Rejection('target_not_unknown', `A ${target.status} target has a known outcome.`);
+  }
+  const { outcome, by, now } = command;
+  if (by === 'admin') requireUnknownSegment(target, command);
+  const settled = (said: Pick<SettledOutcome, 'outcome'> & Partial<SettledOutcome>): TargetEvent => ({
+    type: 'TargetOutcomeSettled',
+    data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
+  });
+  if (outcome.kind === 'absent') return outcome.proof ? [settled({ outcome: 'absent' })] : [];
+  if (outcome.kind === 'failed') {
+    return [settled({ outcome: 'failed', failure: failureOfThread(target, outcome.failure) })];
+  }
+  const { externalId, permalink, publishedAt } = outcome;
+  const segment = target.boundary?.segment ?? null;
+  if (segment === null) return [settled({ outcome: 'published', externalId, permalink, publishedAt })];
+  if (externalId === null) {
+    throw new Rejection(
+      'segment_id_required',
+      'The next segment replies to this one: its id on the network is needed.',
+    );
+  }
+  const { event, head } = segmentOut(target, segment, { externalId, permalink, publishedAt });
+  if (head !== null) return [event, settled({ outcome: 'published', ...head })];
+  return [event, { type: 'TargetRequeued', data: { by: 'schedule', dueAt: now } }];
+};
+
+/** A person means one segment of a thread. By the time the command arrives another segment may be the unknown one. */
+const requireUnknownSegment = (
+  { boundary, common }: TargetIn<'outcome_unknown'>,
+  { segment, outcome }: Settle,
+): void => {
+  const unknown = boundary?.segment ?? null;
+  if (unknown === null) {
+    if (segment !== undefined) throw new Rejection('segment_out_of_turn', 'The target is no thread.');
+    return;
+  }
+  if (segment !== unknown.index) {
+    throw new Rejection('segment_out_of_turn', `Segment ${unknown.index + 1} of ${unknown.of} is the one not known.`);
+  }
+  const isTaken = common.publishedSegments.some(
+    ({ externalId }) => outcome.kind === 'published' && externalId === outcome.externalId,
+  );
+  if (isTaken) throw new Rejection('segment_out_of_turn', 'That is the id of a segment before it.');
+};
