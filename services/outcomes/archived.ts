@@ -9,9 +9,9 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 
 /**
- * What an archived client leaves behind: open targets are canceled, open invites revoked. Which they are is read from
- * the read models, which may be behind; the sweeper looks again, and what slips through both is canceled at its claim.
- * If we die between intent and fan-out, the post's stream has the intent and its row says that it is behind.
+ * Cancels the open targets of an archived client and revokes its open invites. The read models name them, and may be
+ * behind: the sweeper searches again, and the publisher cancels a target that both have missed at its claim. After a crash
+ * between intent and fan-out the post's stream has the intent, and the post's row says that it is behind.
  */
 
 /** Before every id. */

@@ -12,7 +12,7 @@ import { startOutcomes } from './outcomes.ts';
 
 await runProcess({
   name: 'outcomes',
-  summary: 'tells posts what became of their targets, and resumes work interrupted by a crash',
+  summary: 'records the outcomes of targets in their posts, and resumes work interrupted by a crash',
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'outcomes', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

@@ -14,14 +14,14 @@ import { outcomeTypes, recordOutcomes } from './record-outcomes.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
 
 /**
- * What follows from facts without anybody asking: targets' outcomes in their posts, the end of an archived client's
- * posts and invites, and work interrupted by a crash. Its effects are appends, so it is never replayed; an append that was
- * made before the position moved is found done by its decider.
+ * Draws the consequences that no caller asks for: it records the outcomes of targets in their posts, ends the posts and
+ * invites of archived clients, and resumes work interrupted by a crash. Its effects are appends, so its groups are never
+ * replayed. After a crash between append and position the consumer repeats the command, and the decider yields no event.
  */
 
 export interface OutcomesDeps {
   readonly log: Log;
-  /** Where a lane is read on that the log lost. */
+  /** The consumers read on from here where the log lost records. */
   readonly eventStore: EventStore;
   readonly store: DomainStore;
   readonly codec: EventCodec;
@@ -32,9 +32,9 @@ export interface OutcomesDeps {
   readonly metrics?: ConsumeMetrics;
   /** Milliseconds since the epoch, by the database's clock, so that all processes have one time. Default `Date.now`. */
   readonly now?: () => number;
-  /** While it has a fault nothing is claimed. Default: it has none. */
+  /** While the clock has a fault the sweeper takes no lease. Default: it has none. */
   readonly clock?: Pick<Clock, 'fault'>;
-  /** Told of what a sweep could not finish. */
+  /** Called for each post or client that a sweep could not finish. */
   readonly onFailure?: SweeperDeps['onFailure'] & {};
 }
 
@@ -42,9 +42,9 @@ export const outcomesGroup = 'outcomes';
 export const archivesGroup = 'archives';
 
 export interface Outcomes {
-  /** Resolves when the signal ended it; rejects with what a log could not recover from. */
+  /** Resolves after the signal has aborted; rejects when the log cannot recover. */
   readonly done: Promise<void>;
-  /** Two groups, so that the many posts of an archived client do not hold up the outcomes of all others. */
+  /** Two groups, so that the many posts of an archived client do not delay the outcomes of other posts. */
   readonly consumers: readonly Consumer[];
 }
 

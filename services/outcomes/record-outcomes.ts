@@ -10,17 +10,17 @@ import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 
 /**
- * What became of targets, told to their posts. This alone settles and reopens targets in a post's stream, so the facts
- * about the whole are said once. The post's fold knows the highest revision it heard of each target: news that comes
- * twice, late, or from a process that slept yields nothing.
+ * Records in each post what became of its targets. Nothing else settles or reopens targets in a post's stream, so the
+ * facts about the whole post are recorded once. The post's fold keeps the highest revision it has seen of each target: an
+ * outcome that comes twice, late, or from a process that slept yields no event.
  */
 
-interface News {
+interface Outcome {
   readonly cause: DecodedEvent;
   readonly command: PostCommand;
 }
 
-/** Types of target events that can be news to a post. */
+/** Types of target events that a post records. */
 export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetPublished',
   'TargetFailed',
@@ -29,10 +29,10 @@ export const outcomeTypes: readonly TargetEvent['type'][] = [
   'TargetRequeued',
 ];
 
-const outcomeOf = (event: DecodedEvent): News | null => {
+const outcomeOf = (event: DecodedEvent): Outcome | null => {
   const { type, data } = { type: event.type, data: event.data } as unknown as TargetEvent;
   const about = { targetId: event.stream.slice('target-'.length), targetRevision: event.revision };
-  const settled = (outcome: 'published' | 'failed' | 'canceled', publishedAt: string | null): News => ({
+  const settled = (outcome: 'published' | 'failed' | 'canceled', publishedAt: string | null): Outcome => ({
     cause: event,
     command: { type: 'RecordTargetOutcome', ...about, outcome, publishedAt },
   });
@@ -48,17 +48,17 @@ const outcomeOf = (event: DecodedEvent): News | null => {
       if (data.outcome === 'failed') return settled('failed', null);
       return { cause: event, command: { type: 'ReopenTarget', ...about } };
     case 'TargetRequeued':
-      // The schedule requeues only what was not settled.
+      // The schedule requeues only targets that were not settled.
       return data.by === 'schedule' ? null : { cause: event, command: { type: 'ReopenTarget', ...about } };
     default:
       return null;
   }
 };
 
-/** Settling and reopening look at nothing of where they are stored. */
+/** The post's fold of these events does not depend on where they are stored. */
 const nowhere: Fact = { eventId: '', revision: -1, commandId: '', occurredAt: '' };
 
-/** Several pieces of news decided one after the other, appended at once. */
+/** Decides several outcomes one after the other, for one append. */
 const inOrder: Decider<PostState, readonly PostCommand[], PostEvent> = {
   ...post,
   decide: (commands, from) => {
@@ -75,21 +75,27 @@ const inOrder: Decider<PostState, readonly PostCommand[], PostEvent> = {
 };
 
 /**
- * Tells one post. Conflicts are retried without limit: nobody else would say it. The ids of the events follow from the
- * first cause that is news to the post, so the same append has the same ids whoever makes it, and no two appends share one.
+ * Records outcomes in one post. Conflicts are retried without limit: no other process would record them. The event ids
+ * follow from the first cause that the post has not recorded, so a repeated append has the same ids, and no two different
+ * appends share one.
  */
-const tell = async (store: DomainStore, postId: string, all: readonly News[], now: () => number): Promise<void> => {
+const recordInPost = async (
+  store: DomainStore,
+  postId: string,
+  all: readonly Outcome[],
+  now: () => number,
+): Promise<void> => {
   for (;;) {
     const loaded = await store.load(post, postId);
-    const known = all.findIndex(({ command }) => post.decide(command, loaded.state).length > 0);
-    const first = all[known];
+    const unrecorded = all.findIndex(({ command }) => post.decide(command, loaded.state).length > 0);
+    const first = all[unrecorded];
     if (first === undefined) return;
     try {
       await execute(
         store,
         inOrder,
         postId,
-        all.slice(known).map(({ command }) => command),
+        all.slice(unrecorded).map(({ command }) => command),
         serviceContext('outcomes', derivedFrom(first.cause), now()),
         { loaded, redecide: false },
       );
@@ -101,25 +107,27 @@ const tell = async (store: DomainStore, postId: string, all: readonly News[], no
   }
 };
 
-/** Posts told at once. */
-const width = 32;
+/** Posts written at once. */
+const postsAtOnce = 32;
 
-/** Tells every post of these events what became of its targets; several of one post become one append. */
+/** Records the outcomes among these events in their posts; those of one post in one append. */
 export const recordOutcomes = async (
   store: DomainStore,
   events: readonly DecodedEvent[],
   now: () => number = Date.now,
 ): Promise<void> => {
-  const byPost = new Map<string, News[]>();
+  const byPost = new Map<string, Outcome[]>();
   for (const event of events) {
-    const outcomes = event.stream.startsWith('target-') ? outcomeOf(event) : null;
-    if (outcomes === null) continue;
-    // A target's key of order is its post.
+    const outcome = event.stream.startsWith('target-') ? outcomeOf(event) : null;
+    if (outcome === null) continue;
+    // A target's partition key is its post's id.
     const postId = event.metadata.partitionKey;
-    byPost.set(postId, [...(byPost.get(postId) ?? []), outcomes]);
+    byPost.set(postId, [...(byPost.get(postId) ?? []), outcome]);
   }
   const posts = [...byPost];
-  for (let at = 0; at < posts.length; at += width) {
-    await Promise.all(posts.slice(at, at + width).map(([postId, news]) => tell(store, postId, news, now)));
+  for (let at = 0; at < posts.length; at += postsAtOnce) {
+    await Promise.all(
+      posts.slice(at, at + postsAtOnce).map(([postId, outcomes]) => recordInPost(store, postId, outcomes, now)),
+    );
   }
 };

@@ -1,10 +1,10 @@
 import { backOff } from '#runtime/work/back-off.ts';
 
-/** Subjects that failed rest, and are passed over meanwhile: after each failure for twice as long. */
+/** The sweep passes over a subject that failed: after each failure for twice as long. */
 
 const firstMs = 60_000;
 const maxMs = 3_600_000;
-/** Subjects remembered at most. A forgotten one is tried again at once, which costs one failure. */
+/** Subjects remembered at most. The sweep tries a forgotten one at once, which costs one failure. */
 const maxSubjects = 10_000;
 
 interface Rest {
@@ -26,7 +26,7 @@ export class Resting {
     return (this.#rests.get(subject)?.until ?? Number.NEGATIVE_INFINITY) > this.#now();
   }
 
-  /** @returns how long it rests, milliseconds */
+  /** @returns milliseconds that the subject rests */
   failed(subject: string): number {
     const failures = (this.#rests.get(subject)?.failures ?? 0) + 1;
     const restMs = backOff(failures - 1, { firstMs, maxMs });
@@ -43,8 +43,9 @@ export class Resting {
   }
 
   /**
-   * A sweep ended at this subject, because a part of the installation did not answer. @returns whether the sweep before
-   * ended at the same one: then the subject may be what no part can answer, and all behind it would wait for ever
+   * Notes that a sweep ended at this subject, because a dependency did not answer.
+   * @returns whether the sweep before ended at the same subject: then the subject itself may be the cause, and all
+   *   subjects behind it would wait for ever
    */
   endsAgain(subject: string): boolean {
     const again = this.#endedAt === subject;

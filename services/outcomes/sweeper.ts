@@ -14,12 +14,12 @@ import { cleanUpArchived } from './archived.ts';
 import { Resting } from './resting.ts';
 
 /**
- * Resumes work interrupted by a crash: plans and intents that are in a post's stream and not yet on its targets, and
- * clients archived while a post for them was under way. It runs in the process of the outcomes, since no caller waits for
- * either, and not in the publisher's, whose thread has times to keep.
+ * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets do not, and
+ * cleans up clients that were archived while a post for them was being created. No caller waits for either, so it runs
+ * beside the outcomes, and not in the publisher, whose thread must keep to the times of posts.
  */
 
-/** A command that raced the archive is in the read models long before this, milliseconds: later ones see the archive. */
+/** Milliseconds after which the read models show every command that raced an archive; later commands see the archive. */
 const raceMs = 3_600_000;
 
 export interface SweeperDeps {
@@ -29,15 +29,15 @@ export interface SweeperDeps {
   readonly logger: Logger;
   readonly now?: () => number;
   readonly clock?: Pick<Clock, 'fault'>;
-  /** What failed before and is passed over. Default: nothing is. */
+  /** Posts and clients that failed before; the sweep passes over them. Default: none. */
   readonly resting?: Resting;
   readonly onFailure?: (kind: SweptKind) => void;
 }
 
 export type SweptKind = 'post' | 'client';
 
-/** Carries out what one post's stream says. False when there is no such stream. */
-const carryOut = async (store: DomainStore, id: string, now: () => number): Promise<boolean> => {
+/** Brings one post's targets to its plan. False: the post has no stream. */
+const applyPlan = async (store: DomainStore, id: string, now: () => number): Promise<boolean> => {
   const loaded = await store.load(post, id);
   const last = loaded.events.at(-1);
   if (last === undefined) return false;
@@ -46,14 +46,14 @@ const carryOut = async (store: DomainStore, id: string, now: () => number): Prom
 };
 
 /**
- * Applies once whatever is found now. Answers how many posts it looked at. A post or client that fails is counted, rests
- * and is passed over, so that it holds up no other. @throws where a part of the installation is unavailable: then all
- * that follows would fail the same way, and would rest for nothing. Two sweeps in a row that end at the same one let it
- * rest as well
+ * Sweeps once. A post or client that fails is counted and rests, so that it delays no other. When two sweeps in a row end
+ * at the same one, it rests as well.
+ * @returns how many posts it swept
+ * @throws when a dependency is unavailable: every later post would fail the same way, and rest for nothing
  */
 export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure } = deps;
-  let looked = 0;
+  let swept = 0;
   const alone = async (kind: SweptKind, id: string, work: () => Promise<void>): Promise<void> => {
     if (resting.has(id)) return;
     try {
@@ -63,31 +63,34 @@ export const sweep = async (deps: Omit<SweeperDeps, 'config'>, signal: AbortSign
       const isUnavailable = isInfrastructureFault(error);
       if (signal.aborted || (isUnavailable && !resting.endsAgain(id))) throw error;
       onFailure?.(kind);
-      logger.error({ err: error, [kind]: id, restMs: resting.failed(id) }, 'the sweep passes over what failed');
+      logger.error(
+        { err: error, [kind]: id, restMs: resting.failed(id) },
+        'the sweep failed on this one and passes over it',
+      );
       if (isUnavailable) throw error;
     }
   };
   for (let after: PostBehind | undefined = beforeAllPosts; after !== undefined; ) {
     const posts: readonly PostBehind[] = await postsBehind(pool, after);
     for (const { id } of posts) {
-      if (signal.aborted) return looked;
+      if (signal.aborted) return swept;
       await alone('post', id, async () => {
-        if (await carryOut(store, id, now)) looked += 1;
+        if (await applyPlan(store, id, now)) swept += 1;
       });
     }
     after = posts.at(-1);
   }
   const archived = await archivedWithOpen(pool, new Date(now() - raceMs));
   for (const { id, workspaceId } of archived) {
-    if (signal.aborted) return looked;
+    if (signal.aborted) return swept;
     const cause = { correlationId: uuidv7(), causationId: `client-${id}` };
     await alone('client', id, () => cleanUpArchived(store, pool, { clientId: id, workspaceId, ...cause }, now));
   }
-  if (looked + archived.length > 0) logger.info({ posts: looked, clients: archived.length }, 'swept');
-  return looked;
+  if (swept + archived.length > 0) logger.info({ posts: swept, clients: archived.length }, 'swept');
+  return swept;
 };
 
-/** Sweeps at every interval while the signal lives; of several processes one does. */
+/** Sweeps at every interval until the signal aborts; of several processes, only the one with the lease sweeps. */
 export const runSweeper = async (given: SweeperDeps, signal: AbortSignal): Promise<void> => {
   const deps = { resting: new Resting(), ...given };
   const { pool, config, logger, clock } = deps;
@@ -106,7 +109,7 @@ export const runSweeper = async (given: SweeperDeps, signal: AbortSignal): Promi
           try {
             await sweep(deps, AbortSignal.any([signal, lease.signal]));
           } finally {
-            // Half of the interval, so that other processes' clocks do not make it sweep for each of them.
+            // Rests half of the interval, or each process would sweep once per interval.
             lease.release({ notBeforeMs: config.sweepIntervalMs / 2 });
           }
         }
