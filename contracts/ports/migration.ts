@@ -18,9 +18,9 @@ export interface MigrationLimits {
   /** Milliseconds to try for a connection: when everything starts at once, one comes late. Default one minute. */
   readonly connectMs?: number;
   /** Milliseconds between two reports of a wait. Default 5 s. */
-  readonly tellMs?: number;
+  readonly reportMs?: number;
   /** Receives the reports. Default: `process.emitWarning`. */
-  readonly told?: (text: string) => void;
+  readonly onWait?: (text: string) => void;
 }
 
 /** Key of the advisory lock for all tables except the events. Any number, but the same in every release. */
@@ -66,16 +66,16 @@ export const withTableLock = async (
   change: (tx: PoolClient) => Promise<void>,
   limits: MigrationLimits = {},
 ): Promise<void> => {
-  const { patienceMs = 900_000, told = (text: string): void => process.emitWarning(text, 'PostgresWait') } = limits;
+  const { patienceMs = 900_000, onWait = (text: string): void => process.emitWarning(text, 'PostgresWait') } = limits;
   const began = performance.now();
   let holders = 'another session';
-  const tell = (found: string): void => {
+  const report = (found: string): void => {
     holders = found;
-    told(`changing tables waits for ${holders}, since ${Math.round((performance.now() - began) / 1_000)} s`);
+    onWait(`changing tables waits for ${holders}, since ${Math.round((performance.now() - began) / 1_000)} s`);
   };
   for (;;) {
     try {
-      await attempt(pool, lock, change, limits, tell);
+      await attempt(pool, lock, change, limits, report);
       return;
     } catch (error) {
       if (!lockFaults.includes((error as { code?: unknown }).code)) throw error;
@@ -105,8 +105,8 @@ const attempt = async (
   pool: Pool,
   lock: number | string,
   change: (tx: PoolClient) => Promise<void>,
-  { statementMs = 3_600_000, lockMs = 10_000, tellMs = 5_000, connectMs = 60_000 }: MigrationLimits,
-  tell: (holders: string) => void,
+  { statementMs = 3_600_000, lockMs = 10_000, reportMs = 5_000, connectMs = 60_000 }: MigrationLimits,
+  report: (holders: string) => void,
 ): Promise<void> => {
   const client = await connected(pool, connectMs);
   const tx = patient(client, statementMs);
@@ -124,8 +124,8 @@ const attempt = async (
     const pid = (begun as QueryResult<{ pid: number }>[]).at(-1)?.rows[0]?.pid ?? 0;
     watch = setInterval(async () => {
       const holders = await holdersFor(pool, pid);
-      if (holders !== null) tell(holders);
-    }, tellMs);
+      if (holders !== null) report(holders);
+    }, reportMs);
     const key = typeof lock === 'number' ? '$1' : 'hashtextextended($1, 0)';
     await tx.query(`select pg_advisory_xact_lock(${key})`, [lock]);
     await change(tx);

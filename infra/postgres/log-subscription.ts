@@ -130,7 +130,7 @@ export class PostgresSubscription implements LogSubscription {
   async #hold(signal: AbortSignal): Promise<Failure> {
     const { handlers, maxBatch = 500, spacingMs = defaultSpacingMs } = this.#options;
     const { tail } = this.#source;
-    const atOnce = Math.max(pageEvents, maxBatch);
+    const readEvents = Math.max(pageEvents, maxBatch);
     const recordsOf = (page: readonly TailEvent[]): readonly LogRecord[] =>
       page.flatMap((event) =>
         event.topic !== null && this.#topics.has(event.topic) ? [toRecord(event, event.topic)] : [],
@@ -168,7 +168,7 @@ export class PostgresSubscription implements LogSubscription {
     };
 
     const read = async (): Promise<Page> => {
-      const events = await tail.read(after, atOnce);
+      const events = await tail.read(after, readEvents);
       return { events, records: recordsOf(events) };
     };
     let coming: Promise<Page> | null = null;
@@ -187,7 +187,7 @@ export class PostgresSubscription implements LogSubscription {
       const { events, records } = page;
       after = events.at(-1)?.position ?? after;
       const begun = performance.now();
-      const full = events.length === atOnce || isFull(events);
+      const full = events.length === readEvents || isFull(events);
       // While its handler works, a member that catches up reads the next page. A failure waits until that page's turn.
       coming = full ? read() : null;
       const following = coming?.then((next) => next.records.slice(0, maxBatch));

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { testDatabase } from '#test/support/postgres.ts';
 import { random as seededRandom } from '#test/support/seed.ts';
 import { runCleanups } from '#test/support/suite.ts';
-import { check, untilQuiet, type Verdict } from './check.ts';
+import { type CheckResult, check, untilQuiet } from './check.ts';
 import { type MutantName, mutantNames, mutated } from './mutants.ts';
 import { points, roleNames } from './points.ts';
 import { FaultWorld } from './world.ts';
@@ -63,7 +63,7 @@ const say = (what: string): void =>
   void process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${what}\n`);
 
 /** Every fault point once, then kills at random, all under load; then quiet and the comparison. */
-const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<Verdict> => {
+const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<CheckResult> => {
   const stop = new AbortController();
   await world.role('webhooks-2').end();
   const going = Promise.all([world.load.keepGoing(3, stop.signal), world.hooks.keepChanging(world.load, stop.signal)]);
@@ -97,8 +97,8 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<V
   const { checked } = world;
   const open = await untilQuiet(checked, 180_000);
   await world.load.repeat(500);
-  const verdict = await check(checked);
-  return { ...verdict, violations: [...world.violations, ...open, ...verdict.violations] };
+  const result = await check(checked);
+  return { ...result, violations: [...world.violations, ...open, ...result.violations] };
 };
 
 const engine = 'the analytics engine';
@@ -125,17 +125,17 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
   process.on('SIGINT', leave).on('SIGTERM', leave);
   try {
     await world.begin();
-    let verdict: Verdict;
+    let result: CheckResult;
     do {
-      verdict = await round(world, random);
-      const { events, rows, observations, runs, statuses, hooks, violations } = verdict;
+      result = await round(world, random);
+      const { events, rows, observations, runs, statuses, hooks, violations } = result;
       const { deliveries, arrivals, repeats } = hooks;
       say(`quiet: ${events} events, ${rows} rows, ${JSON.stringify(statuses)}, ${violations.length} violations`);
       say(`analytics: ${observations} observations, ${runs} runs of reports`);
       say(`webhooks: ${deliveries} deliveries, ${arrivals} arrivals, ${repeats} of what was taken before`);
-    } while (verdict.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
-    for (const what of verdict.violations) process.stdout.write(`\nviolation: ${what}\n`);
-    const { posts, targets, hooks, violations } = verdict;
+    } while (result.violations.length === 0 && world.kills < kills && performance.now() - began < minutes * 60_000);
+    for (const what of result.violations) process.stdout.write(`\nviolation: ${what}\n`);
+    const { posts, targets, hooks, violations } = result;
     process.stdout.write(
       `\nchaos: ${world.kills} kills, ${posts} posts, ${targets} targets, ${hooks.deliveries} deliveries, ${violations.length} violations, seed ${seed}\n`,
     );

@@ -55,7 +55,7 @@ const seenAccountOf = ({ stream, metadata, data }: DecodedEvent): SeenAccount =>
 const zoneOf = (events: readonly DecodedEvent[]): string =>
   String(events.find(({ type }) => type === 'WorkspaceCreated')?.data.timezone ?? 'UTC');
 
-export interface AnalyticsVerdict {
+export interface AnalyticsCheck {
   readonly violations: readonly string[];
   readonly observations: number;
 }
@@ -64,7 +64,7 @@ export interface AnalyticsVerdict {
 export const checkAnalytics = async (
   streams: ReadonlyMap<string, readonly DecodedEvent[]>,
   { pool, url }: { readonly pool: pg.Pool; readonly url: () => string },
-): Promise<AnalyticsVerdict> => {
+): Promise<AnalyticsCheck> => {
   const ofKind = (kind: string) => [...streams].flatMap(([stream, events]) => (kindOf(stream) === kind ? events : []));
   const [posts, accounts] = [ofKind('targetmetrics'), ofKind('accountmetrics')];
   const observations = posts.length + accounts.length;

@@ -52,7 +52,7 @@ const spansOf = (stream: readonly DecodedEvent[]): readonly Span[] => {
   return spans;
 };
 
-export interface HooksVerdict {
+export interface HooksCheck {
   readonly violations: readonly string[];
   readonly deliveries: number;
   readonly arrivals: number;
@@ -63,7 +63,7 @@ export interface HooksVerdict {
 export const checkHooks = async (
   { pool, hooks }: { readonly pool: pg.Pool; readonly hooks: Pick<Hooks, 'ids' | 'arrivals'> },
   streams: ReadonlyMap<string, readonly DecodedEvent[]>,
-): Promise<HooksVerdict> => {
+): Promise<HooksCheck> => {
   const violations: string[] = [];
   const all = [...streams.values()].flat();
   let deliveries = 0;

@@ -33,7 +33,7 @@ export const reportsAtRest = async (pool: pg.Pool): Promise<boolean> => {
   return !busy && !due && !behind;
 };
 
-export interface ReportsVerdict {
+export interface ReportsCheck {
   readonly violations: readonly string[];
   /** Requested runs. */
   readonly runs: number;
@@ -42,7 +42,7 @@ export interface ReportsVerdict {
 export const checkReports = async (
   streams: ReadonlyMap<string, readonly DecodedEvent[]>,
   { pool, blobs, blobRoot }: { readonly pool: pg.Pool; readonly blobs: BlobStore; readonly blobRoot: string },
-): Promise<ReportsVerdict> => {
+): Promise<ReportsCheck> => {
   if (!(await everRan(pool))) return { violations: [], runs: 0 };
   const violations: string[] = [];
   const runIds = new Set<string>();

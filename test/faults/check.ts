@@ -43,7 +43,7 @@ export interface Checked {
   readonly ends: () => Promise<void>;
 }
 
-export interface Verdict {
+export interface CheckResult {
   readonly violations: readonly string[];
   readonly events: number;
   readonly posts: number;
@@ -194,7 +194,7 @@ const ledgerOf = async (sandbox: SandboxNetwork): Promise<readonly LedgerRow[]> 
 };
 
 /** The whole list. Nothing may be under way: see `untilQuiet`. */
-export const check = async (checked: Checked): Promise<Verdict> => {
+export const check = async (checked: Checked): Promise<CheckResult> => {
   const violations: string[] = [];
   const statuses: Record<string, number> = {};
   const streams = await streamsOf(checked);

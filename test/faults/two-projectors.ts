@@ -52,8 +52,8 @@ const connected = async (platform: 'x' | 'threads'): Promise<string> => {
 const streams = [await connected('x'), await connected('threads')] as const;
 
 const apply = async (tx: PoolClient, stream: string): Promise<void> => {
-  const verdict = await projector.apply(tx, await codec.decodeAll(await eventStore.read(stream)));
-  if (verdict !== null) throw new Error(verdict.reason);
+  const failure = await projector.apply(tx, await codec.decodeAll(await eventStore.read(stream)));
+  if (failure !== null) throw new Error(failure.reason);
 };
 const [first, second] = [await pool.connect(), await pool.connect()];
 await first.query('begin');

@@ -134,7 +134,7 @@ suite('searching posts', (t) => {
       await touched(search.sql.replace(kept, `body ->> 'content' like`)),
     ];
     assert.ok(short < long * 0.7, `${short} blocks of the kept text, ${long} of the bodies`);
-    // Bodies that nobody reads may say anything.
+    // Bodies that no query reads may hold anything.
     await pool.query(`update read.posts_v1 set body = '{"content": "tea"}' where workspace_id = $1`, [workspaceId]);
     assert.equal((await found(workspaceId, 'coffee')).length, 100);
     assert.deepEqual(await found(workspaceId, 'tea'), []);
@@ -225,7 +225,7 @@ suite('searching posts', (t) => {
     try {
       await Promise.all([migrate(pool), addSearched(pool)]);
       assert.equal((await found(workspaceId, 'BEFORE')).length, 1);
-      // Where nothing is missing, nobody waits: neither for a reader nor for a writer.
+      // Where nothing is missing, the migration waits for no reader and no writer.
       await reader.query('begin; lock table read.posts in row exclusive mode');
       await migrate(pool);
     } finally {

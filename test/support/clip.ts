@@ -54,7 +54,7 @@ export const readyClip = async (
 };
 
 /** The clip as an adapter gets it. */
-export const lentClip = async (mediaId: string = randomUUID()): Promise<PublishMedia> => {
+export const clipForAdapter = async (mediaId: string = randomUUID()): Promise<PublishMedia> => {
   const body = await clip();
   const sha256 = createHash('sha256').update(body).digest('hex');
   const file = path.join(cache, `${sha256.slice(0, 16)}.lent.mp4`);

@@ -164,9 +164,9 @@ export const expectedAccount = (
   const inWindow = days.filter(({ day }) => day >= window.from);
   const followersOf = (day: string): Followers['followerCount'] =>
     inWindow.find((one) => one.day === day)?.figures.followerCount ?? null;
-  const told = own.filter(({ figuresDay: day }) => day !== null && day >= window.from && day <= window.to);
+  const reported = own.filter(({ figuresDay: day }) => day !== null && day >= window.from && day <= window.to);
   const daily = lastOfDays(
-    told.filter((one) => one.accountId === accountId).map((one) => ({ ...one, day: one.figuresDay ?? '' })),
+    reported.filter((one) => one.accountId === accountId).map((one) => ({ ...one, day: one.figuresDay ?? '' })),
     () => '',
   );
   const audience: Record<string, number | null> = {};

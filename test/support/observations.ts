@@ -67,7 +67,7 @@ export interface HistoryOptions {
 const from = Date.parse('2026-02-01T00:00:00.000Z');
 const platforms: readonly Platform[] = ['instagram', 'linkedin', 'youtube'];
 /** Reported by all networks, by few, with gaps: absent, null and 0 all occur. */
-const told: readonly CounterName[] = [
+const reportedCounters: readonly CounterName[] = [
   'impressions',
   'likes',
   'comments',
@@ -100,7 +100,7 @@ export const history = (random: () => number, options: HistoryOptions): Seen[] =
         const at = from + day * 86_400_000 + (look * 8 + 2 * random()) * 3_600_000 + Math.floor(random() * 14_400_000);
         if (at < Date.parse(publishedAt)) continue;
         const figures: Record<string, unknown> = {};
-        for (const one of told) {
+        for (const one of reportedCounters) {
           const dice = random();
           if (dice < 0.15) continue;
           if (dice < 0.3) figures[one] = null;
@@ -129,7 +129,7 @@ export const foldedFigures = (seen: readonly Seen[]): PostFigures =>
   Object.assign({}, ...seen.toSorted((a, b) => (a.observedAt < b.observedAt ? -1 : 1)).map(({ figures }) => figures));
 
 /** A counter's value at an instant, milliseconds. */
-interface Told {
+interface CounterValue {
   readonly at: number;
   readonly value: number;
 }
@@ -145,7 +145,7 @@ const gapMs = 36 * 3_600_000;
 type Span = readonly [start: number, end: number];
 
 /** The gain between two observations, as far as it falls between two midnights; null: none of it does. */
-const pieceOf = (from: Told, to: Told, [start, end]: Span): number | null => {
+const pieceOf = (from: CounterValue, to: CounterValue, [start, end]: Span): number | null => {
   const gained = to.value - from.value;
   if (to.at - from.at > gapMs) return to.at >= start && to.at < end ? gained : null;
   if (from.at >= end || to.at < start) return null;
@@ -170,7 +170,7 @@ class Life {
     this.#published = Date.parse(publishedAtOf(this.#looks[0] as Seen));
   }
 
-  told(counter: CounterName): readonly Told[] {
+  valuesOf(counter: CounterName): readonly CounterValue[] {
     return this.#looks.flatMap(({ observedAt, figures }) => {
       const value = figures[counter] ?? null;
       return value === null ? [] : [{ at: Date.parse(observedAt), value }];
@@ -179,21 +179,21 @@ class Life {
 
   /** @param after counts only observations after this */
   gained(counter: CounterName, span: Span, after = Number.NEGATIVE_INFINITY): number | null {
-    const told = this.told(counter);
+    const values = this.valuesOf(counter);
     const first = Date.parse(this.#looks[0]?.observedAt ?? '');
-    const anchored = [{ at: Math.min(this.#published, first), value: 0 }, ...told];
-    return added(told.map((to, at) => (to.at <= after ? null : pieceOf(anchored[at] as Told, to, span))));
+    const anchored = [{ at: Math.min(this.#published, first), value: 0 }, ...values];
+    return added(values.map((to, at) => (to.at <= after ? null : pieceOf(anchored[at] as CounterValue, to, span))));
   }
 
   rated(span: Span): { readonly interactions: number | null; readonly impressions: number | null } {
     const since = (all: readonly CounterName[]): number =>
-      Math.min(...all.flatMap((one) => this.told(one).map(({ at }) => at)), Number.POSITIVE_INFINITY);
+      Math.min(...all.flatMap((one) => this.valuesOf(one).map(({ at }) => at)), Number.POSITIVE_INFINITY);
     const made: readonly CounterName[] =
       since(interactionParts) < Number.POSITIVE_INFINITY ? interactionParts : ['totalInteractions'];
     const anchored = (at: number): number => (at - this.#published <= gapMs ? Number.NEGATIVE_INFINITY : at);
     const from = Math.max(anchored(since(['impressions'])), anchored(since(made)));
     const lifetime = (all: readonly CounterName[]): number | null =>
-      added(all.map((one) => this.told(one).findLast(({ at }) => at <= from)?.value ?? null));
+      added(all.map((one) => this.valuesOf(one).findLast(({ at }) => at <= from)?.value ?? null));
     const isFirst = from >= span[0] && from < span[1];
     const gainOf = (all: readonly CounterName[]): number | null =>
       added([...(isFirst ? [lifetime(all)] : []), ...all.map((one) => this.gained(one, span, from))]);
@@ -255,7 +255,7 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
       const sums = { ...Object.fromEntries(gains), rated_interactions: interactions, rated_impressions: impressions };
       const after = own
         .filter((one) => Date.parse(one.observedAt) >= span[1])
-        .filter((one) => pieceTold(life, one, span))
+        .filter((one) => hasPiece(life, one, span))
         .map((one) => one.observedAt);
       const observedAt = [...looks.map((one) => one.observedAt), ...after].sort().at(-1) ?? seen.observedAt;
       const open = looks.includes(life.last) && life.last.removedAt === undefined;
@@ -264,15 +264,15 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
   });
 
 /** Whether an observation after the day contributes to the day. */
-const pieceTold = (life: Life, seen: Seen, span: Span): boolean => {
+const hasPiece = (life: Life, seen: Seen, span: Span): boolean => {
   const at = Date.parse(seen.observedAt);
   return counters.some((one) => {
-    const told = life.told(one);
-    const place = told.findIndex((other) => other.at === at);
-    if (place < 0) return false;
+    const values = life.valuesOf(one);
+    const index = values.findIndex((other) => other.at === at);
+    if (index < 0) return false;
     const first = Math.min(Date.parse(publishedAtOf(seen)), at);
-    const from = told[place - 1] ?? { at: first, value: 0 };
-    return pieceOf(from, told[place] as Told, span) !== null;
+    const from = values[index - 1] ?? { at: first, value: 0 };
+    return pieceOf(from, values[index] as CounterValue, span) !== null;
   });
 };
 

@@ -119,8 +119,8 @@ export const applyTo = async (
   const tx = await pool.connect();
   try {
     await tx.query('begin');
-    const verdict = await projector.apply(tx, wanted);
-    assert.equal(verdict, null, verdict?.reason);
+    const failure = await projector.apply(tx, wanted);
+    assert.equal(failure, null, failure?.reason);
     await tx.query('commit');
   } catch (error) {
     await tx.query('rollback');

@@ -66,12 +66,12 @@ export function fileJob(file: string, name: string): Job {
     waits: declares(file, 'waits'),
     run: async (extra) => {
       const ended = await watch([file], { env: { ...process.env, ...extra }, limit: DEFAULT_TIMEOUT_MS });
-      return verdict(name, declares(file, 'serial'), ended);
+      return outcomeOf(name, declares(file, 'serial'), ended);
     },
   };
 }
 
-function verdict(name: string, serial: boolean, ended: Ended): Outcome {
+function outcomeOf(name: string, serial: boolean, ended: Ended): Outcome {
   const { report, options } = ended;
   const why: string[] = [];
   if (ended.timedOut) why.push(`stopped at its time limit of ${ended.limit} ms, in: ${ended.test ?? 'no test yet'}`);

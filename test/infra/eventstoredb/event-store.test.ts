@@ -80,7 +80,7 @@ const overDouble = async (batch: boolean, release: Release): Promise<Harness> =>
       double.killConnections();
     },
     async restart() {
-      await double.away();
+      await double.disconnect();
       await double.listen();
     },
     async systemEvent() {

@@ -174,7 +174,7 @@ for (const mode of ['batch', 'unary'] as const) {
     t('a server that is away is unavailable; nothing was written, and it recovers by itself', async () => {
       const patient = another({ appendMs: 200 });
       const stream = newStream();
-      await double.away();
+      await double.disconnect();
       const list = [event()];
       assert.equal(await codeOf(patient.append(stream, 'none', list)), 'unavailable');
       assert.equal(await codeOf(patient.read(stream)), 'unavailable');
@@ -224,7 +224,7 @@ for (const mode of ['batch', 'unary'] as const) {
           const here = streams.map((stream) => settle(store, stream, [event()]));
           const away = streams.map((stream) => codeOf(there.append(stream, 'none', [event()])));
           second.killConnections();
-          await second.away();
+          await second.disconnect();
           await Promise.all([...here, ...away]);
         });
         assert.deepEqual(uncaught, []);

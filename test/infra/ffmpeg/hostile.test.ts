@@ -181,7 +181,7 @@ suite('files that mean harm', (t) => {
       for (const part of [0.3, 0.9]) {
         const path = await save(folder, 'bin', bytes.subarray(0, Math.floor(bytes.length * part)));
         const [kind] = await outcome(path);
-        // The directory of a TIFF may lie at its end: without it nobody knows what it is.
+        // The directory of a TIFF may lie at its end: without it the type is unknown.
         ok(kind === 'unreadable' || kind?.includes('nothing that is taken'), `file ${index} at ${part}: ${kind}`);
       }
     }

@@ -13,7 +13,7 @@ import { x } from '#infra/platforms/sandbox/networks/x.ts';
 import { postAnswer } from '#infra/platforms/sandbox/post-insights.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/insights.ts';
-import { lentClip } from '#test/support/clip.ts';
+import { clipForAdapter } from '#test/support/clip.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -38,7 +38,7 @@ const opened = async () => {
   const db = await testDatabase();
   const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, pollMs: 20 });
   await network.migrate();
-  const clip = await lentClip();
+  const clip = await clipForAdapter();
   const media = (platform: Platform): readonly PublishMedia[] =>
     capabilities(platform).textOnly ? [] : [{ ...clip, use: platform === 'instagram' ? 'reel' : 'feed' }];
   const publish = async (platform: Platform, by: Account, content = 'Good morning'): Promise<InsightsSubject> => {

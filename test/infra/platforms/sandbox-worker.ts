@@ -1,7 +1,7 @@
 /** A publisher that dies at one gap: tells its parent each step it appended, and is killed where it is told to be. */
 import type { Checkpoint, Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
-import { lentClip } from '#test/support/clip.ts';
+import { clipForAdapter } from '#test/support/clip.ts';
 
 interface Order {
   readonly url: string;
@@ -24,7 +24,7 @@ const append = (step: string, data: Json, deadline: string | null) =>
   });
 
 // Functions do not cross to another process.
-const clip = await lentClip();
+const clip = await clipForAdapter();
 const media = asked.media.map((one) => ({ ...clip, ...one }));
 const outcome = await network.publish(
   { ...asked, media },

@@ -10,7 +10,7 @@ import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts'
 import { capabilities, rules } from '#domain/platforms/index.ts';
 import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { lentClip } from '#test/support/clip.ts';
+import { clipForAdapter } from '#test/support/clip.ts';
 import { type Clip, makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { testDatabase } from '#test/support/postgres.ts';
@@ -23,7 +23,7 @@ let clips: PublishMedia;
 const neededNow = (platform: Platform): readonly PublishMedia[] =>
   capabilities(platform).textOnly ? [] : [{ ...clips, use: platform === 'instagram' ? 'reel' : 'feed' }];
 const needed = async (platform: Platform): Promise<readonly PublishMedia[]> => {
-  clips ??= await lentClip();
+  clips ??= await clipForAdapter();
   return neededNow(platform);
 };
 const account = (platform: Platform, username = 'acme') => ({
@@ -74,7 +74,7 @@ suite('sandbox network', (t) => {
   let network: SandboxNetwork;
   t.before(async () => {
     db = await testDatabase();
-    clips = await lentClip();
+    clips = await clipForAdapter();
     network = await open();
     await Promise.all([network.migrate(), (await open()).migrate(), (await open()).migrate()]);
   });

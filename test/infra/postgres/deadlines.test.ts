@@ -1,4 +1,6 @@
-/** No wait for Postgres is without end: a connection that falls silent, at whatever byte, is told, closed and replaced. */
+/**
+ * No wait for Postgres is endless: a connection that falls silent, at whatever byte, is detected, closed and replaced.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -88,7 +90,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
         const one = event();
         const { told, ms } = await outcomeOf(append(mine, stream, one));
         proxy.speak();
-        // The same append again tells what became of it, on a connection of its own.
+        // A repeat of the same append learns the outcome, on its own connection.
         let again = told;
         if (told !== 'no answer') {
           await until('it is known', async () => {
@@ -191,7 +193,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const culprit = streams[2] ?? '';
     proxy.silence(atRequest(culprit));
     const over = new AbortController();
-    // As callers do: what is not known is asked again, with the same ids, until it is.
+    // As callers do: repeats an append with an unknown outcome, with the same ids, until the outcome is known.
     const known = async (stream: string): Promise<void> => {
       for (const one = event(); !over.signal.aborted; ) {
         if ((await outcomeOf(writer.append(stream, 'none', [one], 200))).told === 'ok') return;
@@ -276,7 +278,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       const left = await runSql(database.direct, `select 1 from pg_stat_activity where query = 'select pg_sleep(600)'`);
       return left.length === 0;
     });
-    // A goodbye that nobody answers keeps nobody.
+    // A goodbye without an answer keeps no process alive.
     const client = await pool.connect();
     let closed = false;
     client.on('end', () => {

@@ -13,7 +13,7 @@ import { stored, TestKeys } from '#test/support/projecting.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-/** On which days of a workspace what its posts gained is shown. */
+/** The days of a workspace on which the gains of its posts show. */
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -105,7 +105,7 @@ suite('marks of days', (t) => {
     assert.equal(await asked('2026-02-01', '2026-02-02'), '2026-02-01');
     assert.equal(await asked('2026-02-06', '2026-02-09'), null);
     assert.equal(await firstUncounted(pool, 13, randomUUID(), { from: '2026-01-01', to: '2026-03-01' }), null);
-    // What was told of an account changes its own day alone.
+    // An observation of an account changes only its own day.
     await clearMarks(
       pool,
       13,

@@ -126,7 +126,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
       const hand = new HandLog();
       const running = world.dispatch({ log: hand });
       const give = giver(hand, await world.records());
-      // The client's lane is far ahead: both events pass by while nobody hears them.
+      // The client's lane is far ahead: both events pass while no endpoint subscribes to them.
       await give('workspace');
       assert.deepEqual(await world.deliveries(endpointId), []);
       await give('webhooks');

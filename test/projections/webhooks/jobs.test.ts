@@ -1,4 +1,4 @@
-/** Stretches read once more, from a store whose positions are byte offsets: it refuses one that starts no event. */
+/** Jobs over a store whose positions are byte offsets: it refuses a position at which no event starts. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import {
@@ -30,7 +30,7 @@ const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_
 
 suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
   const memory = new MemoryEventStore();
-  /** Reads that begin here meet a store that is away. */
+  /** Reads that begin here meet an unavailable store. */
   const away = new Set<bigint>();
   /** Pages that were read, and what jobs got of them. */
   let pages = 0;
@@ -66,7 +66,10 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
   });
   t.after(() => world.close());
 
-  /** A dispatcher that is given what is stored: the lane of endpoints comes last, so that nobody hears the others. */
+  /**
+   * A dispatcher that gets the stored events: the lane of endpoints comes last, so that no endpoint gets the others
+   * live.
+   */
   const dispatching = async () => {
     const hand = new HandLog();
     const running = world.dispatch({ log: hand });
@@ -87,7 +90,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000 }, (t) => {
     };
   };
 
-  /** A dispatcher on a log of one lane, which it takes when told: then it owns it until another one does. */
+  /** A dispatcher on a log of one lane: it takes the lane when the test says so, and owns it until another one does. */
   const onOneLane = () => {
     const hand = Object.assign(new HandLog(), { laneOf: () => '*' });
     const running = world.dispatch({ log: hand });

@@ -31,7 +31,10 @@ import { failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-/** The table of public events as a whole: nothing is forgotten, nothing is told twice, the names are what was promised. */
+/**
+ * The table of public events as a whole: every event is covered, none is published twice, and the names are the
+ * published ones.
+ */
 
 const given = [
   ...['post.created', 'post.updated', 'post.scheduled', 'post.published', 'post.partially_published'],

@@ -1,4 +1,4 @@
-/** What the tour says of an answer that refuses: whatever came, and no word that nobody wrote. */
+/** The tour's text for a refusal: built from the answer alone. */
 import { equal, rejects } from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

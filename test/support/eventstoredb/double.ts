@@ -145,7 +145,7 @@ export class EventStoreDouble {
   }
 
   /** Refuses connections until `listen`; the data stays. */
-  async away(): Promise<void> {
+  async disconnect(): Promise<void> {
     const listener = this.#listener;
     this.#listener = null;
     this.killConnections();
@@ -174,7 +174,7 @@ export class EventStoreDouble {
   }
 
   async stop(): Promise<void> {
-    await this.away();
+    await this.disconnect();
     this.#grpc.forceShutdown();
     if (this.#journal !== null) closeSync(this.#journal);
     this.#journal = null;
@@ -206,7 +206,7 @@ export class EventStoreDouble {
 
   #commit(stream: string, expected: ExpectedRevision, events: readonly Proposed[]): Outcome {
     const bytes = events.reduce((sum, e) => sum + e.data.length + e.metadata.length + 2 * e.type.length, 0);
-    if (bytes > this.#maxAppendBytes) return { kind: 'too_large', most: this.#maxAppendBytes };
+    if (bytes > this.#maxAppendBytes) return { kind: 'too_large', max: this.#maxAppendBytes };
     try {
       const before = this.log.all.length;
       const result = this.log.append(stream, expected, events);
@@ -299,7 +299,7 @@ export class EventStoreDouble {
       if (outcome === null) return;
       if (outcome.kind === 'too_large') {
         const error = failure(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded');
-        error.metadata.set('maximum-append-size', String(outcome.most));
+        error.metadata.set('maximum-append-size', String(outcome.max));
         return answer(error);
       }
       if (outcome.kind === 'busy') return answer(failure(status.UNAVAILABLE));

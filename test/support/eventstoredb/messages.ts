@@ -15,7 +15,7 @@ const { AppendResp, BatchAppendResp, ReadResp } = streams;
 export type Outcome =
   | { readonly kind: 'written'; readonly result: AppendResult }
   | { readonly kind: 'wrong'; readonly expected: ExpectedRevision; readonly actual: bigint | 'none' }
-  | { readonly kind: 'too_large'; readonly most: number }
+  | { readonly kind: 'too_large'; readonly max: number }
   | { readonly kind: 'busy' };
 
 const bytesOf = (name: string): Uint8Array => Uint8Array.from(Buffer.from(name, 'utf8'));
@@ -105,7 +105,7 @@ const batchError = (outcome: Exclude<Outcome, { kind: 'written' }>) => {
   }
   if (outcome.kind === 'too_large') {
     const size = new shared.MaximumAppendSizeExceeded();
-    size.setMaxappendsize(outcome.most);
+    size.setMaxappendsize(outcome.max);
     return rpcStatus('MaxSize', size.serializeBinary(), 'event_store.client.MaximumAppendSizeExceeded');
   }
   return rpcStatus('Server Is Too Busy', new emptyPb.Empty().serializeBinary(), 'google.protobuf.Empty');

@@ -32,7 +32,7 @@ suite('egress connections', (t) => {
   const servers: Server[] = [];
   const exchanges: Exchange[] = [];
   const dialled: Target[] = [];
-  /** Behind an address that is not public: whoever comes here was led astray. */
+  /** Behind an address that is not public: no request may arrive here. */
   let strays = 0;
   let port = 0;
   let strayPort = 0;

@@ -270,7 +270,7 @@ suite('download', (t) => {
   const written = (bytes: number): Promise<void> =>
     until(`${bytes} bytes are there`, async () => existsSync(to()) && (await stat(to())).size === bytes);
 
-  /** Sends what it is told to, when it is told to. */
+  /** Sends what the test writes, when the test writes it. */
   const served = (length: number) => {
     const open: ServerResponse[] = [];
     const file = randomBytes(length);

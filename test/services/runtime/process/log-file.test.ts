@@ -33,7 +33,7 @@ interface Line {
   readonly why?: string;
 }
 
-/** Lines that are no JSON are told as null. */
+/** Lines that are not JSON become null. */
 const linesOf = (file: string): (Line | null)[] =>
   readFileSync(file, 'utf8')
     .split('\n')

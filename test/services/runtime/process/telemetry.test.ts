@@ -177,7 +177,7 @@ suite('readiness', (t) => {
   });
 });
 
-/** Status of a request whose target goes out as it stands here. */
+/** Status of a request with exactly this target. */
 const statusOf = (port: number, target: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
