@@ -2,6 +2,17 @@ import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
 import { apikeyEvents } from './apikey.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
+import { accountPublic } from './http/webhook-events/account.ts';
+import { refreshPublic, reportPublic } from './http/webhook-events/analytics.ts';
+import { approvalPublic } from './http/webhook-events/approval.ts';
+import { campaignPublic } from './http/webhook-events/campaign.ts';
+import { clientPublic } from './http/webhook-events/client.ts';
+import type { PublicEvent } from './http/webhook-events/common.ts';
+import { mediaPublic } from './http/webhook-events/media.ts';
+import { postPublic } from './http/webhook-events/post.ts';
+import { targetPublic } from './http/webhook-events/target.ts';
+import { teamPublic } from './http/webhook-events/team.ts';
+import { webhookPublic } from './http/webhook-events/webhook.ts';
 import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
@@ -10,10 +21,14 @@ import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
 import { targetEvents } from './target.ts';
+import { kindOf, type Topic } from './topics.ts';
 import { webhookEvents } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
-/** Every stored event, by stream kind. Event names are on disk for ever: add a version, never edit one. */
+/**
+ * The table of stream kinds: the topic of each, its stored events and the public events made of them. Event names are on
+ * disk for ever: add a version, never edit one.
+ */
 
 /** A pure function from the data of version n to that of version n + 1. */
 export type Upcast = (data: Record<string, unknown>) => Record<string, unknown>;
@@ -31,20 +46,39 @@ export type EventCatalogue = Readonly<Record<string, Readonly<Record<string, Eve
 const first = (schemas: Readonly<Record<string, TSchema>>): Record<string, EventDefinition> =>
   Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema, version: 1, upcasts: [] }]));
 
-export const eventCatalogue: EventCatalogue = {
-  workspace: first(workspaceEvents),
-  apikey: first(apikeyEvents),
-  client: first(clientEvents),
-  clientname: first(clientnameEvents),
-  invite: first(inviteEvents),
-  account: first(accountEvents),
-  post: first(postEvents),
-  target: first(targetEvents),
-  media: first(mediaEvents),
-  webhook: first(webhookEvents),
-  targetmetrics: first(targetmetricsEvents),
-  accountmetrics: first(accountmetricsEvents),
-  refresh: first(refreshEvents),
-  report: first(reportEvents),
-  request: first(requestEvents),
+export interface StreamKind {
+  /** Null: the stream is only read by its id, and the log passes over it. */
+  readonly topic: Topic | null;
+  readonly events: Readonly<Record<string, EventDefinition>>;
+  readonly publishes?: Readonly<Record<string, PublicEvent>>;
+}
+
+/** A kind without events is planned: its topic and its public events are promised already. */
+export const streamKinds: Readonly<Record<string, StreamKind>> = {
+  post: { topic: 'posts', events: first(postEvents), publishes: postPublic },
+  target: { topic: 'posts', events: first(targetEvents), publishes: targetPublic },
+  media: { topic: 'media', events: first(mediaEvents), publishes: mediaPublic },
+  account: { topic: 'workspace', events: first(accountEvents), publishes: accountPublic },
+  approval: { topic: 'posts', events: {}, publishes: approvalPublic },
+  refresh: { topic: 'workspace', events: first(refreshEvents), publishes: refreshPublic },
+  report: { topic: 'reports', events: first(reportEvents), publishes: reportPublic },
+  client: { topic: 'workspace', events: first(clientEvents), publishes: clientPublic },
+  campaign: { topic: 'posts', events: {}, publishes: campaignPublic },
+  workspace: { topic: 'workspace', events: first(workspaceEvents), publishes: teamPublic },
+  webhook: { topic: 'webhooks', events: first(webhookEvents), publishes: webhookPublic },
+  apikey: { topic: 'workspace', events: first(apikeyEvents) },
+  clientname: { topic: 'workspace', events: first(clientnameEvents) },
+  invite: { topic: 'workspace', events: first(inviteEvents) },
+  targetmetrics: { topic: 'metrics', events: first(targetmetricsEvents) },
+  accountmetrics: { topic: 'metrics', events: first(accountmetricsEvents) },
+  quota: { topic: 'workspace', events: {} },
+  request: { topic: null, events: first(requestEvents) },
 };
+
+/** Every stored event, by stream kind. */
+export const eventCatalogue: EventCatalogue = Object.fromEntries(
+  Object.entries(streamKinds).flatMap(([kind, { events }]) => (Object.keys(events).length > 0 ? [[kind, events]] : [])),
+);
+
+/** Null for streams that are only read by id (`request`) and for unknown kinds: the log passes over both. */
+export const topicOf = (stream: string): Topic | null => streamKinds[kindOf(stream)]?.topic ?? null;

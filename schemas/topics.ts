@@ -1,29 +1,9 @@
-/** Which stream kind travels on which topic, and the partition of a key. */
+/** The topics of the log, the parts of a stream's name, and the partition of a key. `events.ts` says which kind travels where. */
 
 export const topics = ['workspace', 'posts', 'media', 'metrics', 'webhooks', 'reports'] as const;
 export type Topic = (typeof topics)[number];
 
 export const defaultPartitions = 12;
-
-const topicOfKind: Readonly<Record<string, Topic>> = {
-  workspace: 'workspace',
-  apikey: 'workspace',
-  client: 'workspace',
-  clientname: 'workspace',
-  invite: 'workspace',
-  account: 'workspace',
-  quota: 'workspace',
-  refresh: 'workspace',
-  post: 'posts',
-  target: 'posts',
-  approval: 'posts',
-  campaign: 'posts',
-  media: 'media',
-  targetmetrics: 'metrics',
-  accountmetrics: 'metrics',
-  webhook: 'webhooks',
-  report: 'reports',
-};
 
 /** `post-6f…` → `post`. */
 export const kindOf = (stream: string): string => {
@@ -33,9 +13,6 @@ export const kindOf = (stream: string): string => {
 
 /** `post-6f…` → `6f…`. */
 export const idOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
-
-/** Null for streams that are only read by id (`request`) and for unknown kinds: the log skips them. */
-export const topicOf = (stream: string): Topic | null => topicOfKind[kindOf(stream)] ?? null;
 
 /** Kafka's murmur2 (seed 0x9747b28c) over the key's UTF-8 bytes, so that every client agrees on the partition. */
 export const murmur2 = (key: string): number => {

@@ -1,6 +1,8 @@
 /** A group of appends as the columns that `append_group` takes. */
+
 import type { EventToAppend } from '#contracts/ports/event-store.ts';
-import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { partitionOf } from '#schemas/topics.ts';
 import { plainArray, textArray } from './event-store.sql.ts';
 
 interface Piece {

@@ -1,34 +1,17 @@
 import { type TSchema, Type } from 'typebox';
 import { Instant } from '#schemas/common.ts';
-import { accountPublic } from './webhook-events/account.ts';
-import { analyticsPublic } from './webhook-events/analytics.ts';
-import { approvalPublic } from './webhook-events/approval.ts';
-import { campaignPublic } from './webhook-events/campaign.ts';
-import { clientPublic } from './webhook-events/client.ts';
+import { streamKinds } from '#schemas/events.ts';
 import type { PublicEvent } from './webhook-events/common.ts';
-import { mediaPublic } from './webhook-events/media.ts';
-import { postPublic } from './webhook-events/post.ts';
-import { targetPublic } from './webhook-events/target.ts';
-import { teamPublic } from './webhook-events/team.ts';
-import { webhookPublic } from './webhook-events/webhook.ts';
 
 /**
  * The events published to webhook endpoints, by type. Types are added, never changed. Every `data` except that of
  * `media.ready` names its resource and its client. It holds no personal member, and of a text at most an excerpt: an
  * envelope is stored and sent as it was rendered, so an erasure must find nothing in it.
  */
-export const publicEvents: Readonly<Record<string, PublicEvent>> = {
-  ...postPublic,
-  ...targetPublic,
-  ...mediaPublic,
-  ...accountPublic,
-  ...approvalPublic,
-  ...analyticsPublic,
-  ...clientPublic,
-  ...campaignPublic,
-  ...teamPublic,
-  ...webhookPublic,
-};
+export const publicEvents: Readonly<Record<string, PublicEvent>> = Object.assign(
+  {},
+  ...Object.values(streamKinds).map(({ publishes }) => publishes ?? {}),
+);
 
 export const eventTypes: readonly string[] = Object.keys(publicEvents);
 

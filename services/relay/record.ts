@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { partitionOf } from '#schemas/topics.ts';
 
 /** An event that the log cannot carry. The relay never skips it: it stops and reports it. */
 class UnsendableEvent extends BrokenInvariant {

@@ -4,13 +4,15 @@
  *
  * Run alone: node test/bench/event-store.ts (QUICK=1 for the short form).
  */
+
 import { randomUUID } from 'node:crypto';
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
 import pg from 'pg';
 import { plainArray, tables, textArray } from '#infra/postgres/event-store.sql.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { partitionOf } from '#schemas/topics.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { environment } from './environment.ts';
 import { type BenchRow, percentile, printRows, type Spread, spread } from './row.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
-import { topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
 
 /**
  * With an EventStoreDB the checks find the end of each topic in the same table as without: one row per event with its

@@ -1,8 +1,8 @@
 import { equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { eventCatalogue } from '#schemas/events.ts';
-import { defaultPartitions, idOf, kindOf, murmur2, partitionOf, topicOf, topics } from '#schemas/topics.ts';
+import { eventCatalogue, topicOf } from '#schemas/events.ts';
+import { defaultPartitions, idOf, kindOf, murmur2, partitionOf, topics } from '#schemas/topics.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -2,6 +2,7 @@
  * A world in which events become deliveries: Postgres event store and log, the dispatcher's tables. The test starts
  * dispatchers, as many as it wants; it sends nothing.
  */
+
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log, LogRecord } from '#contracts/ports/log.ts';
@@ -13,7 +14,8 @@ import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, DomainStore, partitionKeyOf, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
-import { defaultPartitions, idOf, kindOf, partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { defaultPartitions, idOf, kindOf, partitionOf } from '#schemas/topics.ts';
 import type { Given } from './projecting.ts';
 import { type ProjectionWorld, projectionWorld, until } from './projection-world.ts';
 

@@ -1,10 +1,10 @@
-import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts';
+import type { refreshPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
 import type { Publisher } from './rule.ts';
 
 /** A refresh of figures. */
 
-type Payloads = Pick<typeof analyticsPublic, 'analytics.refreshed'>;
+type Payloads = Pick<typeof refreshPublic, 'analytics.refreshed'>;
 
 export const refresh: Publisher<Payloads, RefreshEvent, null> = {
   rules: {

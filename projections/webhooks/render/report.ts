@@ -1,4 +1,4 @@
-import type { analyticsPublic } from '#schemas/http/webhook-events/analytics.ts';
+import type { reportPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { ReportEvent } from '#schemas/report.ts';
 import type { Publisher } from './rule.ts';
 
@@ -22,7 +22,7 @@ const clientOf = ({ clientId, runs }: Report, runId: string): string | null => {
   return run === undefined ? clientId : run.clientId;
 };
 
-type Told = Pick<typeof analyticsPublic, 'report.run.completed' | 'report.run.failed'>;
+type Told = Pick<typeof reportPublic, 'report.run.completed' | 'report.run.failed'>;
 
 export const report: Publisher<Told, ReportEvent, Report> = {
   rules: {

@@ -9,12 +9,15 @@ const Count = Type.Integer({ minimum: 0 });
 const run = { reportId: Uuid, runId: Uuid, ...perhapsClient };
 const exampleRun = { reportId: example.reportId, runId: example.runId, clientId: example.clientId };
 
-export const analyticsPublic = {
+export const refreshPublic = {
   'analytics.refreshed': publicEvent(
     'The figures of a requested refresh were fetched.',
     Type.Object({ refreshId: Uuid, ...perhapsClient, asOf: Instant, accounts: Count, failedAccounts: Count }),
     { refreshId: example.refreshId, clientId: null, asOf: instants.last, accounts: 8, failedAccounts: 0 },
   ),
+};
+
+export const reportPublic = {
   'report.run.completed': publicEvent(
     'A report was made and can be exported.',
     Type.Object({

@@ -1,6 +1,6 @@
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, Log, Overrun } from '#contracts/ports/log.ts';
-import { topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
 import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import type { Shaped } from './options.ts';

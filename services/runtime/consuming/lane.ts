@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, LanePosition, Log } from '#contracts/ports/log.ts';
-import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { partitionOf } from '#schemas/topics.ts';
 import type { Owned } from './positions.ts';
 
 /** What a member knows of one lane that it holds. */

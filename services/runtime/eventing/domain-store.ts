@@ -12,7 +12,8 @@ import { causedIdOf } from '#domain/ids.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Actor, EventMetadata } from '#schemas/common.ts';
-import { partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { partitionOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
 import { isLong, LongStreams } from './long-streams.ts';
 

@@ -1,11 +1,13 @@
 /** The log's harness over a real broker of its own. */
+
 import { connect as dial } from 'node:net';
 import { type ISocketFactory, Kafka, logLevel } from 'kafkajs';
 import type { Fact, LogHarness } from '#contracts/ports/log.suite.ts';
 import type { Log, LogRecord, LogWriter } from '#contracts/ports/log.ts';
 import { openKafkaLog } from '#infra/kafka/log.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
-import { defaultPartitions, partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';
 

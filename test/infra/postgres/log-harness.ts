@@ -1,10 +1,12 @@
 /** The log's harness over an event table: what is appended is what the log carries. */
+
 import { type EventStore, EventStoreError, type EventToAppend } from '#contracts/ports/event-store.ts';
 import type { Fact, LogHarness } from '#contracts/ports/log.suite.ts';
 import type { Log, LogRecord } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { defaultPartitions, partitionOf, topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
+import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
 import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';
 
 const eventOf = ({ id, type, value, metadata, key }: Fact): EventToAppend => ({

@@ -1,9 +1,10 @@
 /** What the relay's tests share: events to send, a wait, and the law of the log. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
-import { topicOf } from '#schemas/topics.ts';
+import { topicOf } from '#schemas/events.ts';
 import { patience } from '#test/support/patience.ts';
 
 export const eventFor = (partitionKey: string): EventToAppend => ({
