@@ -40,7 +40,7 @@ export function accountAnswer(platform: Platform, externalId: string, nowMs: num
   };
 }
 
-/** What is told of now, not of a day. */
+/** Members that describe the present moment, not a day. */
 const ofNow = [
   ...['user', 'channel', 'page', 'networkSizes', 'user_account', 'follower_demographics'],
   'organizationalEntityFollowerStatistics',

@@ -99,7 +99,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return this.#insights.fetchAccountInsights(...asked);
   }
 
-  /** By the network's clock, which figures are told by. */
+  /** By the network's clock, which dates the figures. */
   now(): Promise<Date> {
     return this.#network.now();
   }
@@ -109,7 +109,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return this.#network.advance(ms);
   }
 
-  /** Its owner takes a post away: whoever asks for its figures hears that it is gone. */
+  /** Its owner removes a post: figures of it are answered as removed. */
   remove(platform: Platform, externalId: string): Promise<void> {
     return this.#network.remove(platform, externalId);
   }
@@ -140,7 +140,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
         steps.signal.throwIfAborted();
         return await this.#cross(request, steps, script, prepared.key, looked.given, line);
       } catch (error) {
-        // Without a claim there is no call, and nobody else closes the line.
+        // Without a claim there is no call, and nothing else closes the line.
         line.close();
         throw error;
       }
@@ -175,7 +175,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return Promise.race([reply, silence]);
   }
 
-  /** The boundary call itself, made once. Whatever breaks from here on leaves its effect unknown. */
+  /** The boundary call itself, made once. A failure from here on leaves its effect unknown. */
   async #call(call: CreateCall, script: Script, line: Line, signal: AbortSignal): Promise<PublishOutcome> {
     const { refusal, answer, lateMs } = script;
     let post: CreatedPost | null = null;
@@ -202,7 +202,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     const key = member(boundary.data, 'key');
     if (key === null) return { kind: 'undecided' };
     const hash = member(boundary.data, 'contentHash');
-    // Whoever asks has to ask about what was sent.
+    // A question about another text would find the wrong post.
     if (hash !== null && hash !== partHash(request)) throw new Error('the sandbox is asked about another post');
     try {
       for (const name of ['unreadable', 'down'] as const) {

@@ -1,6 +1,6 @@
 /**
- * How often a post or an account was seen and by how many: pure functions of an id and of time, so that whoever asks
- * twice hears the same, and nothing has to be remembered.
+ * How often a post or an account was seen: pure functions of an id and of time, so that two questions at one instant get
+ * one answer and nothing is stored.
  */
 import { createHash } from 'node:crypto';
 
@@ -13,7 +13,7 @@ export const chance = (...words: readonly (string | number)[]): number =>
 
 const between = (low: number, high: number, at: number): number => low + (high - low) * at;
 
-/** Now and then a network takes back what it had counted: on one day of an age in fifteen a fiftieth of it. */
+/** Networks correct their counts: on one day in fifteen a fiftieth of the count is taken back. */
 const corrected = (id: string, ageMs: number): number => {
   let left = 1;
   for (let day = 2; day <= Math.min(ageMs / dayMs, 100); day += 1)

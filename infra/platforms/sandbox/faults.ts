@@ -24,8 +24,8 @@
  *
  * | fault                 | what the network does                                                              |
  * |-----------------------|------------------------------------------------------------------------------------|
- * | `removed`             | has the post no more, from the given age on (`3d`; none given: from the beginning)   |
- * | `metrics_nonsense`    | tells negatives, 1e308 and words for counts                                        |
+ * | `removed`             | no longer has the post, from the given age on (`3d`; none given: from the beginning) |
+ * | `metrics_nonsense`    | reports negatives, 1e308 and words for counts                                      |
  * | `metrics_down`        | is not there                                                                       |
  * | `metrics_rate_limit`  | refuses, and names a time by the caller's clock (default 2 s ahead)                |
  * | `metrics_token_death` | no longer accepts the connection; `token_death` of an account does so too          |

@@ -1,4 +1,4 @@
-/** The sandbox network as it is asked for figures. It tells those of its own posts, by a clock that can be moved ahead. */
+/** The sandbox as a source of figures: it reports on its own posts, by a clock that tests can move ahead. */
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
@@ -20,7 +20,7 @@ type Refusal = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 
 const away = (reason: string): Refusal => ({ kind: 'unavailable', reason });
 
-/** Its days are those of UTC; what it tells of an account is of the one before, and of some before that. */
+/** Days are those of UTC: an account's figures are of yesterday and of some days before. */
 const dayBefore = (now: Date, days: number): string =>
   new Date(now.getTime() - days * dayMs).toISOString().slice(0, 10);
 
@@ -78,7 +78,7 @@ export class SandboxInsights implements InsightsSource {
     }
   }
 
-  /** Of a post it does not have it cannot say whether it ever had it. */
+  /** The sandbox cannot tell a removed post from one it never had. */
   async #told(
     platform: Platform,
     post: InsightsSubject,
@@ -90,7 +90,7 @@ export class SandboxInsights implements InsightsSource {
     const removed = { kind: 'removed', raw: null, observedAt } as const;
     if (known === undefined || (known.removedAt !== null && known.removedAt <= now)) return removed;
     if (post.use === 'story' && known.ageMs >= dayMs) return removed;
-    // A text that cost the account its token when it was published does not do so again.
+    // A text that cost the account its token at publish does not do so again.
     const scripted = faultsOf(known.content, null).filter(({ name }) => name !== 'token_death');
     const met = `metrics/${post.targetId}`;
     const refused = await this.#refusal(met, scripted);
@@ -144,7 +144,7 @@ export class SandboxInsights implements InsightsSource {
   }
 }
 
-/** Every number of it as no network may tell it: the first negative, the others too great, or text, in turn. */
+/** Replaces every number by an impossible one: negative, too great, or text, in turn. */
 function spoilt(raw: Json): Json {
   let met = 0;
   const spoil = (value: Json): Json => {
@@ -157,6 +157,6 @@ function spoilt(raw: Json): Json {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, spoil(one as Json)]));
   };
   const told = spoil(raw);
-  // An answer without a number, which none can be wrong in.
+  // The answer has no number to spoil: a list is wrong as well.
   return met === 0 ? [told] : told;
 }

@@ -52,11 +52,11 @@ insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key
   overrides, call_started_at, media, segment, reply_to, outcome, refusal)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, 'refused', $14)`;
 
-/** One open line to the network: a create sent on it leaves at once, it waits for no other. */
+/** One open connection to the network: a create on it leaves at once and waits for no other. */
 export interface Line {
   create(call: CreateCall, visibleAfterMs: number): Promise<CreatedPost>;
   refuse(call: CreateCall, refusal: string): Promise<void>;
-  /** Gives the line back; again is nothing. */
+  /** Gives the connection back. Closing twice does nothing. */
   close(): void;
 }
 

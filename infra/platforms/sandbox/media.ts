@@ -1,6 +1,6 @@
 /**
- * What the network sees of the files it is given: it looks into them itself and believes nothing that it is told.
- * Nothing here is shared with who made them but the table of what each network takes.
+ * What the network sees of the files it gets: it probes them itself and trusts no announced value. This code shares
+ * nothing with the code that makes renditions but the networks' rules.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -69,7 +69,7 @@ export class Looker {
     let refusal: Failure | null = null;
     for (const one of [...request.media, ...(request.cover === null ? [] : [request.cover])]) {
       const { found: seen, bytes, sha256 } = await this.#find(one, signal);
-      // What nobody can look into is what it is said to be.
+      // A file that cannot be probed counts as what it is announced to be.
       const { width, height, durationMs } = one;
       const found = seen === null || seen.probed ? seen : { ...seen, width, height, durationMs };
       const rules = useRules(platform, one.use);
@@ -205,7 +205,7 @@ const formatOf = async (file: string): Promise<string | null> => {
   }
 };
 
-/** Networks go by what the upload says it is, so it must say it right. */
+/** Networks trust the announced type of an upload, so a wrong one is refused. */
 const typeProblem = ({ contentType }: PublishMedia, found: Found): string | null =>
   contentType === found.contentType ? null : `it was said to be ${contentType} and is ${found.contentType}`;
 

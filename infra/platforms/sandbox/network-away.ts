@@ -1,4 +1,4 @@
-/** The call did not get through; whether it had an effect depends on when it was made. */
+/** The call failed; whether it had an effect depends on when it was made. */
 export class NetworkAway extends Error {
   override readonly name = 'NetworkAway';
 }

@@ -16,7 +16,7 @@ export interface Container {
   readonly state: 'in_progress' | 'finished' | 'published' | 'expired';
 }
 
-/** A post as its figures are made of it. */
+/** What the figures of a post are made from. */
 export interface MeasuredPost {
   readonly targetId: string;
   readonly externalId: string;
@@ -133,7 +133,7 @@ export class Network {
     await this.#query('update sandbox.clock set offset_ms = offset_ms + $1', [ms]);
   }
 
-  /** Its owner takes the post away, as far as figures go: now by the network's clock. Again is nothing. */
+  /** Its owner removes the post, as far as figures go: now by the network's clock. Removing twice does nothing. */
   async remove(platform: Platform, postId: string): Promise<void> {
     await this.#query(
       `insert into sandbox.removed (platform, post_id, removed_at)

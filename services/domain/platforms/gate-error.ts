@@ -1,6 +1,6 @@
 /** One rule of a network that a target breaks. */
 export interface GateError {
-  /** Of the file that is wrong; null where it is no single one. */
+  /** The file at fault; null where no single file is. */
   readonly mediaId: string | null;
   /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`; `/coverMediaId`. */
   readonly path: string;

@@ -10,7 +10,7 @@ import { isStill } from './media-violations.ts';
 import { rulesOf } from './registry.ts';
 import type { Overrides } from './rules.ts';
 
-/** A file as the gate looks at it. `probe` is null while nobody has looked into it. */
+/** A file as the gate sees it. `probe` is null until the file was probed. */
 export interface GateMedia {
   readonly id: string;
   readonly kind: MediaKind;
@@ -24,7 +24,7 @@ interface MediaInput {
   readonly cover?: GateMedia | null | undefined;
 }
 
-/** A file, how it would be met, and what the network would then show. */
+/** A file with what the network would show of it. */
 interface Shown extends GateMedia {
   readonly shownAs: MediaKind;
   readonly refusal: GateError | null;
@@ -60,7 +60,7 @@ const show = (platform: Platform, use: MediaUse, file: GateMedia): Shown => {
   };
 };
 
-/** How many and which together. Nothing is said of the single files. */
+/** Checks number and kinds of the files together, not each file. */
 const shapeError = (platform: Platform, use: MediaUse, shown: readonly Shown[]): GateError | null => {
   const { name, media } = rulesOf(platform);
   const rows = media.shapes.filter((row) => row.use === use);
@@ -100,7 +100,7 @@ const countError = (name: string, use: MediaUse, rows: readonly PostShape[], cou
   );
 };
 
-/** Rounding to whole pixels makes no other ratio. */
+/** One percent of slack: sizes are rounded to whole pixels. */
 const sameAspects = (shown: readonly Shown[]): boolean => {
   const found = shown.flatMap(({ aspect }) => aspect ?? []);
   return found.length === 0 || Math.max(...found) / Math.min(...found) <= 1.01;

@@ -1,4 +1,4 @@
-/** The network's own rules held against one target, before it is scheduled and again when it is published. */
+/** Checks one target against the rules of its network: before it is scheduled, and again before it is published. */
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { GateError } from './gate-error.ts';
@@ -35,7 +35,7 @@ const unitWords: Readonly<Record<TextUnit, string>> = {
 function textErrors({ platform, content, overrides }: GateInput): GateError[] {
   const { name, text: rules } = rulesOf(platform);
   const { text, path } = sentText(rules, content, overrides);
-  // A text that comes from a known key is held to its length there.
+  // `overrideErrors` checks the length of a text that an override replaces.
   if (path !== '/content') return [];
   return textLength(platform, text, overrides)
     .parts.filter(({ used, limit }) => used > limit)
@@ -70,9 +70,9 @@ function overrideErrors({ platform, overrides }: GateInput): GateError[] {
 }
 
 /**
- * What refuses a target before it is scheduled: text over the network's limit, media that it does not take or
- * that cannot be made to fit, a known override of wrong type, enum or length. A missing required override is never refused here: that
- * target fails when it is published (spec 7.2).
+ * Why a target cannot be scheduled: text over a limit, media that the network does not take or that no rendition can make
+ * fit, a known override of wrong type, value or length. A missing required override is no such reason: that target fails
+ * when it is published (spec 7.2).
  */
 export function gate(input: GateInput): GateError[] {
   return [...textErrors(input), ...overrideErrors(input), ...mediaErrors(input)];
@@ -91,7 +91,7 @@ const invalid = (code: string, message: string, mediaId: string | null = null): 
   mediaId,
 });
 
-/** What makes a target fail when it is published, though it may have been scheduled; null when it can go out. */
+/** Why a target fails at publish, though it may have been scheduled; null: it can go out. */
 export function publishCheck(input: GateInput): Failure | null {
   const { platform, content, overrides } = input;
   const { text: rules, overrides: known } = rulesOf(platform);

@@ -20,14 +20,14 @@ export const platformsWithUses: readonly Platform[] = platforms.filter(
   (platform) => rulesOf(platform).media.useOf !== undefined,
 );
 
-/** Whether a still of its own may be sent with a video. */
+/** Whether the network takes a separate cover for a video. */
 export const coverOf = (platform: Platform): boolean => useRules(platform, 'cover') !== null;
 
-/** A cover is of what moves in a feed or as a reel; stories and carousels take none. */
+/** Covers go with moving pictures in a feed or reel; stories and carousels take none. */
 export const takesCover = (platform: Platform, use: MediaUse, kinds: readonly MediaKind[]): boolean =>
   coverOf(platform) && (use === 'feed' || use === 'reel') && kinds.some((kind) => kind === 'video' || kind === 'gif');
 
-/** Whether a poster frame may be sent as the cover: one that may not is left out, and the network takes a frame itself. */
+/** Whether the poster frame fits as the cover. Where it does not, the publisher sends none and the network picks a frame. */
 export const posterFits = (platform: Platform, poster: Parameters<typeof jpegFits>[1]): boolean => {
   const rules = useRules(platform, 'cover');
   return rules !== null && jpegFits(rules, poster);

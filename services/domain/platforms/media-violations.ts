@@ -12,8 +12,8 @@ import type {
 } from './media-rules.ts';
 
 /**
- * Why a file as it is does not suit a use. What nobody could find out about it counts as unsuitable: making a rendition
- * costs time, a refused post costs the post.
+ * Why a file does not suit a use as it is. An unknown property counts as unsuitable: a rendition costs time, a refusal by
+ * the network costs the post.
  */
 export type Violation =
   | 'kind'
@@ -41,10 +41,10 @@ export type Violation =
   | 'frames'
   | 'content_type';
 
-/** Those that lie in the wrapping alone: copying the streams into a new file mends them. */
+/** Violations of the container alone: copying the streams into a new file mends them. */
 export const wrapping: ReadonlySet<Violation> = new Set(['container', 'index', 'edit_list', 'located', 'too_light']);
 
-/** Measured rates wander: 23.976 is 24 to a network, and 128 kbit/s of sound are never exactly that. */
+/** Measured rates vary: networks take 23.976 for 24, and sound of 128 kbit/s is never exactly that. */
 const rateSlack = 0.05;
 const bitrateSlack = 1.1;
 
@@ -151,7 +151,7 @@ const documentViolations = (rules: DocumentRules, probe: MediaProbe): readonly V
 /** A gif of one picture is an image. */
 export const isStill = ({ kind, frames }: MediaProbe): boolean => kind === 'image' || (kind === 'gif' && frames === 1);
 
-/** Everything that keeps the file, as it is, from a use; empty when it fits. */
+/** Every rule of the use that the file breaks; empty: it fits. */
 export const violations = (rules: UseRules, probe: MediaProbe): readonly Violation[] => {
   if (isStill(probe)) return rules.image === null ? ['kind'] : imageViolations(rules.image, probe);
   switch (probe.kind) {
@@ -166,7 +166,7 @@ export const violations = (rules: UseRules, probe: MediaProbe): readonly Violati
   }
 };
 
-/** Whether a JPEG that nobody made for it, such as a poster frame, may be sent for a use as it is. */
+/** Whether a JPEG that was made for another purpose, such as a poster frame, fits the use as it is. */
 export const jpegFits = (
   rules: UseRules,
   file: { readonly bytes: number; readonly width: number | null; readonly height: number | null },

@@ -1,4 +1,4 @@
-/** Override keys of spec 2.3: a known key is held to its type, an unknown one does not exist. */
+/** Override keys of spec 2.3: a known key is checked against its rule, an unknown one is ignored. */
 import type { Platform } from '#schemas/common.ts';
 import { rulesOf } from './registry.ts';
 import type { OverrideRule, Overrides } from './rules.ts';
@@ -47,7 +47,7 @@ function isUserTag(value: unknown): boolean {
   return typeof username === 'string' && username !== '' && placed(x) && placed(y);
 }
 
-/** What is wrong with the value of one known key; null when nothing is. */
+/** What is wrong with the value of one known key; null: nothing. */
 export function checkOverride(
   platform: Platform,
   rule: OverrideRule,
@@ -131,7 +131,7 @@ function normalize(rule: OverrideRule, value: unknown): OverrideValue {
   return value as OverrideValue;
 }
 
-/** Members set to null count as not set, as everywhere in a body. */
+/** A member that is null counts as not set, as everywhere in a body. */
 export const isSet = (overrides: Overrides, key: string) =>
   Object.hasOwn(overrides, key) && overrides[key] !== null && overrides[key] !== undefined;
 

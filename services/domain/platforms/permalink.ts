@@ -11,7 +11,7 @@ export interface PermalinkParts {
   readonly account: string;
 }
 
-/** The post's public address, or null when it needs something that is not known. */
+/** The post's public address; null: no template has all its members. */
 export function permalinkOf(platform: Platform, parts: PermalinkParts): string | null {
   const values: Readonly<Record<string, string | null | undefined>> = { ...parts };
   for (const template of rulesOf(platform).publish.permalinks) {

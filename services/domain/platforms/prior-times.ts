@@ -2,9 +2,9 @@
  * When people are on a network, before anything was observed: how many times the usual engagement a post gets by the
  * hour and by the weekday it goes out, in the zone of its audience.
  *
- * These are assumptions. They put into numbers the common habit of the day (few at night, more in breaks and in the
- * evening, professional networks in office hours) and are no measurement, ours or a network's. They are mild on
- * purpose: some weeks of one's own posts outweigh them.
+ * The figures are assumptions, neither measured by us nor published by a network: few people at night, more in breaks and
+ * in the evening, professional networks in office hours. They are mild so that some weeks of an account's own posts
+ * outweigh them.
  */
 
 export interface PriorTimes {

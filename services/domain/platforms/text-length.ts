@@ -1,4 +1,4 @@
-/** How long a text is in a network's own eyes. Pure; every counter is linear in the text. */
+/** Counts a text in a network's own units. Every counter is linear in the text. */
 
 import { lazy } from '#domain/lazy.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -69,7 +69,7 @@ const counters: Readonly<Record<TextUnit, (text: string, max: number) => number>
   mentions: (text) => matches(text, /(?<![\p{L}\p{N}_.@/])@[a-z0-9_.]{1,30}/giu),
 };
 
-/** Counting stops at this multiple of the limit: counting all of a long text would hold up all other requests. */
+/** Counting stops at this multiple of the limit: counting the whole of a long text would block all other requests. */
 const countedTimes = 4;
 
 interface TextMeasure {

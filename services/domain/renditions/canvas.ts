@@ -6,14 +6,14 @@ export interface Canvas {
   readonly fit: 'scale' | 'pad';
 }
 
-/** What a rendition is to stay inside where the rules let it: soft, unlike them. */
+/** A size to stay inside where the rules allow it. */
 export interface Box {
   readonly long: number;
   readonly short: number;
   readonly width: number;
 }
 
-/** Enlarged more than this, a picture is a blur that nobody posts on purpose. */
+/** A picture enlarged more than this is a blur. */
 const maxEnlargement = 4;
 
 const limits = (rules: SizeRules) => {
@@ -22,7 +22,7 @@ const limits = (rules: SizeRules) => {
   return { width: width ?? open, height: height ?? open, long: long ?? open, short: short ?? open };
 };
 
-/** Ratios that the rules of ratio and of sides leave together. */
+/** Ratios that the rules for ratio and for sides both allow. */
 const ratios = (rules: SizeRules, aspect: Bounds | null): Bounds => {
   const { width, height, long, short } = limits(rules);
   return {

@@ -6,20 +6,20 @@ import { tooSmall, unknownFacts } from './failures.ts';
 import { imageShapes } from './ladder.ts';
 import type { RenditionPlan } from './plan.ts';
 
-/** A still wanted as an image. JPEG is what every network takes; what is see-through becomes white. */
+/** A still as an image: JPEG, since every network takes it; transparent parts become white. */
 export const planImage = (need: MediaNeed, uses: UseRules, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   if (violations(uses, probe).length === 0) return 'fits';
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'image', ...made.jpeg } };
 };
 
-/** A moving picture wanted as a still: the frame that a poster shows. */
+/** A still of a moving picture: the frame that a poster shows. */
 export const planFrame = (need: MediaNeed, rules: ImageRules, probe: MediaProbe): RenditionPlan => {
   const made = jpegOf(need, rules, probe);
   return 'failure' in made ? made : { spec: { kind: 'frame', ...made.jpeg, atMs: frameAt(probe) } };
 };
 
-/** One second in, where most videos have left their black, or the middle of a shorter one. */
+/** One second in, when most videos have faded in from black, or the middle of a shorter video. */
 export const frameAt = ({ durationMs }: MediaProbe): number => Math.min(1000, Math.floor((durationMs ?? 0) / 2));
 
 interface Jpeg extends Canvas {

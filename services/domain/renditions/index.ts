@@ -11,7 +11,7 @@ import { imageShapes } from './ladder.ts';
 import type { RenditionPlan } from './plan.ts';
 import { planVideo } from './video.ts';
 
-/** How each need is met, from what probing found and the networks' rules alone. */
+/** Plans renditions from the probe of a file and the networks' rules alone. */
 
 /** Members in the order of their names, so that equal specs have one text. */
 const canonical = (value: unknown): string =>
@@ -40,7 +40,7 @@ const planOf = (need: MediaNeed, probe: MediaProbe): RenditionPlan => {
   }
   if (probe.kind === 'gif' && gif !== null && violations(uses, probe).length === 0) return 'fits';
   if (video !== null) return planVideo(need, uses, video, probe);
-  // A still of something that moves is a cover, never a post of its own.
+  // A still of a moving picture is only ever a cover.
   return image !== null && need.use === 'cover'
     ? planFrame(need, image, probe)
     : { failure: notTaken(need, probe.kind) };
@@ -55,7 +55,7 @@ export const planRenditions = (probe: MediaProbe, needs: readonly MediaNeed[]): 
     return { ...need, outcome: 'rendition', id: renditionIdOf(plan.spec), spec: plan.spec };
   });
 
-/** What is made when a file comes in: what a post without more words would use it as. Covers are made on demand. */
+/** Renditions to make at upload: for the use of a post without overrides. Covers are made on demand. */
 export const initialNeeds = (kind: MediaKind, platforms: readonly Platform[]): readonly MediaNeed[] =>
   [...new Set(platforms)].map((platform) => ({ platform, use: useOf(platform, {}, [kind]) }));
 

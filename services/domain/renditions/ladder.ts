@@ -2,8 +2,8 @@ import type { ImageClass, VideoClass } from '#domain/platforms/media-rules.ts';
 import type { Box } from './canvas.ts';
 
 /**
- * The house's few sizes and rates. Every network is served from them, so that what several need is made once: a network
- * asks for a class, its limits decide how far down the ladder it must go.
+ * The house's few sizes and rates. All networks share them, so that one rendition serves several: a network names a class,
+ * and its limits decide how far down the ladder the rendition starts.
  */
 
 export interface Rung {
@@ -23,7 +23,7 @@ const hd = box(1280, 720);
 const sd = box(854, 480);
 const small = box(640, 360);
 
-/** From the best down. The last one is the floor: with less, nobody sees or hears what it was. */
+/** From the best down. Below the last one a video can neither be seen nor heard. */
 const rungs: readonly Rung[] = [
   // What YouTube advises for these at 30 pictures a second.
   rung(uhd, 40_000, 128),
