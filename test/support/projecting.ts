@@ -2,6 +2,7 @@
  * `given(events).project(model).sees(rows)`: applies stored events through the real codec and the real projector to
  * Postgres, and compares the rows of the model's view. The pure fold (`rowOf`) must give the same rows.
  */
+
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -12,6 +13,7 @@ import { type Model, type Row, rowOf } from '#projections/model.ts';
 import { asRow } from '#projections/rows.ts';
 import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import type { DataKeys } from '#runtime/eventing/data-keys.ts';
+import { eventCatalogue } from '#schemas/events.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { kindOf } from '#schemas/topics.ts';
@@ -176,3 +178,19 @@ const sameAsFold = (model: Model, row: Row<object>, events: readonly DecodedEven
   const members = Object.keys(folded ?? {}).filter((name) => model.counted[name] === undefined);
   assert.deepEqual(only(row, members), only(folded ?? {}, members), 'the pure fold makes the same row');
 };
+
+/** An event of a stream, as `given` takes it. */
+export const on = (kind: string, id: string) => (type: string, data: unknown) => ({
+  stream: `${kind}-${id}`,
+  type,
+  data,
+});
+
+export const ids = <N extends string>(...names: readonly N[]) =>
+  Object.fromEntries(names.map((name) => [name, randomUUID()])) as Record<N, string>;
+
+/** Which events of a kind no `given` of this file has projected, as `kind/Type`. */
+export const notProjected = (kind: string): readonly string[] =>
+  Object.keys(eventCatalogue[kind] ?? {})
+    .map((type) => `${kind}/${type}`)
+    .filter((one) => !projected.has(one));

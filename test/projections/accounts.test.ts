@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { accounts } from '#projections/accounts.ts';
+import { clients } from '#projections/clients.ts';
+import { migrate } from '#projections/tables.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { clientFields } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: accounts', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  const profile = (name: string | null) => ({ username: name, displayName: name, avatarUrl: null });
+  const connected = (clientId: string, over: object = {}) => ({
+    clientId,
+    platform: 'x',
+    externalId: 'ext-1',
+    ...profile('ann'),
+    scopes: ['post', 'a, "quoted" {scope}'],
+    expiresAt: null,
+    timezone: 'Europe/Rome',
+    network: 'sandbox',
+    inviteId: null,
+    ...over,
+  });
+
+  t('accounts: connected, lapsed, back, renamed, gone; counted on their client', async () => {
+    const { id, other, clientId } = ids('id', 'other', 'clientId');
+    const account = on('account', id);
+    const { platform: _p, externalId: _e, network: _n, ...again } = connected(clientId, profile('ben'));
+    const events = [
+      on('client', clientId)('ClientCreated', clientFields),
+      account('AccountConnected', connected(clientId)),
+      on('account', other)('AccountConnected', connected(clientId, { platform: 'tiktok' })),
+      account('AccountReauthRequired', { reason: 'token expired' }),
+    ];
+    await given(...events)
+      .project(pool, accounts)
+      .sees([
+        {
+          id,
+          client_id: clientId,
+          platform: 'x',
+          external_id: 'ext-1',
+          username: 'ann',
+          display_name: 'ann',
+          timezone: 'Europe/Rome',
+          status: 'reauth_required',
+          health_reason: 'token expired',
+          checked_at: instant(3),
+          scopes: ['post', 'a, "quoted" {scope}'],
+          network: 'sandbox',
+        },
+        { id: other, status: 'connected', checked_at: instant(2) },
+      ]);
+    await given(...events)
+      .project(pool, clients)
+      .sees([{ id: clientId, revision: 0, account_count: 2 }]);
+    const later = [
+      ...events,
+      account('AccountReauthorized', { ...again, timezone: null }),
+      account('AccountProfileChanged', { clientId, ...profile('bea'), avatarUrl: 'https://example.com/b.png' }),
+      on('account', other)('AccountDisconnected', { reason: 'requested' }),
+    ];
+    await given(...later)
+      .project(pool, accounts)
+      .sees([
+        {
+          id,
+          status: 'connected',
+          health_reason: null,
+          username: 'bea',
+          avatar_url: 'https://example.com/b.png',
+          timezone: null,
+          checked_at: instant(4),
+          updated_at: instant(5),
+        },
+        { id: other, status: 'disconnected', health_reason: 'requested' },
+      ]);
+    await given(...later)
+      .project(pool, clients)
+      .sees([{ id: clientId, revision: 0, account_count: 1 }]);
+  });
+
+  t('a client that is not there yet holds its count and does not show', async () => {
+    const { id, clientId } = ids('id', 'clientId');
+    await given(on('account', id)('AccountConnected', connected(clientId)))
+      .project(pool, clients)
+      .sees([]);
+    const { rows } = await pool.query('select id, revision, account_count from read.clients_v1');
+    assert.deepEqual(rows, [{ id: clientId, revision: -1, account_count: 1 }]);
+    await given(
+      on('account', id)('AccountConnected', connected(clientId)),
+      on('client', clientId)('ClientCreated', clientFields),
+    )
+      .project(pool, clients)
+      .sees([{ id: clientId, account_count: 1, created_at: instant(1), name: 'Acme' }]);
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('account'), []);
+  });
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { apiKeys } from '#projections/apikeys.ts';
+import { migrate } from '#projections/tables.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: apikeys', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('api keys: created, rotated, revoked', async () => {
+    const { id, memberId } = ids('id', 'memberId');
+    const key = on('apikey', id);
+    const hash = (letter: string): string => letter.repeat(64);
+    const scopes = ['posts.read', 'posts.compose'];
+    const until = instant(1000);
+    const created = key('ApiKeyCreated', {
+      memberId,
+      name: 'ci',
+      hash: hash('a'),
+      prefix: 'sk_live_abcd',
+      scopes,
+      mode: 'live',
+      expiresAt: instant(5000),
+    });
+    await given(created)
+      .project(pool, apiKeys)
+      .sees([{ id, member_id: memberId, scopes, hash: hash('a'), expires_at: instant(5000), revoked_at: null }]);
+    await given(
+      created,
+      key('ApiKeyRotated', { hash: hash('b'), prefix: 'sk_live_efgh', previousHash: hash('a'), previousUntil: until }),
+      key('ApiKeyRevoked', {}),
+    )
+      .project(pool, apiKeys)
+      .sees([{ id, hash: hash('b'), previous_hash: hash('a'), previous_until: until, revoked_at: instant(2) }]);
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('apikey'), []);
+  });
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { clients } from '#projections/clients.ts';
+import { migrate } from '#projections/tables.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { clientFields } from '#test/support/samples.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: clients', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('clients: written, changed, archived, erased', async () => {
+    const { id } = ids('id');
+    const client = on('client', id);
+    await given(
+      client('ClientCreated', clientFields),
+      client('ClientUpdated', { name: 'Acme & Co', timezone: null, rules: {}, type: 'influencer' }),
+      client('ClientUpdated', { approvalRequired: true, defaultPostMode: 'draft', brandVoice: { tone: 'dry' } }),
+      client('ClientNameClaimLapsed', { name: 'other' }),
+      client('ClientArchived', {}),
+    )
+      .project(pool, clients)
+      .sees([
+        {
+          id,
+          revision: 4,
+          name: 'Acme & Co',
+          type: 'influencer',
+          timezone: null,
+          rules: {},
+          brand_voice: { tone: 'dry' },
+          approval_required: true,
+          default_post_mode: 'draft',
+          archived_at: instant(4),
+          erased: false,
+          account_count: 0,
+        },
+      ]);
+  });
+
+  t('every event of the model was projected above', () => {
+    // Has a test of its own: it needs two streams on two partitions.
+    assert.deepEqual(notProjected('client'), ['client/ClientErased']);
+  });
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { invites } from '#projections/invites.ts';
+import { migrate } from '#projections/tables.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: invites', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('invites: created, used, revoked', async () => {
+    const { id, clientId, accountId } = ids('id', 'clientId', 'accountId');
+    const invite = on('invite', id);
+    const created = { clientId, platforms: ['x', 'tiktok'], expiresAt: instant(600), keyVersion: 'v1' };
+    await given(
+      invite('ConnectInviteCreated', { ...created, recipientEmail: 'someone@example.com' }),
+      invite('ConnectInviteUsed', { accountId, platform: 'x' }),
+      invite('ConnectInviteUsed', { accountId, platform: 'x' }),
+      invite('ConnectInviteRevoked', { reason: null }),
+    )
+      .project(pool, invites)
+      .sees([
+        {
+          id,
+          client_id: clientId,
+          platforms: ['x', 'tiktok'],
+          expires_at: instant(600),
+          key_version: 'v1',
+          used: [accountId],
+          revoked_at: instant(3),
+        },
+      ]);
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('invite'), []);
+  });
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { migrate } from '#projections/tables.ts';
+import { postTargets } from '#projections/targets.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { type Given, given, instant, notProjected } from '#test/support/projecting.ts';
+import { failure } from '#test/support/samples.ts';
+import { claim, out, scheduled } from '#test/support/scheduled-post.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: targets', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('targets: every way through', async () => {
+    const world = scheduled();
+    const { id, clientId, accountA, a, plan, targetA: target } = world;
+    const [first] = world.fanOut;
+    assert.ok(first !== undefined);
+    const sees = async (events: readonly Given[], row: object) =>
+      given(plan, first, ...events)
+        .project(pool, postTargets)
+        .sees([{ id: a, ...row }]);
+    const due = '2026-03-02T09:00:00.000Z';
+    await sees([], {
+      post_id: id,
+      client_id: clientId,
+      account_id: accountA,
+      platform: 'x',
+      status: 'pending',
+      due_at: due,
+      scheduled_local: null,
+      timezone: 'UTC',
+      jitter_seconds: 0,
+      schedule_mode: 'managed',
+      attempts: 0,
+      takeover: 0,
+      next_action_at: due,
+      retry_at: null,
+      failure: null,
+      post_revision: 0,
+      applied_revision: 0,
+    });
+    const held = target('TargetHeld', { postRevision: 1 });
+    const moved = { dueAt: instant(5), scheduledLocal: '2026-03-01T00:05', jitterSeconds: 60 };
+    await sees([held], { status: 'awaiting_approval', next_action_at: null, applied_revision: 1, post_revision: 0 });
+    await sees([held, target('TargetRescheduled', moved)], {
+      status: 'awaiting_approval',
+      due_at: instant(5),
+      scheduled_local: '2026-03-01T00:05',
+      jitter_seconds: 60,
+      next_action_at: null,
+    });
+    await sees([held, target('TargetReleased', { postRevision: 2, dueAt: instant(7) })], {
+      status: 'pending',
+      due_at: instant(7),
+      next_action_at: instant(7),
+      applied_revision: 2,
+    });
+    await sees([target('TargetRevised', { postRevision: 3, ...moved })], {
+      status: 'pending',
+      due_at: instant(5),
+      next_action_at: instant(5),
+      post_revision: 3,
+      applied_revision: 3,
+    });
+    await sees([target('TargetCanceled', { reason: 'requested', postRevision: null })], {
+      status: 'canceled',
+      next_action_at: null,
+      applied_revision: 0,
+    });
+
+    const started = target('TargetPublishStarted', claim);
+    await sees([started], { status: 'publishing', attempts: 1, takeover: 0, next_action_at: instant(2) });
+    const boundary = { ...claim, step: 'boundary', data: { key: 'k' }, deadline: instant(10) };
+    await sees([started, target('TargetPublishCheckpointed', boundary)], {
+      status: 'publishing',
+      next_action_at: instant(3),
+    });
+    const taken = target('TargetPublishTakenOver', { attempt: 1, takeover: 1 });
+    await sees([started, taken], { status: 'publishing', takeover: 1, next_action_at: instant(3) });
+    const head = { ...out, segment: { index: 0, of: 2 } };
+    const second = { ...out, externalId: 'x-2', permalink: null, segment: { index: 1, of: 2 } };
+    const shown = { external_id: 'x-1', permalink: 'https://x.example/1', published_at: null };
+    const segments = [target('TargetSegmentPublished', head), target('TargetSegmentPublished', second)];
+    await sees([started, ...segments], { ...shown, status: 'publishing', next_action_at: instant(4) });
+    await sees([started, ...segments, target('TargetFailed', { ...claim, failure })], { ...shown, status: 'failed' });
+    await sees([started, target('TargetHandedToPlatform', { ...claim, externalId: 'n' })], { status: 'publishing' });
+
+    const published = {
+      status: 'published',
+      external_id: 'x-1',
+      permalink: 'https://x.example/1',
+      published_at: instant(90),
+      next_action_at: null,
+      failure: null,
+    };
+    await sees([started, target('TargetPublished', out)], published);
+    const comment = { code: 'forbidden', message: 'no right', platformCode: '403' };
+    const issue = target('TargetFirstCommentFailed', comment);
+    await sees([started, target('TargetPublished', out), issue], {
+      ...published,
+      first_comment_issue: { ...comment, at: instant(4) },
+    });
+    const posted = target('TargetFirstCommentPosted', { externalId: 'c' });
+    await sees([started, target('TargetPublished', out), issue, posted], { ...published, first_comment_issue: null });
+    await sees(
+      [started, target('TargetPublished', out), target('TargetRemovedOnPlatform', { observedAt: instant(9) })],
+      {
+        ...published,
+        revision: 3,
+      },
+    );
+
+    await sees([target('TargetFailed', { ...claim, failure })], { status: 'failed', attempts: 1, failure });
+    const limited = target('TargetRateLimited', { ...claim, retryAt: instant(30), failure });
+    await sees([started, limited], {
+      status: 'rate_limited',
+      retry_at: instant(30),
+      next_action_at: instant(30),
+      failure,
+    });
+    await sees([started, limited, target('TargetRescheduled', moved)], {
+      status: 'pending',
+      retry_at: null,
+      next_action_at: instant(5),
+      failure: null,
+    });
+    await sees([started, limited, target('TargetRequeued', { by: 'schedule', dueAt: instant(31) })], {
+      status: 'pending',
+      due_at: instant(31),
+      next_action_at: instant(31),
+      retry_at: null,
+    });
+    await sees([started, target('TargetPublishDeferred', { ...claim, retryAt: instant(20), failure })], {
+      status: 'pending',
+      due_at: instant(20),
+      next_action_at: instant(20),
+      attempts: 1,
+    });
+
+    const unknown = target('TargetOutcomeUnknown', { ...claim, failure, reconcileAt: instant(12) });
+    await sees([started, unknown], { status: 'outcome_unknown', next_action_at: instant(12), failure });
+    const settled = { externalId: null, permalink: null, publishedAt: null, failure: null, by: 'reconcile' };
+    const settle = (over: object) => target('TargetOutcomeSettled', { ...settled, ...over });
+    await sees([started, unknown, settle({ outcome: 'absent' })], {
+      status: 'pending',
+      next_action_at: due,
+      failure: null,
+    });
+    await sees([started, unknown, settle({ outcome: 'failed', failure })], { status: 'failed', failure });
+    await sees([started, unknown, settle({ outcome: 'published', externalId: 'x-1', publishedAt: instant(90) })], {
+      ...published,
+      permalink: null,
+    });
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('target'), []);
+  });
+});

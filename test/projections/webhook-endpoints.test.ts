@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { migrate } from '#projections/tables.ts';
+import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: webhook-endpoints', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('webhooks: registered, changed, off and on, rotated, deleted; what is asked of it changes nothing', async () => {
+    const { id } = ids('id');
+    const webhook = on('webhook', id);
+    const fields = { url: 'https://hooks.example/in', events: ['post.*', 'target.failed'], description: 'ours' };
+    const registered = webhook('WebhookRegistered', { ...fields, keyVersion: 'v1' });
+    const first = { generation: 1, keyVersion: 'v1', createdAt: instant(0), expiresAt: null };
+    await given(registered)
+      .project(pool, webhooks)
+      .sees([{ id, ...fields, active: true, disabled_reason: null, secrets: [first], deleted_at: null }]);
+    const off = webhook('WebhookDisabled', { by: 'service', reason: 'failing' });
+    const asked = [
+      webhook('WebhookTestRequested', { eventType: 'webhook.test' }),
+      webhook('WebhookResendRequested', { deliveryId: id, eventTime: instant(0) }),
+      webhook('WebhookReplayRequested', { replayId: id, from: instant(0), to: instant(1), types: null }),
+      webhook('WebhookReplayCanceled', { replayId: id }),
+    ];
+    await given(registered, webhook('WebhookUpdated', { url: 'https://b.example/', description: null }), off, ...asked)
+      .project(pool, webhooks)
+      .sees([
+        {
+          id,
+          revision: 6,
+          url: 'https://b.example/',
+          events: fields.events,
+          description: null,
+          active: false,
+          disabled_reason: 'failing',
+          secrets: [first],
+        },
+      ]);
+    const rotated = (generation: number, previousExpiresAt: string) =>
+      webhook('WebhookSecretRotated', { generation, keyVersion: 'v2', previousExpiresAt });
+    const lived = [registered, off, webhook('WebhookEnabled', {}), rotated(2, instant(90)), rotated(3, instant(91))];
+    await given(...lived)
+      .project(pool, webhooks)
+      .sees([
+        {
+          id,
+          active: true,
+          disabled_reason: null,
+          secrets: [
+            { generation: 3, keyVersion: 'v2', createdAt: instant(4), expiresAt: null },
+            { generation: 2, keyVersion: 'v2', createdAt: instant(3), expiresAt: instant(91) },
+            { ...first, expiresAt: instant(90) },
+          ],
+        },
+      ]);
+    const inUse = async (now: string) => Object.fromEntries(await webhookKeyVersions(pool, now));
+    assert.deepEqual(await inUse(instant(89)), { v1: 1, v2: 2 });
+    assert.deepEqual(await inUse(instant(90)), { v2: 2 });
+    assert.deepEqual(await inUse(instant(91)), { v2: 1 });
+    await given(...lived, webhook('WebhookDeleted', {}))
+      .project(pool, webhooks)
+      .sees([{ id, active: false, secrets: [], deleted_at: instant(5) }]);
+    assert.deepEqual(await inUse(instant(6)), {});
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('webhook'), []);
+  });
+});

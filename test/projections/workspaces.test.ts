@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { Pool } from 'pg';
+import { migrate } from '#projections/tables.ts';
+import { workspaces } from '#projections/workspaces.ts';
+import { testDatabase } from '#test/support/postgres.ts';
+import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('read models: workspaces', (t) => {
+  let pool: Pool;
+  t.before(async () => {
+    const database = await testDatabase();
+    pool = new Pool({ connectionString: database.url, max: 4 });
+    await migrate(pool);
+  });
+  t.after(async () => pool?.end());
+
+  t('workspaces: profile and members', async () => {
+    const { id, anna, ben } = ids('id', 'anna', 'ben');
+    const workspace = on('workspace', id);
+    await given(
+      workspace('WorkspaceCreated', { name: 'Agency', timezone: 'UTC', mode: 'live', twinOf: null }),
+      workspace('MemberAdded', { memberId: anna, name: 'Anna', role: 'owner' }),
+      workspace('MemberAdded', { memberId: ben, name: 'Ben', role: 'viewer' }),
+      workspace('MemberRoleChanged', { memberId: ben, role: 'creator' }),
+      workspace('WorkspaceProfileChanged', { name: 'Studio', timezone: 'Asia/Tokyo' }),
+    )
+      .project(pool, workspaces)
+      .sees([
+        {
+          id,
+          revision: 4,
+          created_at: instant(0),
+          updated_at: instant(4),
+          name: 'Studio',
+          timezone: 'Asia/Tokyo',
+          mode: 'live',
+          twin_of: null,
+          members: { [anna]: { name: 'Anna', role: 'owner' }, [ben]: { name: 'Ben', role: 'creator' } },
+        },
+      ]);
+    await given(
+      workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'test', twinOf: ben }),
+      workspace('MemberAdded', { memberId: anna, name: 'Anna', role: 'owner' }),
+      workspace('MemberRemoved', { memberId: anna }),
+    )
+      .project(pool, workspaces)
+      .sees([{ id, mode: 'test', twin_of: ben, members: {} }]);
+  });
+
+  t('every event of the model was projected above', () => {
+    assert.deepEqual(notProjected('workspace'), []);
+  });
+});
