@@ -80,6 +80,7 @@ export class Projector {
       // have touched it.
       const inserted = await this.#upserts.insert(tx, model, this.#generation, this.#counted(model, changes));
       for (const id of inserted) owners.get(model.name)?.delete(id);
+      // mutant: recount without lock
       const placeholders = [...(owners.get(model.name) ?? [])].flatMap(([id, workspaceId]) =>
         rows.has(id) ? [] : [placeholder(id, workspaceId)],
       );

@@ -5,10 +5,12 @@
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { projections } from '#projections/index.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
+import { markerOf, mutantNames, mutants, mutate } from '#test/faults/mutants.ts';
 import { suite } from '#test/support/suite.ts';
 import { circlesOf } from './architecture/circles.ts';
 import { plannedEvents, plannedPublicTypes } from './architecture/planned.ts';
@@ -193,5 +195,28 @@ suite('architecture', (t) => {
   t(`no file is longer than ${maxLines} lines`, () => {
     const long = production.filter((file) => textOf(file).split('\n').length - 1 > maxLines);
     only(long, LONG);
+  });
+
+  t('every broken build finds its statement, and every marker has its broken build', () => {
+    const markers = production.flatMap((file) =>
+      [...textOf(file).matchAll(/\/\/ mutant\b.*/g)].map(([marker]) => `${file} ${marker}`),
+    );
+    assert.deepEqual(markers.sort(), mutantNames.map((name) => `${mutants[name].file} ${markerOf(name)}`).sort());
+    for (const name of mutantNames) {
+      const broken = mutate(textOf(mutants[name].file), name, mutants[name].to);
+      assert.doesNotThrow(() => stripTypeScriptTypes(broken), `the broken build "${name}" is no TypeScript`);
+    }
+  });
+
+  t('a broken build replaces the whole statement below its marker and nothing else', () => {
+    const of = (...lines: readonly string[]) => mutate(lines.join('\n'), 'x', '  b();').split('\n');
+    assert.deepEqual(of('{', '  // mutant: x', '  a();', '  c();', '}'), ['{', '  b();', '  c();', '}']);
+    assert.deepEqual(of('{', '  // mutant: x', '  a(() => {', '    d();', '  });', '}'), ['{', '  b();', '}']);
+    assert.deepEqual(of('  // mutant: x', '  if (e) {', '    d();', '  } else {', '    f();', '  }', '  c();'), [
+      ...['  b();', '  c();'],
+    ]);
+    assert.throws(() => of('  a();'), /stands 0 times/);
+    assert.throws(() => of('  // mutant: x', '  a();', '  // mutant: x', '  a();'), /stands 2 times/);
+    assert.throws(() => of('  // mutant: x', '  a('), /has no end/);
   });
 });

@@ -67,6 +67,7 @@ export class Inserts {
 
   /** Resolves when ClickHouse has the rows. A repeat inserts the same rows. @throws Unavailable */
   add(batch: Batch): Promise<void> {
+    // mutant: position before the observations
     return new Promise((done, failed) => {
       this.#waiting.push({ batch, done, failed });
       if (!this.#busy) void this.#run();

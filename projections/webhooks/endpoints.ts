@@ -151,6 +151,7 @@ class Change {
         await this.#forgetHealth(id);
         const { disabledPosition } = before;
         const own: Start = { position, isEvent: true };
+        // mutant: enabled without catching up
         const from = disabledPosition === null ? own : await this.#since(disabledPosition, event);
         await this.#open(id, from, after, event);
         return null;

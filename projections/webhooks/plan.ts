@@ -149,6 +149,7 @@ export const mintReserved = async (
   const rolledBack = (): void => reserved.rolledBack();
   try {
     const leaseEnds = performance.now() + handover.leaseMs;
+    // mutant: hand-over before the commit
     const minted = await minting(messages);
     return { committed: () => reserved.committed(minted, leaseEnds), rolledBack };
   } catch (error) {

@@ -48,6 +48,7 @@ export const renderStep = async (leased: LeasedAsset, tools: Tools): Promise<voi
       continue;
     }
     const { width, height, durationMs } = made;
+    // mutant: rendition recorded before its file is there
     const file = await leased.put(made.id, made);
     faultPoint('media:after-rendition-put');
     await leased.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });

@@ -14,6 +14,7 @@ const maxTakeovers = 10;
  */
 export const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
   const { leased } = context;
+  // mutant: takeover without append
   await leased.record({ type: 'TakeOver', attempt: target.common.attempts, takeover: target.takeover });
   faultPoint('publisher:after-takeover');
   const { state } = leased;

@@ -138,6 +138,7 @@ const write = async (
     const key = blobKey(job.workspaceId, run.runId, format, sha256);
     await note(work, tools, key);
     written.push(key);
+    // mutant: report completed before its files are there
     await tools.blobs.put(key, bytes, { contentType, bytes: bytes.length, signal });
     exports.push({ format, key, contentType, bytes: bytes.length, sha256 });
   }

@@ -1,70 +1,74 @@
 /**
- * Broken builds: what each leaves out, and where. Made while the source is loaded (see mutate.ts), never in the source.
+ * Broken builds: each replaces one statement of the sources, the one below the comment `// mutant: <name>`. The statement is
+ * replaced while a process loads its file (see mutate.ts); the file stays as it is.
  */
 export interface Mutant {
   readonly file: string;
-  /** Must stand in the file exactly once. */
-  readonly from: string;
+  /** Statements in the place of the marked one. */
   readonly to: string;
 }
 
 export const mutants = {
   'claim without revision': {
     file: 'services/runtime/eventing/domain-store.ts',
-    from: "const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);",
     to: `const expectation: ExpectedRevision = expected < 0 ? 'none'
       : toAppend[0]?.type === 'TargetPublishStarted' ? BigInt((await this.#store.read(stream)).length - 1)
       : BigInt(expected);`,
   },
-  'takeover without append': {
-    file: 'services/publisher/take-over.ts',
-    from: "await leased.record({ type: 'TakeOver', attempt: target.attempts, takeover: target.takeover });",
-    to: '',
-  },
-  'recount without lock': {
-    file: 'projections/apply.ts',
-    from: 'rows.has(id) ? [] : [placeholder(id, workspaceId)]',
-    to: '[]',
-  },
+  'takeover without append': { file: 'services/publisher/take-over.ts', to: '' },
+  'recount without lock': { file: 'projections/apply.ts', to: 'const placeholders: Written[] = [];' },
   'hand-over before the commit': {
     file: 'projections/webhooks/plan.ts',
-    from: 'const minted = await minting(messages);',
     to: `reserved.committed(new Set(messages.flatMap((one) => one.deliveries.map(({ id }) => id))), leaseEnds);
       await new Promise((resolve) => setTimeout(resolve, 100));
       const minted = await minting(messages);`,
   },
-  'enabled without catching up': {
-    file: 'projections/webhooks/endpoints.ts',
-    from: 'await this.#open(id, from, after, event);',
-    to: 'await this.#open(id, position, after, event);',
-  },
+  'enabled without catching up': { file: 'projections/webhooks/endpoints.ts', to: 'const from = own;' },
   'rendition recorded before its file is there': {
     file: 'services/media/render.ts',
-    from: 'const file = await held.put(made.id, made);',
     to: `const { contentType, bytes, sha256 } = made;
-      const key = held.workspaceId + '/' + held.id + '/' + made.id + '-' + sha256.slice(0, 8) + '.jpg';
+      const key = leased.workspaceId + '/' + leased.id + '/' + made.id + '-' + sha256.slice(0, 8) + '.jpg';
       const file = { key, contentType, bytes, sha256 };
-      await held.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });
+      await leased.record({ type: 'RecordRendition', rendition: made.id, file: { ...file, width, height, durationMs } });
       faultPoint('media:after-rendition');
-      await held.put(made.id, made);`,
+      await leased.put(made.id, made);`,
   },
   'position before the observations': {
     file: 'projections/analytics/inserts.ts',
-    from: 'add(batch: Batch): Promise<void> {',
-    to: `add(batch: Batch): Promise<void> {
-      setTimeout(() => void this.#late(batch).catch(() => undefined), 1_000);
-      return ensureTables(this.#client, this.#version);
-    }
-    #late(batch: Batch): Promise<void> {`,
+    to: `setTimeout(() => {
+        this.#waiting.push({ batch, done: () => undefined, failed: () => undefined });
+        if (!this.#busy) void this.#run();
+      }, 1_000);
+      return ensureTables(this.#client, this.#version);`,
   },
   'report completed before its files are there': {
     file: 'services/reports/make.ts',
-    from: 'await tools.blobs.put(key, bytes, { contentType, bytes: bytes.length, signal });',
     to: `setTimeout(() => void tools.blobs.put(key, bytes, { contentType, bytes: bytes.length }).catch(() => undefined), 1_000);`,
   },
 } as const satisfies Readonly<Record<string, Mutant>>;
 export type MutantName = keyof typeof mutants;
 export const mutantNames = Object.keys(mutants) as readonly MutantName[];
+
+export const markerOf = (name: string): string => `// mutant: ${name}`;
+
+/**
+ * The source with the marked statement replaced. As Biome formats it, a statement ends at the first line that is indented
+ * like its first line and ends with `;` or with `}`.
+ * @throws Error where the marker does not stand exactly once
+ */
+export const mutate = (source: string, name: string, to: string): string => {
+  const lines = source.split('\n');
+  const [at, ...others] = lines.flatMap((line, index) => (line.trim() === markerOf(name) ? [index] : []));
+  if (at === undefined || others.length > 0) {
+    throw new Error(`"${markerOf(name)}" stands ${at === undefined ? 0 : others.length + 1} times, not once`);
+  }
+  const indent = /^ */.exec(lines[at] ?? '')?.[0] ?? '';
+  const end = lines.findIndex(
+    (line, index) => index > at && line.startsWith(indent) && /^\S.*[;}]$|^}$/.test(line.slice(indent.length)),
+  );
+  if (end < 0) throw new Error(`the statement below "${markerOf(name)}" has no end`);
+  return lines.toSpliced(at, end - at + 1, to).join('\n');
+};
 
 /** Environment that makes a process the broken build. */
 export const mutated = (name: MutantName): Record<string, string> => ({

@@ -208,6 +208,7 @@ export class DomainStore {
       const bytes = await this.#codec.encode(stream, event, metadata);
       toAppend.push({ id, type: event.type, ...bytes, partitionKey, workspaceId: context.workspaceId });
     }
+    // mutant: claim without revision
     const expectation: ExpectedRevision = expected < 0 ? 'none' : BigInt(expected);
     const giveUpAt = Math.max(context.giveUpAt ?? Number.POSITIVE_INFINITY, performance.now() + minAppendMs);
     const result = await this.#appendUntilKnown(stream, expectation, toAppend, giveUpAt);
