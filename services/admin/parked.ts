@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isWanted, listParked, maxTold, type ParkedStream, parkedGroups } from '#runtime/consuming/parked-reads.ts';
+import {
+  isRetryPending,
+  listParked,
+  maxListed,
+  type ParkedStream,
+  parkedGroups,
+} from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type Admin, type CommandOutput, type Given, type Shown, UsageError } from './context.ts';
@@ -8,7 +14,7 @@ import { idOf } from './find.ts';
 /** Events that consumers parked. A command here requests a retry; the consumer itself applies the events. */
 
 const shown = ({ group, stream, events, eventId, type, revision, since, retryAt, reason }: ParkedStream): Shown => ({
-  ...{ group, stream, events: events < maxTold ? events : `${maxTold} or more` },
+  ...{ group, stream, events: events < maxListed ? events : `${maxListed} or more` },
   ...{ event: eventId, type, revision, since: since.toISOString() },
   state: retryAt === null ? 'parked' : `to be tried again at ${retryAt.toISOString()}`,
   reason,
@@ -26,7 +32,7 @@ const outcomeOf = async (
   group: string,
   stream: string | null,
 ): Promise<CommandOutput> => {
-  for (const until = performance.now() + patienceMs; await isWanted(pool, group, stream); ) {
+  for (const until = performance.now() + patienceMs; await isRetryPending(pool, group, stream); ) {
     if (performance.now() > until) {
       note(`The consumer ${group} is not done with it: it goes on by itself as soon as it runs. See parked list.`);
       break;

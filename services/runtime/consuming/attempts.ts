@@ -35,7 +35,7 @@ export class Attempts<E extends Shaped> {
   /** All at once as a rule. Where that fails for good, in pieces, until the event to blame stands alone and is parked. */
   async inPieces(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     records: readonly StoredBytes[],
     end: Reached,
     ready: ReadonlyMap<string, E>,
@@ -52,13 +52,13 @@ export class Attempts<E extends Shaped> {
       attempt: async (piece, whole) => {
         if (whole && !gotOn && blamed.size > 1 && piece.every(judged)) {
           // All fail, of several streams: no event is to blame.
-          this.#lanes.stoppedBy(lane, held, new Error([...left.values()][0]?.reason));
+          this.#lanes.stoppedBy(lane, laneState, new Error([...left.values()][0]?.reason));
           return over;
         }
         // A record does not tell its offset: a piece moves the position alone, and a log that repeats records is put up with.
-        const last = newest(held.position, piece.at(-1)?.position ?? null);
-        const reached = whole ? end : { nextOffset: held.nextOffset, position: last };
-        const attempt = () => this.#attempt(lane, held, piece, reached, left, ready);
+        const last = newest(laneState.position, piece.at(-1)?.position ?? null);
+        const reached = whole ? end : { nextOffset: laneState.nextOffset, position: last };
+        const attempt = () => this.#attempt(lane, laneState, piece, reached, left, ready);
         let outcome = await attempt();
         const isAlone = piece.filter((one) => !judged(one)).length === 1;
         // Two processes may have met at a unique key: in a new transaction it sees what the other one wrote. One that was
@@ -81,14 +81,14 @@ export class Attempts<E extends Shaped> {
         this.#lanes.stopGroup(new TooManyParked(this.#options.group));
         return false;
       },
-      failed: (error) => this.#lanes.stoppedBy(lane, held, error),
+      failed: (error) => this.#lanes.stoppedBy(lane, laneState, error),
     });
   }
 
   /** One piece, until it is applied, the lane stopped, or it failed for good. */
   async #attempt(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     records: readonly StoredBytes[],
     reached: Reached,
     left: Map<string, Judgement>,
@@ -97,37 +97,38 @@ export class Attempts<E extends Shaped> {
     const { metrics, signal } = this.#options;
     const began = performance.now();
     let timeouts = 0;
-    for (let tries = 0; !isStopped(held); tries += 1) {
+    for (let tries = 0; !isStopped(laneState); tries += 1) {
       try {
-        await this.#effects.passed(held);
+        await this.#effects.settlePassing(laneState);
         const asked = records.filter((one) => !left.has(one.id));
         const events = await this.#decoding.decode(asked, ready);
-        const verdict = Array.isArray(events)
-          ? await this.#effects.transaction(lane, held, records, events, left, reached)
+        const failure = Array.isArray(events)
+          ? await this.#effects.transaction(lane, laneState, records, events, left, reached)
           : events;
-        if (verdict === null) {
-          Object.assign(held, reached);
+        if (failure === null) {
+          Object.assign(laneState, reached);
           // Another lane may have stopped the group meanwhile.
-          if (!isStopped(held)) Object.assign(held, { state: 'running', reason: null, stops: 0 });
+          if (!isStopped(laneState)) Object.assign(laneState, { state: 'running', reason: null, stops: 0 });
           metrics?.applied(this.#options.group, lane, asked.length, performance.now() - began);
           return applied;
         }
-        await this.#judge(lane, held, verdict, records, left, tries);
+        await this.#judge(lane, laneState, failure, records, left, tries);
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
         if (error instanceof TooManyParked) {
           this.#lanes.stopGroup(error);
         } else if (isInstallationFault(error)) {
-          this.#lanes.stoppedBy(lane, held, error);
+          this.#lanes.stoppedBy(lane, laneState, error);
         } else {
           // A time-out says something of the events only where the database answers others.
           const slow = isTimeout(error) && (await this.#answers());
           if (slow) timeouts += 1;
           if (stopsLane(error)) return { kind: 'failed', error };
-          if (timeouts >= maxTimeouts && (await this.#isUndone(lane, held, reached))) return { kind: 'failed', error };
+          if (timeouts >= maxTimeouts && (await this.#isUndone(lane, laneState, reached)))
+            return { kind: 'failed', error };
           // What was blamed for being slow is innocent where the database fails in other ways, too.
           if (!slow) for (const [id, { doubtful }] of left) if (doubtful === true) left.delete(id);
-          await this.#lanes.waitFor(held, error, tries);
+          await this.#lanes.waitFor(laneState, error, tries);
         }
       }
     }
@@ -139,12 +140,12 @@ export class Attempts<E extends Shaped> {
    * the server would do again what the pieces do, and move the position past theirs. False also where nobody says: the
    * same is tried again, and the position tells.
    */
-  async #isUndone(lane: Lane, held: LaneState<E>, reached: Reached): Promise<boolean> {
+  async #isUndone(lane: Lane, laneState: LaneState<E>, reached: Reached): Promise<boolean> {
     const { pool, group } = this.#options;
-    const fenced = await fenceTries(pool, group, lane, held.epoch, reached).catch(() => null);
+    const fenced = await fenceTries(pool, group, lane, laneState.epoch, reached).catch(() => null);
     if (fenced === null) return false;
     if (fenced === 'lost') throw new Fenced(group, lane);
-    held.epoch = fenced.epoch;
+    laneState.epoch = fenced.epoch;
     return fenced.undone;
   }
 
@@ -157,25 +158,25 @@ export class Attempts<E extends Shaped> {
 
   async #judge(
     lane: Lane,
-    held: LaneState<E>,
-    verdict: FailureAction,
+    laneState: LaneState<E>,
+    failure: FailureAction,
     records: readonly StoredBytes[],
     left: Map<string, Judgement>,
     tries: number,
   ): Promise<void> {
     const { logger, metrics, signal } = this.#options;
-    const { action, eventId, reason } = verdict;
+    const { action, eventId, reason } = failure;
     if (action !== 'stop') metrics?.bad(this.#options.group, lane, action);
     const record = records.find((one) => one.id === eventId);
     const where = { group: this.#options.group, lane, eventId, stream: record?.stream, type: record?.type, reason };
     if (action === 'retry') {
-      Object.assign(held, { state: 'retrying', reason });
+      Object.assign(laneState, { state: 'retrying', reason });
       await delay(backoffMs(tries), undefined, { signal });
     } else if (action === 'stop' || record === undefined) {
-      this.#lanes.stop(lane, held, reason);
+      this.#lanes.stop(lane, laneState, reason);
       logger.error(where, 'lane stopped at an event that cannot be applied');
     } else {
-      left.set(eventId, verdict);
+      left.set(eventId, failure);
       if (parkedAmong(records, left) > maxParkedStreams) this.#lanes.stopGroup(new TooManyParked(this.#options.group));
       logger.warn(where, action === 'park' ? 'event parked' : 'event skipped');
     }

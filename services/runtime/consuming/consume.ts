@@ -5,10 +5,10 @@ import { Attempts } from './attempts.ts';
 import { asStored, Decoding } from './decoding.ts';
 import { Effects } from './effects.ts';
 import { fillFromStore } from './from-store.ts';
-import { inTurn, isStopped, type LaneState, type LaneStatus, newest } from './lane.ts';
+import { isStopped, type LaneState, type LaneStatus, newest, oneAtATime } from './lane.ts';
 import { Lanes } from './lanes.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
-import { ParkedAgain } from './parked-again.ts';
+import { ParkedRetries } from './parked-retries.ts';
 import { parkedStreams } from './parking.ts';
 import { asPosition, Fenced, takeLanes } from './positions.ts';
 import { idsOf, otherHistory } from './same-history.ts';
@@ -43,7 +43,7 @@ class Member<E extends Shaped> implements Consumer {
   readonly #subscription: LogSubscription;
   readonly #lanes: Lanes<E>;
   readonly #decoding: Decoding<E>;
-  readonly #parked: ParkedAgain<E>;
+  readonly #parked: ParkedRetries<E>;
   readonly #effects: Effects<E>;
   readonly #attempts: Attempts<E>;
 
@@ -55,7 +55,7 @@ class Member<E extends Shaped> implements Consumer {
       lanes: () => this.#subscription.lanes(),
     });
     this.#decoding = new Decoding(options);
-    this.#parked = new ParkedAgain(options, this.#lanes, this.#decoding);
+    this.#parked = new ParkedRetries(options, this.#lanes, this.#decoding);
     this.#effects = new Effects(options, this.#lanes, this.#parked);
     this.#attempts = new Attempts(options, this.#lanes, this.#decoding, this.#effects);
     const { store } = options;
@@ -103,15 +103,17 @@ class Member<E extends Shaped> implements Consumer {
   }
 
   async #batch(batch: LaneBatch): Promise<void> {
-    const held = this.#lanes.get(batch.lane);
-    if (held === undefined) throw new Fenced(this.group, batch.lane);
+    const laneState = this.#lanes.get(batch.lane);
+    if (laneState === undefined) throw new Fenced(this.group, batch.lane);
     const { records, nextOffset, position, next = [] } = batch;
-    const ready = held.ahead;
-    held.ahead = new Map();
+    const ready = laneState.decodedAhead;
+    laneState.decodedAhead = new Map();
     const turn = { over: false };
-    void this.#decoding.ahead(held.ahead, next, turn);
+    void this.#decoding.decodeAhead(laneState.decodedAhead, next, turn);
     try {
-      await inTurn(held, () => this.#handle(batch.lane, held, records.map(asStored), nextOffset, position, ready));
+      await oneAtATime(laneState, () =>
+        this.#handle(batch.lane, laneState, records.map(asStored), nextOffset, position, ready),
+      );
     } finally {
       turn.over = true;
     }
@@ -120,26 +122,26 @@ class Member<E extends Shaped> implements Consumer {
   /** Applies records and moves the lane. A lane that is stopped takes records and does nothing: it must not hold up the others. */
   async #handle(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     all: readonly StoredBytes[],
     nextOffset: bigint | null,
     position: bigint | null,
     ready: ReadonlyMap<string, E> = new Map(),
   ): Promise<void> {
-    if (isStopped(held) || !(await this.#lanes.prepared(lane, held))) return;
+    if (isStopped(laneState) || !(await this.#lanes.prepared(lane, laneState))) return;
     const { replay, relaxed } = this.#options;
-    held.ids = idsOf(all);
+    laneState.ids = idsOf(all);
     const wanted = all.filter((one) => this.#decoding.wants(one, all));
-    const records = replay === 'never' ? onward(wanted, held.position) : wanted;
+    const records = replay === 'never' ? onward(wanted, laneState.position) : wanted;
     if (all.length > 0 && wanted.length === 0 && relaxed !== true) {
-      this.#effects.passOver(lane, held, nextOffset, position);
+      this.#effects.passOver(lane, laneState, nextOffset, position);
       return;
     }
     await this.#attempts.inPieces(
       lane,
-      held,
+      laneState,
       records,
-      { nextOffset, position: newest(held.position, position) },
+      { nextOffset, position: newest(laneState.position, position) },
       ready,
     );
   }
@@ -152,12 +154,12 @@ class Member<E extends Shaped> implements Consumer {
     const { log, topics, logger, signal } = this.#options;
     const lanes = overrun.map((one) => {
       const { lane } = one.from;
-      const held = this.#lanes.get(lane);
-      if (held === undefined) throw new Fenced(this.group, lane);
-      return { ...one, lane, held };
+      const laneState = this.#lanes.get(lane);
+      if (laneState === undefined) throw new Fenced(this.group, lane);
+      return { ...one, lane, laneState };
     });
     // One that is stopped takes nothing until its rest is over; then it is asked for anew.
-    const filled = lanes.filter(({ held }) => !isStopped(held));
+    const filled = lanes.filter(({ laneState }) => !isStopped(laneState));
     const names = filled.map(({ lane }) => lane);
     logger.warn({ group: this.group, lanes: names }, 'the log lost what these lanes read next: reading the store');
     const scan = {
@@ -165,7 +167,11 @@ class Member<E extends Shaped> implements Consumer {
       handle: this.#handle.bind(this),
     };
     await fillFromStore(scan, filled);
-    return lanes.map(({ lane, held, firstOffset }) => ({ lane, nextOffset: firstOffset, position: held.position }));
+    return lanes.map(({ lane, laneState, firstOffset }) => ({
+      lane,
+      nextOffset: firstOffset,
+      position: laneState.position,
+    }));
   }
 }
 

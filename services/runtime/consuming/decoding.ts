@@ -61,7 +61,7 @@ export class Decoding<E extends Shaped> {
    * While the database works on one batch this process has nothing to do: it decodes the next one, a few at a time so
    * that an answer of the database is never kept waiting. What fails is left to its own turn.
    */
-  async ahead(
+  async decodeAhead(
     into: Map<string, E>,
     coming: NonNullable<LaneBatch['next']>,
     turn: { readonly over: boolean },

@@ -6,7 +6,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type LaneState, newest } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type FailureAction, type Shaped } from './options.ts';
-import type { ParkedAgain } from './parked-again.ts';
+import type { ParkedRetries } from './parked-retries.ts';
 import { type Judged, parkedStreams, type SetAside, setAside } from './parking.ts';
 import { movePosition, NotMoved, type Reached, requireOwn } from './positions.ts';
 import { eventAt } from './same-history.ts';
@@ -23,9 +23,9 @@ const nothingAside: SetAside = { ids: new Set(), streams: new Set() };
 export class Effects<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
-  readonly #parked: ParkedAgain<E>;
+  readonly #parked: ParkedRetries<E>;
 
-  constructor(options: ConsumeOptions<E>, lanes: Lanes<E>, parked: ParkedAgain<E>) {
+  constructor(options: ConsumeOptions<E>, lanes: Lanes<E>, parked: ParkedRetries<E>) {
     this.#options = options;
     this.#lanes = lanes;
     this.#parked = parked;
@@ -34,7 +34,7 @@ export class Effects<E extends Shaped> {
   /** Position first: it takes the row's lock, so a later owner waits for us and an earlier one is found out at once. */
   async transaction(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     records: readonly StoredBytes[],
     decoded: readonly E[],
     left: ReadonlyMap<string, Judgement>,
@@ -47,23 +47,23 @@ export class Effects<E extends Shaped> {
     const parks = judged.size > 0 || records.some(({ stream }) => this.#parked.has(stream));
     if (atOnce !== undefined && records.length > 0 && !parks) {
       faultPoint('consume:before-effect');
-      const done = await this.#applyInOneStatement(atOnce, lane, held, decoded, nextOffset, position);
+      const done = await this.#applyInOneStatement(atOnce, lane, laneState, decoded, nextOffset, position);
       if (done) return null;
     }
     const begin = this.#options.relaxed === true ? `${byKey}; set local synchronous_commit = off` : byKey;
     if (records.length === 0) {
       // Nothing to apply: the position alone.
-      const move = (tx: PoolClient) => movePosition(tx, this.#options.group, lane, held, nextOffset, position);
+      const move = (tx: PoolClient) => movePosition(tx, this.#options.group, lane, laneState, nextOffset, position);
       await inTransaction(this.#options.pool, async (tx) => ({ commit: await move(tx), result: null }), begin);
       return null;
     }
     let made: Applied | null = null;
     let aside: ReadonlySet<string> = new Set();
     try {
-      const verdict = await inTransaction(
+      const failure = await inTransaction(
         this.#options.pool,
         async (tx) => {
-          if (!(await movePosition(tx, this.#options.group, lane, held, nextOffset, position))) {
+          if (!(await movePosition(tx, this.#options.group, lane, laneState, nextOffset, position))) {
             // A try before it was carried out and its answer lost: what that one parked is parked.
             aside = new Set(await parkedStreams(tx, this.#options.group));
             return { commit: false, result: null };
@@ -86,7 +86,7 @@ export class Effects<E extends Shaped> {
       faultPoint('consume:after-commit');
       this.#parked.note([...aside]);
       asApplied(made)?.committed();
-      return verdict;
+      return failure;
     } catch (error) {
       asApplied(made)?.rolledBack();
       throw error;
@@ -97,31 +97,31 @@ export class Effects<E extends Shaped> {
   async #applyInOneStatement(
     atOnce: NonNullable<ConsumeOptions<E>['applyInOneStatement']>,
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     events: readonly E[],
     nextOffset: bigint | null,
     position: bigint | null,
   ): Promise<boolean> {
     try {
-      const eventId = eventAt(held.ids, position);
+      const eventId = eventAt(laneState.ids, position);
       const done = await atOnce(events, {
         group: this.#options.group,
         lane,
-        epoch: held.epoch,
+        epoch: laneState.epoch,
         nextOffset,
         position,
         eventId,
       });
       if (done === null) return false;
       if (done === 'nothing') {
-        this.passOver(lane, held, nextOffset, position);
+        this.passOver(lane, laneState, nextOffset, position);
         return true;
       }
       faultPoint('consume:after-commit');
       done.committed();
     } catch (error) {
       if (!(error instanceof NotMoved)) throw error;
-      await requireOwn(this.#options.pool, this.#options.group, lane, held);
+      await requireOwn(this.#options.pool, this.#options.group, lane, laneState);
     }
     return true;
   }
@@ -131,26 +131,26 @@ export class Effects<E extends Shaped> {
    * in which there is nothing for it. It stores that it passed them over once in a while; after a death in between it
    * passes over the same ones again. A relaxed consumer waits for no disk and stores each: readers wait for its position.
    */
-  passOver(lane: Lane, held: LaneState<E>, nextOffset: bigint | null, position: bigint | null): void {
-    Object.assign(held, { nextOffset, position: newest(held.position, position) });
+  passOver(lane: Lane, laneState: LaneState<E>, nextOffset: bigint | null, position: bigint | null): void {
+    Object.assign(laneState, { nextOffset, position: newest(laneState.position, position) });
     const next = { lane, nextOffset, position };
-    if (held.passing !== null && held.passing.stored === null) {
-      held.passing.next = next;
+    if (laneState.passing !== null && laneState.passing.stored === null) {
+      laneState.passing.next = next;
       return;
     }
-    const before = held.passing?.stored ?? Promise.resolve();
+    const before = laneState.passing?.stored ?? Promise.resolve();
     const store = (): void => {
-      if (this.#options.signal.aborted || this.#lanes.get(lane) !== held) return;
+      if (this.#options.signal.aborted || this.#lanes.get(lane) !== laneState) return;
       const { next: to } = passing;
       // What fails is stored with the next batch, or passed over again.
       passing.stored = before
-        .then(() => movePosition(this.#options.pool, this.#options.group, lane, held, to.nextOffset, to.position))
+        .then(() => movePosition(this.#options.pool, this.#options.group, lane, laneState, to.nextOffset, to.position))
         .then(
           () => undefined,
           () => undefined,
         )
         .finally(() => {
-          if (held.passing === passing) held.passing = null;
+          if (laneState.passing === passing) laneState.passing = null;
         });
     };
     const passing: NonNullable<LaneState<E>['passing']> = {
@@ -158,13 +158,13 @@ export class Effects<E extends Shaped> {
       next,
       stored: null,
     };
-    held.passing = passing;
+    laneState.passing = passing;
   }
 
   /** Nothing of what was passed over is on its way to the store any more: what comes now may not be overtaken by it. */
-  async passed(held: LaneState<E>): Promise<void> {
-    clearTimeout(held.passing?.timer);
-    await held.passing?.stored;
-    held.passing = null;
+  async settlePassing(laneState: LaneState<E>): Promise<void> {
+    clearTimeout(laneState.passing?.timer);
+    await laneState.passing?.stored;
+    laneState.passing = null;
   }
 }

@@ -1,7 +1,7 @@
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, Log, Overrun } from '#contracts/ports/log.ts';
 import { topicOf } from '#schemas/events.ts';
-import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
+import { isStopped, type LaneState, laneOf, oneAtATime } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import type { Shaped } from './options.ts';
 
@@ -13,7 +13,7 @@ const markPages = 20;
 
 interface LaneToFill<E> extends Overrun {
   readonly lane: Lane;
-  readonly held: LaneState<E>;
+  readonly laneState: LaneState<E>;
 }
 
 export interface StoreScan<E extends Shaped> {
@@ -24,7 +24,7 @@ export interface StoreScan<E extends Shaped> {
   /** Applies records to a lane and moves it. */
   handle(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     records: readonly RecordedEvent[],
     nextOffset: bigint | null,
     position: bigint | null,
@@ -45,24 +45,24 @@ export const fillFromStore = async <E extends Shaped>(
   const { store, lanes, lost } = scan;
   const [one] = overrun;
   if (one === undefined) return;
-  const head = await lanes.insisting(one.held, () => store.head());
+  const head = await lanes.untilDone(one.laneState, () => store.head());
   const starts = overrun.map(({ from }) => from.position ?? -1n);
   const [first = -1n] = starts.toSorted((a, b) => (a < b ? -1 : 1));
   let after = first < 0n ? null : first;
   for (let pages = 1; !lost.aborted; pages += 1) {
-    const page = await lanes.insisting(one.held, () => store.readAll({ after, limit: pageEvents }));
+    const page = await lanes.untilDone(one.laneState, () => store.readAll({ after, limit: pageEvents }));
     const byLane = laneEvents(scan, page, head);
     after = page.at(-1)?.position ?? after;
     const isEnd = page.length === 0 || head === null || (after !== null && after >= head);
     const marks = isEnd ? null : pages % markPages === 0 ? after : null;
-    await together(overrun, async ({ lane, held, from, firstOffset }) => {
+    await together(overrun, async ({ lane, laneState, from, firstOffset }) => {
       const start = from.position;
       const mine = (byLane.get(lane) ?? []).filter(({ position }) => start === null || position > start);
-      const isBehind = marks !== null && (held.position ?? -1n) < marks;
-      if (isStopped(held) || (mine.length === 0 && !isEnd && !isBehind)) return;
-      const position = (isBehind ? marks : mine.at(-1)?.position) ?? held.position;
+      const isBehind = marks !== null && (laneState.position ?? -1n) < marks;
+      if (isStopped(laneState) || (mine.length === 0 && !isEnd && !isBehind)) return;
+      const position = (isBehind ? marks : mine.at(-1)?.position) ?? laneState.position;
       const next = isEnd ? firstOffset : from.nextOffset;
-      await inTurn(held, () => scan.handle(lane, held, mine, next, position));
+      await oneAtATime(laneState, () => scan.handle(lane, laneState, mine, next, position));
     });
     if (isEnd) return;
   }

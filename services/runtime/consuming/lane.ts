@@ -18,7 +18,7 @@ export interface LaneStatus {
 
 export interface LaneState<E> extends Owned {
   /** Events of the next batch that are decoded already, by id. */
-  ahead: Map<string, E>;
+  decodedAhead: Map<string, E>;
   /** Stores, a moment later, how far it has passed over records that nobody asked for. Null when all is stored. */
   passing: { readonly timer: NodeJS.Timeout; next: LanePosition; stored: Promise<void> | null } | null;
   nextOffset: bigint | null;
@@ -37,9 +37,12 @@ export interface LaneState<E> extends Owned {
 export const isStopped = ({ state }: Pick<LaneStatus, 'state'>): boolean => state === 'stopped';
 
 /** One thing at a time on a lane: batches, and what an operator wants to have tried again. */
-export const inTurn = async (held: Pick<LaneState<unknown>, 'turn'>, work: () => Promise<void>): Promise<void> => {
-  const turn = held.turn.then(work);
-  held.turn = turn.catch(() => undefined);
+export const oneAtATime = async (
+  laneState: Pick<LaneState<unknown>, 'turn'>,
+  work: () => Promise<void>,
+): Promise<void> => {
+  const turn = laneState.turn.then(work);
+  laneState.turn = turn.catch(() => undefined);
   await turn;
 };
 

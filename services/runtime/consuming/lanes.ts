@@ -20,7 +20,7 @@ export class Lanes<E extends Shaped> {
   readonly group: string;
   readonly #options: ConsumeOptions<E>;
   readonly #log: { again(lane: Lane): void; lanes(): readonly Lane[] };
-  readonly #held = new Map<Lane, LaneState<E>>();
+  readonly #states = new Map<Lane, LaneState<E>>();
   /** Lanes that are being taken, and which part that waits for. */
   readonly #taking = new Map<Lane, string>();
   /** Times that too many streams would have been parked, and the last one. What succeeds in between does not end that. */
@@ -35,18 +35,18 @@ export class Lanes<E extends Shaped> {
   }
 
   get(lane: Lane): LaneState<E> | undefined {
-    return this.#held.get(lane);
+    return this.#states.get(lane);
   }
 
   status(): ReadonlyMap<Lane, LaneStatus> {
     const now = performance.now();
     const mine = new Set(this.#log.lanes());
     const taking = [...this.#taking].map(([lane, reason]): [Lane, LaneStatus] => {
-      return [lane, { state: 'retrying', reason, position: this.#held.get(lane)?.position ?? null, restsMs: null }];
+      return [lane, { state: 'retrying', reason, position: this.#states.get(lane)?.position ?? null, restsMs: null }];
     });
     return new Map([
       // One that was let go of after its rest may run in another process: here it is neither stopped nor anything else.
-      ...[...this.#held]
+      ...[...this.#states]
         .filter(([lane, { rest }]) => rest?.over !== true || mine.has(lane))
         .map(([lane, { state, reason, position, rest }]) => {
           const restsMs = state === 'stopped' && rest !== null ? Math.max(0, rest.until - now) : null;
@@ -58,21 +58,21 @@ export class Lanes<E extends Shaped> {
 
   /** These were taken; of the others that were held, those that are not among `kept` are held no more. */
   hold(rows: readonly TakenLane[], kept: ReadonlySet<Lane>): void {
-    for (const [lane, { rest }] of this.#held) {
+    for (const [lane, { rest }] of this.#states) {
       if (kept.has(lane)) continue;
       clearTimeout(rest?.timer);
-      this.#held.delete(lane);
+      this.#states.delete(lane);
     }
     for (const row of rows) {
-      const before = this.#held.get(row.lane);
+      const before = this.#states.get(row.lane);
       const { nextOffset, position } = asPosition(row);
       const same = before?.position === position;
       // A lane that rests here goes on resting, unless somebody got past the event: it would stop at the same one.
       const rests = same && before.state === 'stopped' && before.rest?.over === false;
       if (!rests) clearTimeout(before?.rest?.timer);
-      this.#held.set(row.lane, {
+      this.#states.set(row.lane, {
         epoch: row.epoch,
-        ahead: new Map(),
+        decodedAhead: new Map(),
         passing: null,
         nextOffset,
         position,
@@ -89,13 +89,13 @@ export class Lanes<E extends Shaped> {
   refuse(lanes: readonly Lane[], reason: string): void {
     this.#options.logger.error({ group: this.group, lanes, reason }, 'lanes stopped: the store has another history');
     for (const lane of lanes) {
-      const held = this.#held.get(lane);
-      if (held !== undefined && !isStopped(held)) this.stop(lane, held, reason);
+      const laneState = this.#states.get(lane);
+      if (laneState !== undefined && !isStopped(laneState)) this.stop(lane, laneState, reason);
     }
   }
 
   /** The lane does nothing until its rest is over; then it is read anew from where it got to. */
-  stop(lane: Lane, held: LaneState<E>, reason: string, stops = held.stops + 1): void {
+  stop(lane: Lane, laneState: LaneState<E>, reason: string, stops = laneState.stops + 1): void {
     const { restsMs, signal, metrics } = this.#options;
     metrics?.bad(this.group, lane, 'stop');
     const ms = restAfter(stops, restsMs);
@@ -107,41 +107,42 @@ export class Lanes<E extends Shaped> {
       // A log that is just on its way to take the lane does not hear it, and the lane would rest for ever.
       rest.timer = setTimeout(again, askedAgainMs).unref();
     };
-    Object.assign(held, { state: 'stopped', reason, stops, rest });
+    Object.assign(laneState, { state: 'stopped', reason, stops, rest });
   }
 
-  stoppedBy(lane: Lane, held: LaneState<E>, error: unknown, stops = held.stops + 1): void {
-    this.stop(lane, held, error instanceof Error ? error.message : String(error), stops);
+  stoppedBy(lane: Lane, laneState: LaneState<E>, error: unknown, stops = laneState.stops + 1): void {
+    this.stop(lane, laneState, error instanceof Error ? error.message : String(error), stops);
     this.#options.logger.error({ group: this.group, lane, err: error }, 'lane stopped by a fault');
   }
 
   /** Too many streams would be parked. After each rest ten more may be, so the rests grow whatever succeeds in between. */
   stopGroup(error: Error): void {
-    const running = [...this.#held].filter(([, held]) => !isStopped(held));
+    const running = [...this.#states].filter(([, laneState]) => !isStopped(laneState));
     if (running.length === 0) return;
     const now = performance.now();
     this.#floods = now - this.#floodedAt < floodMs ? this.#floods + 1 : 1;
     this.#floodedAt = now;
-    for (const [lane, held] of running) this.stoppedBy(lane, held, error, Math.max(this.#floods, held.stops + 1));
+    for (const [lane, laneState] of running)
+      this.stoppedBy(lane, laneState, error, Math.max(this.#floods, laneState.stops + 1));
   }
 
   /** False when the lane stopped over it. */
-  async prepared(lane: Lane, held: LaneState<E>): Promise<boolean> {
+  async prepared(lane: Lane, laneState: LaneState<E>): Promise<boolean> {
     const { prepare, signal } = this.#options;
     if (prepare === undefined) return true;
     try {
-      await this.insisting(held, prepare);
+      await this.untilDone(laneState, prepare);
       return true;
     } catch (error) {
       if (signal.aborted) throw error;
-      this.stoppedBy(lane, held, error);
+      this.stoppedBy(lane, laneState, error);
       return false;
     }
   }
 
-  async waitFor(held: LaneState<E>, error: unknown, failures: number): Promise<void> {
+  async waitFor(laneState: LaneState<E>, error: unknown, failures: number): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
-    if (!isStopped(held)) Object.assign(held, { state: 'retrying', reason });
+    if (!isStopped(laneState)) Object.assign(laneState, { state: 'retrying', reason });
     await this.#wait(reason, failures);
   }
 
@@ -171,17 +172,17 @@ export class Lanes<E extends Shaped> {
   }
 
   /** Until it succeeds: what is transient is tried again for as long as the signal lets it. */
-  async insisting<T>(held: LaneState<E>, attempt: () => Promise<T>): Promise<T> {
+  async untilDone<T>(laneState: LaneState<E>, attempt: () => Promise<T>): Promise<T> {
     const { signal } = this.#options;
     for (let failures = 0; ; failures += 1) {
       try {
         const result = await attempt();
-        if (held.state === 'retrying') Object.assign(held, { state: 'running', reason: null });
+        if (laneState.state === 'retrying') Object.assign(laneState, { state: 'running', reason: null });
         return result;
       } catch (error) {
         if (error instanceof Fenced || signal.aborted) throw error;
         if (stopsLane(error)) throw error;
-        await this.waitFor(held, error, failures);
+        await this.waitFor(laneState, error, failures);
       }
     }
   }

@@ -4,7 +4,7 @@ import { withFirsts } from './parking.ts';
 /** What is told of parked events: to an operator, in /metrics and in /readyz. */
 
 /** Streams of a group counted or listed at most, and events of a stream: more than a person needs to see. */
-export const maxTold = 10_000;
+export const maxListed = 10_000;
 
 export interface ParkedStream {
   readonly group: string;
@@ -34,7 +34,7 @@ export const parkedGroups = async (pool: Pool): Promise<readonly string[]> =>
   (await pool.query<{ name: string }>(groupsSql)).rows.map(({ name }) => name);
 
 const listSql = `
-${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, maxTold)},
+${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, maxListed)},
 told as (
   select * from firsts where $2::text is null or stream = $2 order by parked_at, consumer_group, stream limit 1000)
 select
@@ -43,7 +43,7 @@ select
 from told cross join lateral (
   select count(*)::int as events from (
     select from ops.parked_events e where e.consumer_group = told.consumer_group and e.stream = told.stream
-    limit ${maxTold}) as counted) as behind
+    limit ${maxListed}) as counted) as behind
 order by parked_at, consumer_group, stream`;
 
 /** Oldest first. @param group null = all @param stream null = all */
@@ -54,7 +54,7 @@ export const listParked = async (
 ): Promise<readonly ParkedStream[]> => (await pool.query<ParkedStream>(listSql, [group, stream])).rows;
 
 /** Whether the consumer has not yet tried all that is to be tried again by now. @param stream null = any */
-export const isWanted = async (pool: Pool, group: string, stream: string | null): Promise<boolean> => {
+export const isRetryPending = async (pool: Pool, group: string, stream: string | null): Promise<boolean> => {
   const { rowCount } = await pool.query(
     `select from ops.parked_events
      where consumer_group = $1 and retry_at <= now() and ($2::text is null or stream = $2) limit 1`,
@@ -69,7 +69,7 @@ export const countParked = async (
   groups: readonly string[],
 ): Promise<ReadonlyMap<string, { readonly streams: number; readonly oldest: number }>> => {
   const { rows } = await pool.query(
-    `${withFirsts('select distinct unnest($1::text[])', maxTold)}
+    `${withFirsts('select distinct unnest($1::text[])', maxListed)}
      select consumer_group as "group", count(*)::int as streams,
        extract(epoch from now() - min(parked_at))::float8 as oldest
      from firsts group by 1`,

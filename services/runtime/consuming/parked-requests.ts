@@ -9,20 +9,20 @@ import { behindReason, maxDoubt, withFirsts } from './parking.ts';
  */
 
 /** Streams tried again in one look. */
-export const wantedAtOnce = 100;
+export const streamsPerLook = 100;
 
-export interface WantedStream {
+export interface StreamToRetry {
   readonly stream: string;
   /** Where its parked events begin. */
   readonly first: bigint;
 }
 
 /** Some of the streams that are to be tried again by now, in order. @param after '' = from the first */
-export const wantedAgain = async (pool: Pool, group: string, after: string): Promise<readonly WantedStream[]> => {
+export const streamsToRetry = async (pool: Pool, group: string, after: string): Promise<readonly StreamToRetry[]> => {
   const { rows } = await pool.query(
     `select stream, revision from ops.parked_events
      where consumer_group = $1 and stream > $2 and retry_at <= now() order by stream, revision limit $3`,
-    [group, after, wantedAtOnce],
+    [group, after, streamsPerLook],
   );
   return rows.map((row) => ({ stream: row.stream, first: BigInt(row.revision) }));
 };
@@ -31,7 +31,7 @@ export const wantedAgain = async (pool: Pool, group: string, after: string): Pro
 export const parkedFrom = async (
   pool: Pool,
   group: string,
-  { stream, first }: WantedStream,
+  { stream, first }: StreamToRetry,
   limit: number,
 ): Promise<readonly bigint[]> => {
   const { rows } = await pool.query(
@@ -70,7 +70,7 @@ export const unpark = async (
 };
 
 /** Why a stream that somebody wants to have tried again still waits for it. */
-export const tellWhy = async (pool: Pool, group: string, stream: string, reason: string): Promise<void> => {
+export const noteReason = async (pool: Pool, group: string, stream: string, reason: string): Promise<void> => {
   await pool.query(
     `update ops.parked_events set reason = $3
      where consumer_group = $1 and stream = $2 and retry_at is not null and reason <> $3`,
@@ -83,7 +83,7 @@ export const tellWhy = async (pool: Pool, group: string, stream: string, reason:
  * only waited behind another until now. When it is due counts, not when it was tried: tries are late where many wait, or
  * where the database was away.
  */
-export const parkAgain = async (
+export const keepParked = async (
   tx: Pick<PoolClient, 'query'>,
   group: string,
   stream: string,

@@ -167,19 +167,19 @@ export const setAside = async (
   for (const record of records) {
     const { id, stream, revision } = record;
     if (ids.has(id)) continue;
-    const verdict = judged.get(id);
+    const judgement = judged.get(id);
     const first = firsts.get(stream);
-    if (verdict?.action === 'skip') {
+    if (judgement?.action === 'skip') {
       ids.add(id);
       continue;
     }
-    if (verdict === undefined && (first === undefined || revision < first)) continue;
+    if (judgement === undefined && (first === undefined || revision < first)) continue;
     if (first === undefined) firsts.set(stream, revision);
     ids.add(id);
     parked.push({
       record,
-      doubtMs: first === undefined && verdict?.doubtful === true ? restMs : null,
-      reason: verdict === undefined ? behindReason : wellFormedText(verdict.reason, longestReason),
+      doubtMs: first === undefined && judgement?.doubtful === true ? restMs : null,
+      reason: judgement === undefined ? behindReason : wellFormedText(judgement.reason, longestReason),
     });
   }
   if (parked.length > 0) {

@@ -144,16 +144,16 @@ export const movePosition = async (
   tx: Pick<PoolClient, 'query'>,
   group: string,
   lane: Lane,
-  held: Owned,
+  owned: Owned,
   nextOffset: bigint | null,
   position: bigint | null,
 ): Promise<boolean> => {
   const { rows } = await tx.query<{ moved: boolean }>({
     name: 'consume-move',
     text: 'select ops.consume_move($1, $2, $3::int8, $4::int8, $5::int8, $6::uuid) as moved',
-    values: [group, lane, held.epoch, nextOffset, position, eventAt(held.ids, position)],
+    values: [group, lane, owned.epoch, nextOffset, position, eventAt(owned.ids, position)],
   });
   if (rows[0]?.moved === true) return true;
-  await requireOwn(tx, group, lane, held);
+  await requireOwn(tx, group, lane, owned);
   return false;
 };

@@ -48,9 +48,9 @@ suite('the still that goes out with a video', (t) => {
           : [{ platform, contentOverride: null, mediaIdsOverride: null, overrides: { contentType } }],
     });
     const content = { ...contentFor(body, platform), aiDisclosure: false, body };
-    const standing = readinessOf(content, 0, platform, workspaceId, new Map([...videos, own]));
-    if (standing.kind !== 'ready') throw new Error(JSON.stringify(standing));
-    const cover = standing.files[0]?.cover ?? null;
+    const readiness = readinessOf(content, 0, platform, workspaceId, new Map([...videos, own]));
+    if (readiness.kind !== 'ready') throw new Error(JSON.stringify(readiness));
+    const cover = readiness.files[0]?.cover ?? null;
     return cover === null ? null : cover.mediaId === own[0] ? 'own' : 'poster';
   };
 

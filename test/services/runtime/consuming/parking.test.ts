@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { parkedRows } from '#projections/parked.ts';
 import { migrate as migrateReadModels } from '#projections/tables.ts';
-import { countParked, isWanted, listParked, maxTold, parkedGroups } from '#runtime/consuming/parked-reads.ts';
+import { countParked, isRetryPending, listParked, maxListed, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import {
-  parkAgain,
+  keepParked,
   parkedFrom,
   requestRetry,
   requestSkip,
+  streamsToRetry,
   unpark,
-  wantedAgain,
 } from '#runtime/consuming/parked-requests.ts';
 import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/consuming/parking.ts';
 import { migrate } from '#runtime/consuming/positions.ts';
@@ -81,7 +81,7 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
          values ($1, $2, 1, gen_random_uuid(), 'T', 1, $3, now() - $4 * interval '1 minute', now() - $5 * interval '1 minute')`,
         [group, stream, row.reason ?? 'too slow', row.parked, row.due],
       );
-      await parkAgain({ query: pool.query.bind(pool) as PoolClient['query'] }, group, stream, 1n, 'too slow', doubt);
+      await keepParked({ query: pool.query.bind(pool) as PoolClient['query'] }, group, stream, 1n, 'too slow', doubt);
       const [left] = await listParked(pool, group);
       assert.equal(left?.reason, 'too slow');
       return left.retryAt === null ? null : Math.round((left.retryAt.getTime() - left.since.getTime()) / 60_000);
@@ -115,17 +115,17 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
       [60, (db) => parkedGroups(db)],
       [60, (db) => countParked(db, [group, 'another'])],
       [60, (db) => parkedRows(db)],
-      [60, (db) => wantedAgain(db, group, '')],
-      [60, (db) => isWanted(db, group, stream)],
+      [60, (db) => streamsToRetry(db, group, '')],
+      [60, (db) => isRetryPending(db, group, stream)],
       [60, (db) => parkedFrom(db, group, first, 100)],
       [60, (db) => requestRetry(db, group, stream)],
       [60, (db) => requestRetry(db, group, null)],
       [60, (db) => requestSkip(db, group, blamed)],
-      [60, (db) => parkAgain(db, group, stream, 1n, 'no')],
-      [60, (db) => parkAgain(db, group, stream, 1n, 'slow', 60_000)],
+      [60, (db) => keepParked(db, group, stream, 1n, 'no')],
+      [60, (db) => keepParked(db, group, stream, 1n, 'slow', 60_000)],
       // Five pages an event: its row, and one of each index.
       [900, (db) => unpark(db, group, stream, hundred)],
-      [(maxTold * 3) / 10, (db) => listParked(db, group)],
+      [(maxListed * 3) / 10, (db) => listParked(db, group)],
     ];
     for (const analyzed of [false, true]) {
       if (analyzed) await pool.query('analyze ops.parked_events');
@@ -190,9 +190,9 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
 
   t('more events of a stream than a person needs to see are not counted on', async () => {
     const [group, stream] = [`g-${randomUUID()}`, `client-${randomUUID()}`];
-    await parked(group, stream, maxTold + 5);
+    await parked(group, stream, maxListed + 5);
     const [row, ...others] = await listParked(pool, group, stream);
-    assert.deepEqual([row?.events, others.length], [maxTold, 0]);
+    assert.deepEqual([row?.events, others.length], [maxListed, 0]);
     const counted = (await countParked(pool, [group])).get(group);
     assert.equal(counted?.streams, 1);
     assert.ok(Math.abs((counted?.oldest ?? 0) - 3_600) < 60, `${counted?.oldest} s`);

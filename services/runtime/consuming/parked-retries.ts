@@ -4,17 +4,17 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInstallationFault, isTimeout, stopsLane } from '#runtime/process/faults.ts';
 import type { Decoding } from './decoding.ts';
-import { inTurn, isStopped, type LaneState, laneOf } from './lane.ts';
+import { isStopped, type LaneState, laneOf, oneAtATime } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
 import {
-  parkAgain,
+  keepParked,
+  noteReason,
   parkedFrom,
-  tellWhy,
+  type StreamToRetry,
+  streamsPerLook,
+  streamsToRetry,
   unpark,
-  type WantedStream,
-  wantedAgain,
-  wantedAtOnce,
 } from './parked-requests.ts';
 import { doubtMs, parkedStreams, reasonOf } from './parking.ts';
 import { Fenced, requireOwn } from './positions.ts';
@@ -41,7 +41,7 @@ type Stays = 'slow' | 'nothing';
 type Left = 'more' | Stays;
 
 /** Streams that a member has parked events of, and what is to be tried again of them. */
-export class ParkedAgain<E extends Shaped> {
+export class ParkedRetries<E extends Shaped> {
   readonly #options: ConsumeOptions<E>;
   readonly #lanes: Lanes<E>;
   readonly #decoding: Decoding<E>;
@@ -76,15 +76,15 @@ export class ParkedAgain<E extends Shaped> {
     let more = false;
     let slowMs = 0;
     try {
-      const wanted = store === undefined ? [] : await wantedAgain(pool, group, this.#lookedTo);
-      this.#lookedTo = wanted.length < wantedAtOnce ? '' : (wanted.at(-1)?.stream ?? '');
+      const wanted = store === undefined ? [] : await streamsToRetry(pool, group, this.#lookedTo);
+      this.#lookedTo = wanted.length < streamsPerLook ? '' : (wanted.at(-1)?.stream ?? '');
       for (const one of wanted) {
         const began = performance.now();
         const left = await this.#tryAgain(one).catch((error: unknown) => {
           if (signal.aborted) throw error;
           logger.warn({ group, stream: one.stream, err: error }, 'a parked stream is tried again later');
           if (error instanceof Fenced) return 'nothing';
-          return tellWhy(pool, group, one.stream, reasonOf(error)).then(
+          return noteReason(pool, group, one.stream, reasonOf(error)).then(
             () => 'nothing' as const,
             () => 'nothing' as const,
           );
@@ -114,7 +114,7 @@ export class ParkedAgain<E extends Shaped> {
    * In the order of revisions, a few at a time, in the lane's turn. Another member's stream is left to that one. The
    * store is read before: the lane would stand still while it does not answer.
    */
-  async #tryAgain({ stream, first }: WantedStream): Promise<Left> {
+  async #tryAgain({ stream, first }: StreamToRetry): Promise<Left> {
     const { pool, store, log, signal, group } = this.#options;
     const [event] = (await store?.read(stream, { from: first, limit: 1 })) ?? [];
     let lane: Lane | null;
@@ -123,21 +123,22 @@ export class ParkedAgain<E extends Shaped> {
       lane = laneOf(log, event);
     } catch (error) {
       // No lane to try it on: whoever asked for it is told why.
-      await parkAgain(pool, group, stream, first, reasonOf(error));
+      await keepParked(pool, group, stream, first, reasonOf(error));
       return 'nothing';
     }
     if (lane === null) return 'nothing';
     let from: bigint | Stays = first;
     for (let pieces = 0; typeof from === 'bigint' && pieces < piecesInARow && !signal.aborted; pieces += 1) {
-      const held = this.#lanes.get(lane);
-      if (held === undefined || isStopped(held)) return 'nothing';
+      const laneState = this.#lanes.get(lane);
+      if (laneState === undefined || isStopped(laneState)) return 'nothing';
       const revisions: readonly bigint[] = await parkedFrom(pool, group, { stream, first: from }, retriedAtOnce);
       const [next] = revisions;
       from = 'nothing';
       if (next === undefined) break;
       const events = await this.#stored(stream, revisions);
-      await inTurn(held, async () => {
-        if (await this.#lanes.prepared(lane, held)) from = await this.#applyParked(lane, held, stream, next, events);
+      await oneAtATime(laneState, async () => {
+        if (await this.#lanes.prepared(lane, laneState))
+          from = await this.#applyParked(lane, laneState, stream, next, events);
       });
     }
     return typeof from === 'bigint' ? 'more' : from;
@@ -146,7 +147,7 @@ export class ParkedAgain<E extends Shaped> {
   /** Answers from which revision on it is to go on, or how the stream stays parked. */
   async #applyParked(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     stream: string,
     first: bigint,
     events: readonly RecordedEvent[],
@@ -154,10 +155,10 @@ export class ParkedAgain<E extends Shaped> {
     const { logger, group } = this.#options;
     const last = events.at(-1);
     if (last === undefined) {
-      await this.#parkAgain(lane, held, stream, first, { reason: 'the store does not have it' });
+      await this.#parkAgain(lane, laneState, stream, first, { reason: 'the store does not have it' });
       return 'nothing';
     }
-    const whole = await this.#tryPiece(lane, held, events);
+    const whole = await this.#tryPiece(lane, laneState, events);
     if (whole.kind === 'changed') return first;
     if (whole.kind === 'applied') {
       logger.info({ group, lane, stream, events: events.length }, 'parked events applied');
@@ -167,10 +168,10 @@ export class ParkedAgain<E extends Shaped> {
     // that was too slow.
     for (const event of events) {
       const isKnown = events.length === 1 && whole.doubtful === true;
-      const one = isKnown ? whole : await this.#tryPiece(lane, held, [event]);
+      const one = isKnown ? whole : await this.#tryPiece(lane, laneState, [event]);
       if (one.kind === 'changed') return event.revision;
       if (one.kind === 'applied') continue;
-      await this.#parkAgain(lane, held, stream, event.revision, one);
+      await this.#parkAgain(lane, laneState, stream, event.revision, one);
       return one.doubtful === true ? 'slow' : 'nothing';
     }
     return last.revision + 1n;
@@ -190,8 +191,8 @@ export class ParkedAgain<E extends Shaped> {
     return events;
   }
 
-  async #tryPiece(lane: Lane, held: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
-    return this.#applyPiece(lane, held, events).catch((error: unknown) => {
+  async #tryPiece(lane: Lane, laneState: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
+    return this.#applyPiece(lane, laneState, events).catch((error: unknown) => {
       // One that is too slow would hold up its lane at each look.
       if (isInstallationFault(error) || (!stopsLane(error) && !isTimeout(error))) throw error;
       return { kind: 'stays', reason: reasonOf(error), doubtful: isTimeout(error) };
@@ -202,7 +203,7 @@ export class ParkedAgain<E extends Shaped> {
    * The effects of these events and the end of their parking are one transaction, behind the lane's epoch: if we die
    * before, they are parked and still wanted; after, they are applied.
    */
-  async #applyPiece(lane: Lane, held: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
+  async #applyPiece(lane: Lane, laneState: LaneState<E>, events: readonly RecordedEvent[]): Promise<PieceOutcome> {
     const { pool, apply, group } = this.#options;
     const shaped: E[] = [];
     for (const event of events) shaped.push(await this.#decoding.shaped(event));
@@ -210,7 +211,7 @@ export class ParkedAgain<E extends Shaped> {
     let made: Applied | null = null;
     try {
       const outcome = await inTransaction<PieceOutcome>(pool, async (tx) => {
-        await requireOwn(tx, group, lane, held, 'for update');
+        await requireOwn(tx, group, lane, laneState, 'for update');
         // First: an operator may have had one skipped since they were read.
         const ours = await unpark(
           tx,
@@ -238,15 +239,15 @@ export class ParkedAgain<E extends Shaped> {
   /** Behind the lane's epoch: what a former owner cannot apply, its heir may be about to. */
   async #parkAgain(
     lane: Lane,
-    held: LaneState<E>,
+    laneState: LaneState<E>,
     stream: string,
     revision: bigint,
     { reason, doubtful = false }: { readonly reason: string; readonly doubtful?: boolean },
   ): Promise<void> {
     const { pool, logger, group, doubtMs: restMs = doubtMs } = this.#options;
     await inTransaction(pool, async (tx) => {
-      await requireOwn(tx, group, lane, held, 'for update');
-      await parkAgain(tx, group, stream, revision, reason, doubtful ? restMs : null);
+      await requireOwn(tx, group, lane, laneState, 'for update');
+      await keepParked(tx, group, stream, revision, reason, doubtful ? restMs : null);
       return { commit: true, result: null };
     });
     logger.warn({ group, lane, stream, revision: String(revision), reason }, 'event stays parked');
