@@ -3,7 +3,6 @@
  * partitions do. Prints as JSON where the read models then differ from a replay of the streams.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
@@ -15,6 +14,7 @@ import { compareWithReplay } from '#projections/verify.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { until } from '#test/support/processes.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { clientFields } from '#test/support/samples.ts';
 
@@ -62,9 +62,16 @@ await first.query('commit');
 await first.query('begin');
 await second.query('begin');
 await apply(first, streams[0]);
-const applying = apply(second, streams[1]);
+const waiter = (await second.query('select pg_backend_pid() as pid')).rows[0].pid;
+let isDone = false;
+const applying = apply(second, streams[1]).finally(() => {
+  isDone = true;
+});
+const waitsForLock = async (): Promise<boolean> =>
+  (await pool.query(`select 1 from pg_stat_activity where pid = $1 and wait_event_type = 'Lock'`, [waiter]))
+    .rowCount === 1;
 // It waits for the client's row; without a lock it has counted before the first one commits.
-await Promise.race([applying, delay(1_000)]);
+await Promise.race([applying, until('it waits for a lock', async () => isDone || waitsForLock())]);
 await first.query('commit');
 await applying;
 await second.query('commit');

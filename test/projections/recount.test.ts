@@ -12,6 +12,7 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { testDatabase } from '#test/support/postgres.ts';
+import { until } from '#test/support/processes.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { clientFields, failure, planned, postBody } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -58,6 +59,11 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
     await tx.query('begin');
     return tx;
   };
+  const sessionOf = async (tx: PoolClient): Promise<number> =>
+    (await tx.query('select pg_backend_pid() as pid')).rows[0].pid;
+  const waitsForLock = async (session: number): Promise<boolean> =>
+    (await pool.query(`select 1 from pg_stat_activity where pid = $1 and wait_event_type = 'Lock'`, [session]))
+      .rowCount === 1;
   const end = async (tx: PoolClient): Promise<void> => {
     await tx.query('commit');
     tx.release();
@@ -73,9 +79,13 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
   const race = async (first: readonly DecodedEvent[], second: readonly DecodedEvent[]): Promise<void> => {
     const [one, two] = [await begun(), await begun()];
     await apply(one, first);
-    const applying = apply(two, second);
-    // Either it waits for the owner's row, or (were there no lock) it is done: both may take a moment.
-    await Promise.race([applying, new Promise((resolve) => setTimeout(resolve, 150))]);
+    const waiter = await sessionOf(two);
+    let isDone = false;
+    const applying = apply(two, second).finally(() => {
+      isDone = true;
+    });
+    // The second one waits for the owner's row; without a lock it would be done.
+    await Promise.race([applying, until('it waits for a lock', async () => isDone || waitsForLock(waiter))]);
     await end(one);
     await applying;
     await end(two);
