@@ -91,10 +91,11 @@ suite('publisher and adapters that misbehave', (t) => {
 
   t('a call that ignores its deadline is let go, and its late answer is not believed', async () => {
     let answered = false;
+    const late = Promise.withResolvers<void>();
     const publisher = start(
       adapter(async (_request, steps) => {
         await steps.boundary({});
-        await delay(1_500);
+        await late.promise;
         answered = true;
         return present;
       }),
@@ -102,6 +103,7 @@ suite('publisher and adapters that misbehave', (t) => {
     const id = await schedule();
     await world.all([id], 'outcome_unknown');
     assert.equal(answered, false);
+    late.resolve();
     await eventually('the late answer', () => answered);
     assert.equal((await world.target(id)).status, 'outcome_unknown');
     await publisher.stop();
@@ -150,18 +152,23 @@ suite('publisher and adapters that misbehave', (t) => {
 
   t('a drain lets a call that was made come to its end, and leaves what was not to the next', async () => {
     const begun: string[] = [];
+    const drained = Promise.withResolvers<void>();
     const publisher = start(
-      adapter(async ({ targetId }, steps) => {
-        if (targetId === second) {
-          begun.push('preparing');
-          await untilAborted(steps.signal);
-          steps.signal.throwIfAborted();
-        }
-        await steps.boundary({});
-        begun.push('called');
-        await delay(300);
-        return present;
-      }),
+      adapter(
+        async ({ targetId }, steps) => {
+          if (targetId === second) {
+            begun.push('preparing');
+            await untilAborted(steps.signal);
+            drained.resolve();
+            steps.signal.throwIfAborted();
+          }
+          await steps.boundary({});
+          begun.push('called');
+          await drained.promise;
+          return present;
+        },
+        { boundaryDeadlineMs: 60_000 },
+      ),
     );
     let second = '';
     const { targetIds } = await world.schedule([account, await world.connect(account.clientId, 'x')], {
