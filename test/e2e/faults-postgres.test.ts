@@ -82,14 +82,17 @@ suite('faults of Postgres', { timeoutMs: 240_000 }, (t) => {
       );
       assert.equal((await fetch(world.role(name).up?.opsUrl('/livez') ?? '')).status, 200);
     }
+    // Postgres stays away for a while: repeats and back-offs of all processes run into the outage.
     await delay(2_000);
   };
 
   for (const way of ['stop', 'kill9'] as const) {
     t(`${way}: said as unavailable while it is away, and all goes on when it is back`, async () => {
       const stop = new AbortController();
+      const { posts } = world.load;
+      const before = posts.length;
       const going = world.load.keepGoing(3, stop.signal);
-      await delay(1_000);
+      await until('the load is under way', async () => posts.length >= before + 3);
       await server[way]();
       await away().finally(() => server.start());
       for (const name of names) {

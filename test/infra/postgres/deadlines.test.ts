@@ -422,6 +422,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       proxy.cut();
       assert.match(String(await withTableLock(pool, 4712, change, { connectMs: 300 }).catch(String)), /Error/);
       const waiting = withTableLock(pool, 4712, change, { connectMs: 60_000 });
+      // Nothing may run while there is no connection.
       await delay(500);
       assert.equal(ran, 0);
       proxy.heal();

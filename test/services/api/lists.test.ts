@@ -187,6 +187,7 @@ suite('reads of a server that falls silent', (t) => {
     const pid = async (): Promise<number> => (await knex.raw('select pg_backend_pid() as pid')).rows[0].pid;
     try {
       const first = await pid();
+      // The connection rests for longer than it may be silent.
       await delay(700);
       assert.equal(await pid(), first);
       proxy.silence(theNext());
