@@ -1,4 +1,4 @@
-import { busy, type Count, Credit, half, type Limits, nobody, PendingCounts } from './counts.ts';
+import { busy, type Count, Credit, half, type Limits, PendingCounts, zeroCount } from './counts.ts';
 
 /**
  * How many requests may be under way, and which one begins next. Each endpoint has two lines: first tries wait in the
@@ -72,7 +72,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   readonly #tenants = new Map<string, Tenant<Item>>();
   /** Tenants for whom something waits, in the order of their turns. */
   readonly #turns = new Map<string, Tenant<Item>>();
-  readonly #all = nobody();
+  readonly #all = zeroCount();
   #bytes = 0;
 
   /** @param hostOf where an endpoint is now */
@@ -271,7 +271,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   #tenantOf(workspaceId: string): Tenant<Item> {
     const known = this.#tenants.get(workspaceId);
     if (known !== undefined) return known;
-    const tenant: Tenant<Item> = { ...nobody(), queues: new Map(), hosts: new Map(), turns: new Map() };
+    const tenant: Tenant<Item> = { ...zeroCount(), queues: new Map(), hosts: new Map(), turns: new Map() };
     this.#tenants.set(workspaceId, tenant);
     return tenant;
   }
@@ -281,7 +281,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     if (known !== undefined) return known;
     const { host: burst, failuresPerSecond } = this.#limits;
     const credit = new Credit(burst, failuresPerSecond);
-    const host: Host<Item> = { ...nobody(), name, credit, owed: 0, queues: 0, turns: new Map() };
+    const host: Host<Item> = { ...zeroCount(), name, credit, owed: 0, queues: 0, turns: new Map() };
     // An endpoint that moves again and again leaves only hosts behind that still owe credit.
     if (tenant.hosts.size >= maxOfTenant) {
       for (const [other, { queues, credit: left }] of tenant.hosts) {
@@ -303,7 +303,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     if (known?.host.name === name) return known;
     const host = this.#hostNamed(tenant, name);
     if (known === undefined) {
-      const queue: EndpointQueue<Item> = { ...nobody(), first: [], second: [], host, proven: false, paceMs: null };
+      const queue: EndpointQueue<Item> = { ...zeroCount(), first: [], second: [], host, proven: false, paceMs: null };
       host.queues += 1;
       tenant.queues.set(endpointId, queue);
       return queue;

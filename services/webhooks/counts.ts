@@ -19,7 +19,7 @@ export interface Count {
   reserved: number;
 }
 
-export const nobody = (): Count => ({ underWay: 0, later: 0, waiting: 0, waitingLater: 0, reserved: 0 });
+export const zeroCount = (): Count => ({ underWay: 0, later: 0, waiting: 0, waitingLater: 0, reserved: 0 });
 export const busy = ({ underWay, waiting, reserved }: Count): number => underWay + waiting + reserved;
 export const half = (limit: number): number => Math.max(1, limit >> 1);
 

@@ -54,7 +54,7 @@ begin
 end $$;
 
 -- Begins attempts: of each endpoint and lane (3: forced ones of any lane) the longest due, at most so many. An endpoint
--- of probes gives one only to whoever moves its breaker's end ahead: if he dies it lapses with his lease.
+-- of probes gives one only to the sender that moves its breaker's end ahead: if that sender dies, it lapses with the lease.
 create function ops.webhook_claim_${version}(
   lease_ms float8, c_endpoint uuid[], c_lane int2[], c_most int4[], c_probes uuid[]
 ) returns table (

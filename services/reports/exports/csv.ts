@@ -2,13 +2,13 @@ import { counters } from '#schemas/insights.ts';
 import type { Contents } from '../contents.ts';
 
 /**
- * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell: nobody told it, or nobody looked; a figure
- * of the audience that was never asked for has no column.
+ * One table (RFC 4180, UTF-8): the total, each network, each day, the posts with the most interactions. An empty cell: the
+ * network does not have the figure, or no look came; a figure of the audience that was never asked for has no column.
  */
 
 type Cell = string | number | null | undefined;
 
-/** A text that a spreadsheet would take for a formula is shown with a quote before it; figures are never texts. */
+/** Puts a quote before a text that a spreadsheet would take for a formula; figures are never texts. */
 const guarded = (text: string): string => (/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
 const cellOf = (cell: Cell): string => {
   if (cell === null || cell === undefined) return '';
@@ -30,7 +30,7 @@ export const csvOf = (contents: Contents): string => {
     ...audienceNames.map((one) => `audience.${one}`),
     ...labels.map((one) => `demographics.${one}`),
     ...(topPosts.length === 0 ? [] : ['post.id', 'post.publishedAt', 'post.interactions']),
-    // The last one: who reads columns by their place finds the others where they were.
+    // Comes last, so that readers who find columns by their place still do.
     'provisional',
   ];
   const row = (

@@ -13,6 +13,6 @@ interface Export {
 export const exportsOf: Readonly<Record<ReportFormat, Export>> = {
   csv: { contentType: 'text/csv; charset=utf-8', make: async (contents) => Buffer.from(csvOf(contents)) },
   json: { contentType: 'application/json', make: async (contents) => Buffer.from(jsonOf(contents)) },
-  // Its fonts are loaded where they are drawn with.
+  // Loads its fonts only when a PDF is drawn.
   pdf: { contentType: 'application/pdf', make: async (contents) => (await import('./pdf/index.ts')).pdfOf(contents) },
 };

@@ -4,7 +4,7 @@ import { counters, Demographics, LocalDate } from '#schemas/insights.ts';
 import { Completeness } from '#schemas/report.ts';
 import type { Contents } from '../contents.ts';
 
-/** A report for programs: the schema is what a reader may rely on. */
+/** A report for programs: a reader may rely on the schema. */
 
 const Gain = Nullable(Type.Integer());
 const Told = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
@@ -34,7 +34,7 @@ export const ReportJson = Type.Object({
   to: LocalDate,
   timezone: Type.String(),
   asOf: Nullable(Instant),
-  /** Absent in reports that were made before this was told. */
+  /** Absent in reports that were made before this member existed. */
   completeness: Type.Optional(Completeness),
   requestedAt: Instant,
   totals: Figures,
@@ -42,7 +42,7 @@ export const ReportJson = Type.Object({
   series: Type.Array(
     Type.Object({
       day: LocalDate,
-      /** The next look at a post may still change the day; absent in reports that were made before this was told. */
+      /** The next look at a post may still change the day; absent in reports that were made before this member existed. */
       provisional: Type.Optional(Type.Boolean()),
       ...figures,
       followerCount: Followers,

@@ -55,7 +55,7 @@ export class Rest {
     return this.#ms;
   }
 
-  /** Waits are short again: there is news. */
+  /** Makes the next wait short again, because something has come. */
   reset(): void {
     this.#ms = this.#pollMs;
   }

@@ -64,7 +64,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     return rows[0] ?? { at: null, limits: 0 };
   };
 
-  t('a story whose day is over has ended: nobody took it away', async () => {
+  t('a story whose day is over has ended and was not removed', async () => {
     const one = await world.account('instagram');
     const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
     await world.heard([story, post]);
@@ -79,7 +79,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     ok((await world.job(post))?.goneAt instanceof Date, 'what is no story seems gone');
   });
 
-  t('a story that went before its time was taken away', async () => {
+  t('a story that is gone before its time was removed', async () => {
     const one = await world.account('instagram');
     const [story = ''] = await world.published([one]);
     await world.heard([story]);
@@ -93,7 +93,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   });
 
   t(
-    'a story is looked at until its day is nearly over; what is no story after each midnight of its workspace',
+    'a story is looked at until its day is nearly over; other posts after each midnight of their workspace',
     async () => {
       const one = await world.account('instagram');
       const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
@@ -130,7 +130,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t('one post for which the token does not do leaves its account connected', async () => {
+  t('one post that the token may not read leaves its account connected', async () => {
     const one = await world.account('x');
     const [well = '', ill = ''] = [...(await world.published([one])), ...(await world.published([one]))];
     await world.heard([well, ill]);
@@ -149,26 +149,31 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await eventually('nothing is told: the token is dead', story);
   });
 
-  t('a limit that names no time to come rests the account a minute, and twice as long with each in a row', async () => {
-    const one = await world.account('x');
-    const [id = ''] = await world.published([one]);
-    await world.heard([id]);
-    for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
-      posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
+  t(
+    'a rate limit that names no time ahead rests the account a minute, and twice as long with each in a row',
+    async () => {
+      const one = await world.account('x');
+      const [id = ''] = await world.published([one]);
+      await world.heard([id]);
+      for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
+        posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
+        await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [
+          one.id,
+        ]);
+        await world.due(id);
+        await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
+        const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
+        ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
+        equal(asked.get(one.id), limits + 1);
+      }
+      posts.delete(one.id);
       await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
-      await world.due(id);
-      await eventually('it rests', async () => (await restOf(one.id)).limits === limits + 1);
-      const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
-      ok(Math.abs(rest - minute * 2 ** limits) < 20_000, `${rest} ms after ${limits} limits`);
-      equal(asked.get(one.id), limits + 1);
-    }
-    posts.delete(one.id);
-    await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
-    await world.tried(id);
-    equal((await restOf(one.id)).limits, 0);
-  });
+      await world.tried(id);
+      equal((await restOf(one.id)).limits, 0);
+    },
+  );
 
-  t('a clock that is far ahead, or before the publication, tells nothing, and silences nothing', async () => {
+  t('an answer with a clock far ahead or before the publication is parked and silences no later one', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -191,7 +196,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   });
 
   t(
-    'figures of a day of the network’s own are of that day, whenever it is asked; of no day they are nonsense',
+    'daily figures belong to the network’s own day whenever it is asked; figures of no valid day are parked',
     async () => {
       const one = await world.account('x');
       await world.heard([one.id]);
@@ -216,7 +221,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   );
 
   t(
-    'what was asked for and is not told is null; what is not asked for is absent, and its last value is final',
+    'a requested figure that the network lacks is null; one that was not requested is absent and keeps its last value',
     async () => {
       const one = await world.account('x');
       const [id = ''] = await world.published([one]);
@@ -262,7 +267,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t('one odd figure is left out and counted, and what is told beside it is kept', async () => {
+  t('one odd figure is left out and counted, and the figures beside it are kept', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
@@ -282,7 +287,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     deepEqual([await odd('likes'), await odd('reposts'), await odd('comments')], [1, 1, 0]);
   });
 
-  t('accounts of a network that hangs leave places to those of another that were due after them', async () => {
+  t('accounts of a network that hangs leave slots to those of another that became due later', async () => {
     const hanging = await Promise.all(Array.from({ length: 6 }, () => world.account('x')));
     const other = await world.account('bluesky');
     const ids = [...hanging, other].map(({ id }) => id);
@@ -305,7 +310,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     await world.tried(...ids);
   });
 
-  t('what was told before a call broke is kept, and only the rest is asked again', async () => {
+  t('answers that came before a call broke are kept, and only the rest is asked again', async () => {
     const one = await world.account('x');
     const ids = [
       ...(await world.published([one])),
@@ -328,7 +333,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     );
   });
 
-  t('three dead nights lose no day, and a day that the network revises is told anew', async () => {
+  t('three missed nights lose no day, and a day that the network revises is observed anew', async () => {
     const one = await world.account('youtube');
     await world.heard([one.id]);
     const dayOfAgo = (ago: number) => new Date(Date.now() - ago * 24 * hour).toISOString().slice(0, 10);
@@ -396,7 +401,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     equal((await world.observedOf(one.id)).length, before + 1);
   });
 
-  t('a look reads of the stream no more than it has not seen', async () => {
+  t('a look reads only the events of the stream that it has not seen', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
@@ -418,7 +423,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
     equal(await seen(), 3);
   });
 
-  t('nothing more is asked of an archived client; what was observed stays', async () => {
+  t('accounts of an archived client are no longer polled; observations stay', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     await world.heard([id, one.id]);
@@ -435,7 +440,7 @@ suite('what a network answers', { timeoutMs: 240_000 }, (t) => {
   });
 
   t(
-    'nothing more is asked of an erased client, what is told meanwhile is not kept, and what was set aside is gone',
+    'accounts of an erased client are no longer polled, late answers are dropped, and parked ones are deleted',
     async () => {
       const one = await world.account('x');
       const [id = ''] = await world.published([one]);

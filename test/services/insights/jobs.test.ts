@@ -13,7 +13,7 @@ import { testDatabase } from '#test/support/postgres.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('what is to be asked', (t) => {
+suite('due accounts and refreshes', (t) => {
   let pool: pg.Pool;
   let parts: Awaited<ReturnType<typeof openPublishing>>;
   const workspaceId = randomUUID();
@@ -41,75 +41,75 @@ suite('what is to be asked', (t) => {
   const idsOf = (due: readonly DueAccount[]) => due.map(({ accountId }) => accountId);
   const emptied = () => pool.query('delete from ops.metrics_accounts');
 
-  t('what waits longest is found, of each network by itself; what is not due, rests or is leased is not', async () => {
-    await emptied();
-    const search = new DueSearch(pool, 'metrics');
-    const old = await ready(workspaceId, 3, '1 hour');
-    await ready(workspaceId, 40, '1 minute');
-    const other = await ready(workspaceId, 1, '1 second', 'bluesky');
-    const [not, rests, leased, full] = [
-      await ready(workspaceId, 1, '-1 minute'),
-      await ready(workspaceId, 1, '2 hours', 'x', '1 minute'),
-      await ready(workspaceId, 1, '2 hours'),
-      await ready(workspaceId, 1, '2 hours', 'threads'),
-    ];
-    const lease = `insert into ops.work_leases (kind, id, holder, epoch, until) values ('metrics', $1, 'h', 1, now() + interval '1 hour')`;
-    await pool.query(lease, leased);
-    const found = idsOf(await search.find(['x', 'bluesky'], 4));
-    for (const id of [...old, ...other]) ok(found.includes(id));
-    for (const id of [...not, ...rests, ...leased, ...full]) ok(!found.includes(id));
-    ok((await search.lag()) >= 7_200);
-    await emptied();
-    equal(await search.lag(), 0);
-  });
-
   t(
-    'whoever stands behind a large workspace is found by a walk, whose steps cost the same however many there are',
+    'a look finds the longest waiting accounts of each network, and none that is not due, rests or is leased',
     async () => {
       await emptied();
       const search = new DueSearch(pool, 'metrics');
-      const large = randomUUID();
-      await ready(large, 3_000, '2 hours');
-      await pool.query(
-        `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at)
-       select gen_random_uuid(), gen_random_uuid(), 'x', true, now() + n % 3 * interval '1 hour' - interval '1 minute'
-       from generate_series(1, 1500) n`,
-      );
-      await pool.query('analyze ops.metrics_accounts');
-      const wanted = new Set(
-        (
-          await pool.query<{ id: string }>(
-            'select account_id as id from ops.metrics_accounts where workspace_id <> $1 and next_at <= now()',
-            [large],
-          )
-        ).rows.map(({ id }) => id),
-      );
-      equal(wanted.size, 500);
-      const begun = performance.now();
-      let most = 0;
-      while (wanted.size > 0) {
-        const due = await search.find(['x'], 16);
-        ok(performance.now() - begun < 30_000 * patience, `${wanted.size} are not found`);
-        most = Math.max(most, due.length);
-        for (const id of idsOf(due)) wanted.delete(id);
-        search.taken(due);
-      }
-      ok(most <= 250 + 16, `${most} at once`);
-      const plan = async (sql: string, values: readonly unknown[]) => {
-        const { rows } = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
-        const [{ Plan }] = rows[0]['QUERY PLAN'];
-        return Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'];
-      };
-      const zero = '00000000-0000-0000-0000-000000000000';
-      const step = await plan(stepSql, ['metrics', ['x'], [zero], 16, 250]);
-      ok(step < 250 * 12, `a step of 250 workspaces reads ${step} blocks`);
-      const first = await plan(firstSql, ['metrics', ['x'], 16]);
-      ok(first < 16 * 12, `the first 16 of 3,500 are found in ${first} blocks`);
+      const old = await ready(workspaceId, 3, '1 hour');
+      await ready(workspaceId, 40, '1 minute');
+      const other = await ready(workspaceId, 1, '1 second', 'bluesky');
+      const [not, rests, leased, full] = [
+        await ready(workspaceId, 1, '-1 minute'),
+        await ready(workspaceId, 1, '2 hours', 'x', '1 minute'),
+        await ready(workspaceId, 1, '2 hours'),
+        await ready(workspaceId, 1, '2 hours', 'threads'),
+      ];
+      const lease = `insert into ops.work_leases (kind, id, holder, epoch, until) values ('metrics', $1, 'h', 1, now() + interval '1 hour')`;
+      await pool.query(lease, leased);
+      const found = idsOf(await search.find(['x', 'bluesky'], 4));
+      for (const id of [...old, ...other]) ok(found.includes(id));
+      for (const id of [...not, ...rests, ...leased, ...full]) ok(!found.includes(id));
+      ok((await search.lag()) >= 7_200);
       await emptied();
+      equal(await search.lag(), 0);
     },
   );
 
-  t('a refresh that cannot be completed keeps no other from it', async () => {
+  t('a walk finds accounts behind a large workspace, and its steps cost the same however many there are', async () => {
+    await emptied();
+    const search = new DueSearch(pool, 'metrics');
+    const large = randomUUID();
+    await ready(large, 3_000, '2 hours');
+    await pool.query(
+      `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at)
+       select gen_random_uuid(), gen_random_uuid(), 'x', true, now() + n % 3 * interval '1 hour' - interval '1 minute'
+       from generate_series(1, 1500) n`,
+    );
+    await pool.query('analyze ops.metrics_accounts');
+    const wanted = new Set(
+      (
+        await pool.query<{ id: string }>(
+          'select account_id as id from ops.metrics_accounts where workspace_id <> $1 and next_at <= now()',
+          [large],
+        )
+      ).rows.map(({ id }) => id),
+    );
+    equal(wanted.size, 500);
+    const begun = performance.now();
+    let most = 0;
+    while (wanted.size > 0) {
+      const due = await search.find(['x'], 16);
+      ok(performance.now() - begun < 30_000 * patience, `${wanted.size} are not found`);
+      most = Math.max(most, due.length);
+      for (const id of idsOf(due)) wanted.delete(id);
+      search.taken(due);
+    }
+    ok(most <= 250 + 16, `${most} at once`);
+    const plan = async (sql: string, values: readonly unknown[]) => {
+      const { rows } = await pool.query(`explain (analyze, buffers, format json) ${sql}`, [...values]);
+      const [{ Plan }] = rows[0]['QUERY PLAN'];
+      return Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks'];
+    };
+    const zero = '00000000-0000-0000-0000-000000000000';
+    const step = await plan(stepSql, ['metrics', ['x'], [zero], 16, 250]);
+    ok(step < 250 * 12, `a step of 250 workspaces reads ${step} blocks`);
+    const first = await plan(firstSql, ['metrics', ['x'], 16]);
+    ok(first < 16 * 12, `the first 16 of 3,500 are found in ${first} blocks`);
+    await emptied();
+  });
+
+  t('a refresh that cannot be completed holds up no other', async () => {
     const [bad, good] = [randomUUID(), randomUUID()].sort() as [string, string];
     const accountId = randomUUID();
     const context = {

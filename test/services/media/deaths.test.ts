@@ -47,7 +47,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await world.close();
   });
 
-  t('one file over which somebody dies at every gap: each outcome once, and no blob that nobody names', async () => {
+  t('a file whose worker dies at every fault point: each outcome once, and no unnamed blob', async () => {
     const id = await world.upload(await picture(500), { contentType: 'image/png', platforms: ['instagram'] });
     for (const point of points) await mortals.died(await mortals.child(point));
     const last = await world.start();
@@ -55,58 +55,58 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await last.stop();
   });
 
+  t('an import whose worker dies around the download: the address is destroyed and no blob is left', async () => {
+    const asked: string[] = [];
+    const body = await picture(505);
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(200, { 'content-length': body.length }).end(body);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const id = await world.import(`http://127.0.0.1:${port}/file?signature=canary`, ['instagram']);
+    const addresses = 'select from ops.media_imports where asset_id = $1';
+    for (const point of ['media:after-store-blob', 'media:after-stored']) {
+      await mortals.died(await mortals.child(point));
+      assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 1);
+    }
+    await mortals.died(await mortals.child('media:after-lane'));
+    assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 0);
+    const last = await world.start();
+    await fine(id);
+    assert.deepEqual(
+      asked,
+      ['/file', '/file'].map((path) => `${path}?signature=canary`),
+    );
+    await last.stop();
+    await new Promise((closed) => server.close(closed));
+  });
+
   t(
-    'an import over which somebody dies around its download: the address is gone with it, and no blob is left',
+    'a deletion whose worker dies at every fault point: recorded once, and neither a blob nor quota is left',
     async () => {
-      const asked: string[] = [];
-      const body = await picture(505);
-      const server = createServer((request, response) => {
-        asked.push(request.url ?? '');
-        response.writeHead(200, { 'content-length': body.length }).end(body);
-      });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      const id = await world.import(`http://127.0.0.1:${port}/file?signature=canary`, ['instagram']);
-      const addresses = 'select from ops.media_imports where asset_id = $1';
-      for (const point of ['media:after-store-blob', 'media:after-stored']) {
-        await mortals.died(await mortals.child(point));
-        assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 1);
-      }
-      await mortals.died(await mortals.child('media:after-lane'));
-      assert.equal((await world.posts.pool.query(addresses, [id])).rowCount, 0);
-      const last = await world.start();
+      const { pool } = world.posts;
+      const id = await world.upload(await picture(515), { contentType: 'image/png', platforms: ['instagram'] });
+      const first = await world.start();
       await fine(id);
-      assert.deepEqual(
-        asked,
-        ['/file', '/file'].map((path) => `${path}?signature=canary`),
-      );
+      await first.stop();
+      const counted = 'select from ops.media_usage where asset_id = $1';
+      assert.equal((await pool.query(counted, [id])).rowCount, 1);
+      await world.command(id, { type: 'Delete' });
+      await mortals.died(await mortals.child('media:after-removed'));
+      assert.notDeepEqual(await world.keys(id), [], 'it died before the first of them');
+      await mortals.died(await mortals.child('media:after-blobs-gone'));
+      assert.equal((await pool.query(counted, [id])).rowCount, 1, 'it died before it gave back the room');
+      const last = await world.start();
+      await eventually('nothing is left to do', async () => (await world.job(id)) === null);
       await last.stop();
-      await new Promise((closed) => server.close(closed));
+      assert.deepEqual(await world.keys(id), []);
+      assert.equal((await pool.query(counted, [id])).rowCount, 0);
+      assert.deepEqual((await world.story(id)).slice(-2), ['MediaDeleted', 'MediaFilesRemoved']);
+      assert.equal((await world.state(id)).status, 'deleted');
     },
   );
-
-  t('a deletion over which somebody dies at every gap: told once, and neither a blob nor a count is left', async () => {
-    const { pool } = world.posts;
-    const id = await world.upload(await picture(515), { contentType: 'image/png', platforms: ['instagram'] });
-    const first = await world.start();
-    await fine(id);
-    await first.stop();
-    const counted = 'select from ops.media_usage where asset_id = $1';
-    assert.equal((await pool.query(counted, [id])).rowCount, 1);
-    await world.command(id, { type: 'Delete' });
-    await mortals.died(await mortals.child('media:after-removed'));
-    assert.notDeepEqual(await world.keys(id), [], 'it died before the first of them');
-    await mortals.died(await mortals.child('media:after-blobs-gone'));
-    assert.equal((await pool.query(counted, [id])).rowCount, 1, 'it died before it gave back the room');
-    const last = await world.start();
-    await eventually('nothing is left to do', async () => (await world.job(id)) === null);
-    await last.stop();
-    assert.deepEqual(await world.keys(id), []);
-    assert.equal((await pool.query(counted, [id])).rowCount, 0);
-    assert.deepEqual((await world.story(id)).slice(-2), ['MediaDeleted', 'MediaFilesRemoved']);
-    assert.equal((await world.state(id)).status, 'deleted');
-  });
 
   t(
     'the files of a deleted asset wait for calls on their way, for the read models, and for each open post',
@@ -173,7 +173,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     },
   );
 
-  t('asleep past its lease with a rendition in its hand: what it wakes up to do changes nothing', async () => {
+  t('a worker that slept past its lease with a rendition made changes nothing when it wakes', async () => {
     for (const point of ['media:after-rendition-put', 'media:before-finish']) {
       const sleeper = await mortals.child(point, 'SIGSTOP');
       const id = await world.upload(await picture(510), { contentType: 'image/png', platforms: ['instagram'] });
@@ -192,7 +192,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('a file that kills whoever touches it is given up, and the worker goes on', async () => {
+  t('a file that kills its workers is given up, and the worker goes on', async () => {
     const id = await world.upload(await clip(), { contentType: 'video/mp4', platforms: ['x'] });
     for (let death = 1; death <= 5; death += 1) await mortals.died(await mortals.child('media:after-store-blob'));
     const worker = await world.start();

@@ -21,7 +21,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
       .png()
       .toBuffer();
 
-  t('the cores of a machine are shared out: never more threads than there are, and nobody waits for ever', async () => {
+  t('the cores of a machine are shared: never more threads than cores, and no worker waits for ever', async () => {
     const options = { pool: world.posts.pool, ttlMs: 2_000, onError: () => undefined, count: 3, host: randomUUID() };
     const both = [new Cores(options), new Cores(options)];
     let busy = 0;
@@ -48,7 +48,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
   });
 
   t(
-    'two workers and many files: each is worked on once, and a workspace with one is not behind one with many',
+    'two workers and many files: each is worked on once, and a small workspace does not wait behind a large one',
     async () => {
       const body = await picture(300);
       const many: string[] = [];
@@ -73,7 +73,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
     },
   );
 
-  t('what a plan needs is asked for as soon as it is known, long before its time', async () => {
+  t('renditions of a scheduled post are requested as soon as it is scheduled', async () => {
     const { posts } = world;
     const worker = await world.start();
     const { id } = await readyClip(posts.store, posts.workspaceId, posts.blobs, { needs: [] });
@@ -92,7 +92,7 @@ suite('media workers side by side', { timeoutMs: 180_000 }, (t) => {
   });
 
   t(
-    'an upload that nobody registered is deleted a day after it was found, as often as it comes; one that is waited for is not',
+    'an unregistered upload is deleted a day after it was found, as often as it comes; a registered one is kept',
     async () => {
       const { posts } = world;
       const worker = await world.start();

@@ -171,7 +171,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     return { live, twin };
   };
 
-  t('slow downloads hold up no other work, and of another workspace no download', async () => {
+  t('slow downloads hold up no other work and no download of another workspace', async () => {
     const { begun, fetchFile } = slowly(nothing, photo);
     const running = await world.start({ config: config(2), fetchFile });
     const { live, twin } = await liveWithTwin();
@@ -197,7 +197,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a workspace that a newer release wrote to holds up nobody, itself included', async () => {
+  t('a workspace that only a newer release can read holds up no job', async () => {
     const { twin } = await liveWithTwin();
     const stream = `workspace-${twin}`;
     const [created] = await world.posts.eventStore.read(stream);
@@ -212,7 +212,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('the whole address is there for each try, and nowhere once the download is over', async () => {
+  t('the full address is there for each try, and destroyed once the download is over', async () => {
     const asked: string[] = [];
     const fetchFile: FetchFile = async (url, { to }) => {
       asked.push(url);
@@ -258,7 +258,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a file counts with all that is made of it; what there is no room for fails, and counts for nothing', async () => {
+  t('a file counts with all its renditions; an import without quota fails and counts nothing', async () => {
     const { begun, fetchFile } = slowly(photo);
     const { pool } = world.posts;
     const usage = new MediaUsage(pool, photo.length * 2);
@@ -295,7 +295,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('there are so many downloads in all; what waits for a slot has not died', async () => {
+  t('downloads are limited in number; waiting for a slot counts as no death', async () => {
     const { begun, fetchFile } = slowly(nothing);
     const downloads = { mediaDownloads: 3, mediaDownloadsPerWorkspace: 2 };
     const running = await world.start({ config: { ...config(1), ...downloads }, fetchFile });
@@ -318,7 +318,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('a job that a release without lanes heard of finds its lane', async () => {
+  t('a job that a release without lanes wrote finds its lane', async () => {
     const { begun, fetchFile } = slowly(photo);
     const id = await world.import('https://a.test/old', ['x']);
     const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
@@ -335,7 +335,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('videos leave a slot, and the cores they hold, to what is none; one that waits for room has not died', async () => {
+  t('videos leave a slot to other files; a video that waits for a slot counts as no death', async () => {
     const source = path.join(world.posts.folder, 'source.mp4');
     const target = path.join(world.posts.folder, 'source.mkv');
     await writeFile(source, await clip());
@@ -382,7 +382,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('whoever loses the lease has not died, and does not clear away what its successor here works on', async () => {
+  t('a worker that lost its lease counts as no death and keeps the folder of its successor', async () => {
     const slow = slowUploads();
     const { begun, fetchFile } = slowly(photo);
     const running = await world.start({ config: config(3), fetchFile, transcoder: slow.transcoder });
@@ -413,7 +413,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('while something is under way, a suspect waits for its turn alone and stops nobody else', async () => {
+  t('while other files run, a poison candidate waits to run alone and holds up no other', async () => {
     const { begun, upload: slowUpload, transcoder } = slowUploads();
     const running = await world.start({ config: config(3), transcoder });
     const long = await slowUpload();
@@ -442,7 +442,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     await running.stop();
   });
 
-  t('what a post waits for goes before the other files of its workspace', async () => {
+  t('a file that a post waits for goes before the other files of its workspace', async () => {
     const { begun, upload: slowUpload, transcoder } = slowUploads();
     const running = await world.start({ config: config(1), transcoder });
     const mine = { contentType: 'image/jpeg', platforms: ['x'] as const };

@@ -92,7 +92,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     });
   });
 
-  t('what is asked for after another network had the same file takes that file', async () => {
+  t('a rendition that another network already has is shared', async () => {
     const id = await world.upload(await photo(3_000, 2_000), { contentType: 'image/jpeg', platforms: ['instagram'] });
     await world.settled(id, 'transcoded');
     const before = await world.keys(id);
@@ -108,14 +108,14 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await world.keys(id), before);
   });
 
-  t('a file that is not what it was sent as is quarantined, and nothing of it is kept', async () => {
+  t('a file of another kind than it was named is quarantined, and no blob of it is kept', async () => {
     const id = await world.upload(await photo(), { contentType: 'video/mp4' });
     const { failure } = await world.settled(id, 'quarantined');
     assert.equal(failure?.code, 'media_type_mismatch');
     assert.deepEqual(await world.keys(id), []);
   });
 
-  t('a picture of another type than it was sent as is stored as what it is', async () => {
+  t('a picture of another type than it was named is stored under its real type', async () => {
     const id = await world.upload(await photo(), { contentType: 'image/png', platforms: ['x'] });
     const { stored } = await world.settled(id, 'transcoded');
     assert.equal(stored?.contentType, 'image/jpeg');
@@ -140,7 +140,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     }
   });
 
-  t('an import is stored like an upload; what is no media, or not there, fails with a code', async () => {
+  t('an import is stored like an upload; an address without media fails with a code', async () => {
     served.set('/photo', await photo());
     served.set('/page', Buffer.from('<!doctype html><title>no</title>'));
     served.set('/picture', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'));
@@ -171,7 +171,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     served.delete('/large');
   });
 
-  t('a server that is away for a while is asked again, and one that stays away ends the import', async () => {
+  t('a server that is down for a while is asked again, and one that stays down ends the import', async () => {
     served.set('/later', 503);
     const later = await world.import(`${origin}/later`, ['x']);
     await eventually('a failed download', async () => ((await world.job(later))?.fetches ?? 0) > 0);
@@ -183,7 +183,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     assert.equal(failure?.code, 'import_refused');
   });
 
-  t('a store that is away is waited for, and not counted against the file', async () => {
+  t('the worker waits for an unavailable store and does not count it against the file', async () => {
     const other = await MediaWorld.open();
     let away = true;
     const blobs = new Proxy(other.posts.blobs, {
@@ -206,7 +206,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     await other.close();
   });
 
-  t('a file over which the tools are killed again and again is given up', async () => {
+  t('a file whose tools are killed again and again is given up', async () => {
     const other = await MediaWorld.open();
     const tools = openTranscoder({ ffmpegPath: null, workDir: other.posts.folder, warn: () => undefined });
     const probe = () => Promise.reject(new Error('the process was killed'));
@@ -219,7 +219,7 @@ suite('media worker', { timeoutMs: 240_000 }, (t) => {
     await other.close();
   });
 
-  t('what it tells about itself', async () => {
+  t('reports metrics of itself', async () => {
     const { registry, stop } = await world.start();
     const id = await world.upload(await photo(), { contentType: 'image/jpeg', platforms: ['x'] });
     await world.settled(id, 'transcoded');

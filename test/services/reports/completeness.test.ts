@@ -4,7 +4,7 @@ import { restOf, settledSeries } from '#services/reports/completeness.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('completeness of reports', (t) => {
-  t('a run rests longer the older it is, never past its end, and a clock ahead of ours lengthens nothing', () => {
+  t("a run rests longer as it ages, never past its end, also when the caller's clock is ahead", () => {
     const [minuteMs, hourMs] = [60_000, 3_600_000];
     const asked = Date.parse('2026-03-01T05:00:00.000Z');
     const rest = (age: number) =>
@@ -19,7 +19,7 @@ suite('completeness of reports', (t) => {
     equal(looks < 60, true, `${looks} looks`);
   });
 
-  t('a day is final when no look is awaited, nothing is to be counted, and it is over in the zone', () => {
+  t('a day is final when it is over in the zone, is counted, and no look is due', () => {
     const days = (...open: readonly string[]) =>
       ['2026-03-01', '2026-03-02', '2026-03-03'].map((day) => ({ day, ...noTotals, provisional: open.includes(day) }));
     const now = Date.parse('2026-03-04T03:00:00.000Z');

@@ -30,7 +30,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(await world.keys(runId), exports.map(({ key }) => key).sort());
   };
 
-  t('a run over which somebody dies at every gap is made once, and no blob is there that nobody names', async () => {
+  t('a run whose worker dies at every fault point is made once and leaves no unnamed blob', async () => {
     const id = await world.define();
     const runId = await world.request(id);
     for (const point of ['consume:before-commit', 'reports:after-put', 'reports:after-outcome']) {
@@ -41,7 +41,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await last.stop();
   });
 
-  t('figures that changed between a death and the next try leave no file of the first', async () => {
+  t('figures that change between a crash and the next try leave no file of the first try', async () => {
     const id = await world.define({ formats: ['json'] });
     const runId = await world.request(id);
     await mortals.died(await mortals.child('reports:after-put'));
@@ -54,7 +54,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await last.stop();
   });
 
-  t('asleep past its lease with all exports in its hand: what it wakes up to do changes nothing', async () => {
+  t('a worker that slept past its lease with all exports made changes nothing when it wakes', async () => {
     const sleeper = await mortals.child('reports:after-put', 'SIGSTOP');
     const id = await world.define({ formats: ['csv', 'json'] });
     const runId = await world.request(id);
@@ -71,7 +71,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await next.stop();
   });
 
-  t('a run that kills whoever makes it has failed after five deaths, and the worker goes on', async () => {
+  t('a run that kills its worker fails after five deaths, and the worker goes on', async () => {
     const id = await world.define({ formats: ['csv'] });
     const runId = await world.request(id);
     for (let death = 1; death <= 5; death += 1) await mortals.died(await mortals.child('reports:after-put'));
@@ -84,7 +84,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     await worker.stop();
   });
 
-  t('who dies after a schedule asked for its run asks for the same one again', async () => {
+  t('a process that died after it requested a scheduled run requests the same run again', async () => {
     // It comes again in half a day.
     const hour = (new Date().getUTCHours() + 12) % 24;
     const at = { every: 'day', weekday: null, dayOfMonth: null, hour } as const;
@@ -105,7 +105,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
   });
 
   t(
-    'who dies before an erasure is heard of, or with a run of the client in its hand, leaves no file of it',
+    'a crash before an erasure arrives, or while a run of the client is made, leaves no file of the client',
     async () => {
       const clientId = await world.posts.client();
       const filters = { clientId, socialAccountId: null, platform: null };
@@ -136,7 +136,7 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     },
   );
 
-  t('who dies while a run waits for its days to be final does not let it wait anew, or for ever', async () => {
+  t('a crash while a run waits for its days neither restarts its wait nor makes it wait for ever', async () => {
     const account = await world.posts.connect(await world.posts.client(), 'x');
     const open = await world.lookedAtYesterday(account);
     const id = await world.define({ formats: ['json'] });

@@ -79,7 +79,7 @@ const records = (csv: string): readonly Readonly<Record<string, string>>[] => {
 };
 
 suite('report as CSV', (t) => {
-  t('is read back as it is: null is empty, 0 is 0, what falls is negative', () => {
+  t('is read back unchanged: null is empty, 0 is 0, a fall is negative', () => {
     const rows = records(csvOf(contents));
     deepEqual(
       rows.map(({ scope }) => scope),
@@ -107,7 +107,7 @@ suite('report as CSV', (t) => {
     equal(settled[0]?.provisional, 'false');
   });
 
-  t('of an account: what was never asked for has no column, what the network does not tell is empty', () => {
+  t('of an account: a figure that was never asked for has no column, one that the network lacks is empty', () => {
     const rows = records(csvOf(ofAccount));
     const [total] = rows;
     equal(total?.followerCount, '1234');

@@ -30,7 +30,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await eventually('it is planned', async () => (await row(id))?.due != null);
     return (await row(id)) as { due: string; after: string };
   };
-  t('a due one runs once under the id of the last of its instants: days missed are not made up for', async () => {
+  t('a due schedule runs once under the id of its last instant: missed days collapse into it', async () => {
     const hour = (new Date().getUTCHours() + 12) % 24;
     const schedule = { ...daily, hour };
     const last = lastInstant(schedule, 'UTC', new Date(0).toISOString(), new Date().toISOString()) ?? '';
@@ -49,7 +49,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await Promise.all(workers.map((one) => one.stop()));
   });
 
-  t('a missed instant stays due when its report is defined anew, and not when its schedule is', async () => {
+  t('a missed instant stays due when its report changes, but not when its schedule does', async () => {
     const hour = (new Date().getUTCHours() + 12) % 24;
     const schedule = { ...daily, hour };
     const [renamed, replanned] = [
@@ -73,7 +73,7 @@ suite('schedules of reports at work', { timeoutMs: 120_000 }, (t) => {
     await worker.stop();
   });
 
-  t('one of a client, or of an account of it, ends with the client; one of the workspace goes on', async () => {
+  t('a schedule of a client or of its account ends with the client; one of the workspace goes on', async () => {
     const { posts } = world;
     const [archived, erased, live] = [await posts.client(), await posts.client(), await posts.client()];
     const account = await posts.connect(archived, 'x');

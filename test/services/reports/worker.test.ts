@@ -46,46 +46,43 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
   const jsonOf = async (key: string): Promise<ReportJson> =>
     JSON.parse((await world.bytes(key)).toString()) as ReportJson;
 
-  t(
-    'a run that is asked for is made, its exports are as they are told to be, and say what the analytics say',
-    async () => {
-      const worker = world.start();
-      const id = await world.define({ kind: 'client', filters: { ...definition.filters, clientId } });
-      const runId = await world.request(id);
-      const run = await world.ended(id, runId, 'completed');
-      assert.equal(run.asOf, '2026-02-12T06:00:00.000Z');
-      assert.deepEqual(
-        run.exports.map(({ format }) => format),
-        ['json', 'csv', 'pdf'],
-      );
-      assert.deepEqual(await world.keys(runId), run.exports.map(({ key }) => key).sort());
-      for (const { key, bytes, sha256, contentType } of run.exports) {
-        const found = await world.bytes(key);
-        assert.equal(found.length, bytes);
-        assert.equal(createHash('sha256').update(found).digest('hex'), sha256);
-        assert.equal((await world.posts.blobs.head(key))?.contentType, contentType);
-      }
-      const [file] = run.exports;
-      const json = await jsonOf(file?.key ?? '');
-      assert.deepEqual(issuesOf(ReportJson, json), []);
-      assert.equal(json.client, `client ${clientId}`);
-      assert.equal(json.workspace, 'Agency');
-      assert.deepEqual([json.from, json.to, json.series.length], ['2026-02-01', '2026-03-02', 30]);
-      const { impressions, likes, shares, engagementRate } = json.totals;
-      assert.deepEqual({ impressions, likes, shares }, { impressions: 150, likes: 9, shares: null });
-      assert.equal(engagementRate, 9 / 150);
-      const of = (day: string) => json.series.find((one) => one.day === day);
-      assert.equal(of('2026-02-12')?.likes, -1);
-      assert.equal(of('2026-02-11')?.impressions, null);
-      assert.deepEqual(
-        json.byPlatform.map(({ platform }) => platform),
-        ['instagram'],
-      );
-      assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate', 'followerCount'].sort());
-      assert.deepEqual([json.topPosts?.length, json.topPosts?.[0]?.interactions], [1, 9]);
-      await worker.stop();
-    },
-  );
+  t('a requested run is made, and its exports match their description and the analytics', async () => {
+    const worker = world.start();
+    const id = await world.define({ kind: 'client', filters: { ...definition.filters, clientId } });
+    const runId = await world.request(id);
+    const run = await world.ended(id, runId, 'completed');
+    assert.equal(run.asOf, '2026-02-12T06:00:00.000Z');
+    assert.deepEqual(
+      run.exports.map(({ format }) => format),
+      ['json', 'csv', 'pdf'],
+    );
+    assert.deepEqual(await world.keys(runId), run.exports.map(({ key }) => key).sort());
+    for (const { key, bytes, sha256, contentType } of run.exports) {
+      const found = await world.bytes(key);
+      assert.equal(found.length, bytes);
+      assert.equal(createHash('sha256').update(found).digest('hex'), sha256);
+      assert.equal((await world.posts.blobs.head(key))?.contentType, contentType);
+    }
+    const [file] = run.exports;
+    const json = await jsonOf(file?.key ?? '');
+    assert.deepEqual(issuesOf(ReportJson, json), []);
+    assert.equal(json.client, `client ${clientId}`);
+    assert.equal(json.workspace, 'Agency');
+    assert.deepEqual([json.from, json.to, json.series.length], ['2026-02-01', '2026-03-02', 30]);
+    const { impressions, likes, shares, engagementRate } = json.totals;
+    assert.deepEqual({ impressions, likes, shares }, { impressions: 150, likes: 9, shares: null });
+    assert.equal(engagementRate, 9 / 150);
+    const of = (day: string) => json.series.find((one) => one.day === day);
+    assert.equal(of('2026-02-12')?.likes, -1);
+    assert.equal(of('2026-02-11')?.impressions, null);
+    assert.deepEqual(
+      json.byPlatform.map(({ platform }) => platform),
+      ['instagram'],
+    );
+    assert.deepEqual(Object.keys(json.totals).sort(), [...counters, 'engagementRate', 'followerCount'].sort());
+    assert.deepEqual([json.topPosts?.length, json.topPosts?.[0]?.interactions], [1, 9]);
+    await worker.stop();
+  });
 
   t('a later correction does not change a finished run; the next run has it', async () => {
     const worker = world.start();
@@ -150,7 +147,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await worker.stop();
   });
 
-  t('a removed report runs no more, and its exports are deleted', async () => {
+  t('a removed report no longer runs, and its exports are deleted', async () => {
     const worker = world.start();
     const id = await world.define({ formats: ['json', 'csv'] });
     const runId = await world.request(id);
@@ -178,7 +175,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await next.stop();
   });
 
-  t('a run says what its report was about when it was asked for, whatever it is about by now', async () => {
+  t('a run reports on what its report was about when it was requested', async () => {
     const other = await world.posts.client();
     const its = {
       name: 'His',
@@ -291,7 +288,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await longPast.stop();
   });
 
-  t('what is around it being away is waited for, and not counted', async () => {
+  t('the worker waits for an unavailable dependency and counts no try', async () => {
     const gone = new Unavailable('The analytics store does not answer.');
     let asked = 0;
     const away = async () => {
@@ -360,7 +357,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     assert.equal(rows.length, 0);
   };
 
-  t('a run waits for the look that ends its last day, holds nothing meanwhile, and outlives its worker', async () => {
+  t('a run waits for the look that ends its last day, holds no lease meanwhile, and outlives its worker', async () => {
     const open = await world.lookedAtYesterday(account);
     const id = await world.define({ formats: ['json'] });
     const runId = await world.request(id, randomUUID(), undefined, open.askedAt);
@@ -406,7 +403,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     await worker.stop();
   });
 
-  t('six hours after it was asked for a run is made all the same, and names the days that may change', async () => {
+  t('six hours after its request a run is made in any case and names the days that may change', async () => {
     const open = await world.lookedAtYesterday(account);
     const id = await world.define({ formats: ['json', 'csv'] });
     const runId = await world.request(id, randomUUID(), undefined, open.askedAt);

@@ -1,7 +1,7 @@
 import { type Figure, shortly } from './labels.ts';
 import { colors, inner, page, type Sheet } from './page.ts';
 
-/** Charts as lines and areas, never as pictures. What nobody told is no point of it, and not zero. */
+/** Charts of lines and areas, never pictures. A missing figure is no point of a chart, and not zero. */
 
 export interface Point {
   readonly label: string;
@@ -94,7 +94,7 @@ export const lineChart = (sheet: Sheet, chart: Chart): void => {
   }
 };
 
-/** One bar a name, from the left. */
+/** One bar for each name, from the left. */
 export const rowChart = (sheet: Sheet, { title, figure, points }: Chart): void => {
   const { doc } = sheet;
   const row = 20;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * DejaVu Sans, of which the letters that are used go into the file: what a PDF reader has by itself knows Latin alone.
- * Both weights have the same letters, as far as text uses them.
+ * DejaVu Sans; the file embeds the letters that it uses, because the fonts of PDF readers have only Latin letters. Both
+ * weights have the same letters as far as text uses them.
  */
 
 const bytesOf = (name: string): Buffer =>
@@ -53,7 +53,7 @@ const membership = (font: Buffer): ((codePoint: number) => boolean) => {
 
 let loaded: Fonts | null = null;
 
-/** Read once in a process. */
+/** Each process reads them once. */
 export const loadFonts = (): Fonts => {
   if (loaded !== null) return loaded;
   const [regular, bold] = [bytesOf('DejaVuSans'), bytesOf('DejaVuSans-Bold')];

@@ -8,7 +8,7 @@ import { charts, cover, pageNumbers, tables, totals } from './parts.ts';
 export const pdfOf = (contents: Contents, { compress = true } = {}): Promise<Buffer> => {
   const doc = new PDFDocument({
     size: [page.width, page.height],
-    // The sheet says where everything goes; a margin would break pages by itself.
+    // `Sheet` places everything; with a margin PDFKit would break pages itself.
     margin: 0,
     bufferPages: true,
     compress,

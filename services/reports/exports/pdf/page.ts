@@ -1,11 +1,11 @@
 import { loadFonts } from './fonts.ts';
 import { printable } from './text.ts';
 
-/** A page that is filled from above. Points of 1/72 inch; A4. */
+/** A page that is filled from the top. Points of 1/72 inch; A4. */
 
 export const page = { width: 595.28, height: 841.89, margin: 48 } as const;
 export const inner = page.width - 2 * page.margin;
-/** What is under it belongs to the page's number. */
+/** Below it stands the page's number. */
 const bottom = page.height - 64;
 
 export const colors = {
@@ -26,7 +26,7 @@ interface Style {
 
 export class Sheet {
   readonly doc: PDFKit.PDFDocument;
-  /** Where the next thing begins. */
+  /** Where the next item begins. */
   y: number = page.margin;
 
   constructor(doc: PDFKit.PDFDocument) {
@@ -41,12 +41,12 @@ export class Sheet {
     this.y = page.margin;
   }
 
-  /** Begins a page unless there is so much room left on this one. */
+  /** Begins a new page unless this one has so much room left. */
   need(height: number): void {
     if (this.y + height > bottom) this.newPage();
   }
 
-  /** One line; what does not fit into `width` is cut off visibly. Leaves `this.y` as it is. */
+  /** One line, cut off visibly where it does not fit into `width`. Leaves `this.y` as it is. */
   line(text: string, x: number, y: number, width: number, style: Style = {}): void {
     const shown = this.#fit(printable(text, loadFonts().has), width, style);
     const free = width - this.doc.widthOfString(shown);
@@ -54,7 +54,7 @@ export class Sheet {
     this.doc.fillColor(style.color ?? colors.ink).text(shown, x + indent, y, { lineBreak: false });
   }
 
-  /** As many lines as it takes, at most `most`. Answers how high it became. */
+  /** As many lines as the text needs, at most `most`. @returns their height */
   block(text: string, x: number, y: number, width: number, most: number, style: Style = {}): number {
     const lines: string[] = [];
     for (const word of text.split(/\s+/u)) {
@@ -75,7 +75,7 @@ export class Sheet {
     this.y += 28;
   }
 
-  /** Said under a table or chart. */
+  /** A note under a table or chart. */
   note(text: string): void {
     this.need(30);
     this.y += 4 + this.block(text, page.margin, this.y, inner, 3, { size: 8, color: colors.soft });

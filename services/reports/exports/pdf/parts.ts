@@ -11,7 +11,7 @@ import { drawTable } from './table.ts';
 type Figures = Readonly<Partial<Record<Figure, number | null>>>;
 
 const all: readonly Figure[] = ['followerCount', ...counters, 'engagementRate'];
-/** Those that somebody told a value of. */
+/** Those that have a value. */
 const toldIn = (rows: readonly Figures[]): readonly Figure[] =>
   all.filter((one) => rows.some((row) => row[one] !== null && row[one] !== undefined));
 
@@ -22,7 +22,7 @@ const instantOf = (iso: string, timezone: string): string =>
 const groups = <T>(items: readonly T[], most = 6): readonly (readonly T[])[] =>
   Array.from({ length: Math.ceil(items.length / most) }, (_, at) => items.slice(at * most, (at + 1) * most));
 
-/** Days one after another as one text: a person reads two dates more easily than ninety. */
+/** Joins consecutive days into one range: a person reads two dates more easily than ninety. */
 const provisionalOf = ({ provisionalDays }: Contents['completeness']): readonly string[] => {
   const [first, last] = [provisionalDays[0], provisionalDays.at(-1)];
   if (first === undefined || last === undefined) return [];
@@ -87,7 +87,7 @@ export const totals = (sheet: Sheet, { totals: figures, audience = {}, kind }: C
   sheet.note(`${unknown}: the network does not tell it.`);
 };
 
-/** At most these, in this order, of what was told. */
+/** Figures that are shown where they have a value, in this order. */
 const charted: readonly Figure[] = ['impressions', 'totalInteractions', 'likes', 'videoViews', 'comments', 'clicks'];
 const maxCharts = 4;
 

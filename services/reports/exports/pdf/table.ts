@@ -1,6 +1,6 @@
 import { colors, inner, page, type Sheet } from './page.ts';
 
-/** A table that goes on over pages, its head on each. */
+/** A table that continues over pages, with its head on each. */
 
 export interface Table {
   readonly head: readonly string[];

@@ -1,11 +1,11 @@
-/** Text as it can be drawn. The other exports have it whole. */
+/** Text as the PDF can draw it. The other exports have it whole. */
 
-/** Stands for a letter that the font does not have. */
+/** Replaces a letter that the font does not have. */
 export const missing = '\u25a1';
 
 const letters = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
-/** Marks of direction, and signs that only change how another looks. */
+/** Direction marks, and signs that only change how another sign looks. */
 const invisible = /\p{Cf}|\p{Variation_Selector}/gu;
 
 /** Between words that are drawn as one; drawing takes it for a letter, and does not begin a word after it. */
