@@ -11,29 +11,36 @@ export interface Stored {
 }
 
 export interface Creation<Command> {
-  /** Checks and decides, without effects: a repeat runs it too. May refuse by throwing: then the key stays free. */
+  /**
+   * Checks and decides without effects, because a repeat runs it too. May refuse by throwing: then the key stays free.
+   */
   readonly command: (id: string) => Promise<Command>;
-  /** Right before the append, never for a repeat: takes what the new stream needs. May refuse by throwing. */
+  /**
+   * Takes the room that the new stream needs, right before the append and never for a repeat. May refuse by throwing.
+   */
   readonly reserve?: (id: string) => Promise<void>;
 }
 
 export interface Action<State, Command, Decided> {
-  /** Refuses what the caller may not touch; the default: another workspace's (404), another revision than If-Match (412). */
+  /**
+   * Refuses a stream that the caller may not change. Default: refuses a stream of another workspace (404) and a
+   * revision that If-Match does not name (412).
+   */
   readonly guard?: (loaded: Loaded<State>) => void;
   /** Default: the stream that the path names. */
   readonly load?: () => Promise<Loaded<State>>;
-  /** Checks and decides absolute values, once: a repeat carries out the same. May refuse by throwing. */
+  /** Checks and decides absolute values once: a repeat carries out the same values. May refuse by throwing. */
   readonly accept?: (loaded: Loaded<State>) => Promise<Decided>;
   readonly command: (decided: Decided, context: CommandContext) => Command;
-  /** True: a stream that is full refuses it, see `stream-room.ts`. */
+  /** True: a full stream refuses the command, see `stream-room.ts`. */
   readonly optional?: boolean;
-  /** A rule that asks more than the stream: it holds at the very revision that the command is appended at. */
+  /** A rule that reads more than the stream. The rule holds at the revision at which the command is appended. */
   readonly rule?: (loaded: Loaded<State>) => Promise<void>;
-  /** Where the stream's name does not tell it. */
+  /** The partition key, where it does not follow from the stream's name. */
   readonly partitionKey?: (state: State) => string;
 }
 
-/** The stream as the command left it, this time or the first: later events are not among them. */
+/** The stream as the command left it, in this call or in the first one, without later events. */
 export interface Acted<State> extends Loaded<State> {
   readonly replayed: boolean;
 }
@@ -43,15 +50,15 @@ export interface StreamCommands<State, Command> {
   /** Creates a stream; a repeat under the same key answers the first one. */
   readonly create: (creation: Creation<Command>) => Promise<Created<State>>;
   /**
-   * One command on one stream. If we die between acceptance and the append, the repeat appends the accepted values; after
-   * the append, it finds the command in the stream and appends nothing.
+   * One command on one stream. If we die between acceptance and the append, the repeat appends the accepted values. If
+   * we die after the append, the repeat finds the command in the stream and appends nothing.
    */
   readonly act: <Decided = void>(action: Action<State, Command, Decided>) => Promise<Acted<State>>;
 }
 
 export interface Commands {
   readonly stream: <State, Command>(decider: Decider<State, Command, Stored>) => StreamCommands<State, Command>;
-  /** For what touches more than one stream: accepted once, carried out until it is done. */
+  /** For a call that changes more than one stream: accepts it once and carries it out until it is done. */
   readonly once: <Decided, Result>(
     accept: () => Promise<Decided>,
     effects: (decided: Decided, context: CommandContext) => Promise<Result>,

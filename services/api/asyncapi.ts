@@ -44,7 +44,7 @@ const deliveryHeaders: Json = {
   ],
 };
 
-/** Id and instant of every example: they are made up, like what the examples tell. */
+/** Id and instant of every example. Both are made up, like the data of the examples. */
 const exampleEnvelope = { id: '6b6ed2cc-7cd8-5b5f-9fd5-0f6b4f7e0001', created: '2026-02-02T08:00:01.412Z' };
 
 export const asyncapiOf = (): Json => {

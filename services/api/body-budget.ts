@@ -1,19 +1,19 @@
 import { busy } from './turns.ts';
 
 /**
- * Bodies are held in memory from their first byte to the answer, and a caller may take a minute to send one, or say that
- * it sends more than it does: without a bound, a few hundred connections of one key hold a few hundred MiB.
+ * The api holds a body in memory from its first byte to the answer. A caller may take a minute to send a body, or
+ * announce more than it sends. Without a bound, a few hundred connections of one key hold a few hundred MiB.
  */
 
 const mebibyte = 1024 * 1024;
 
 export interface BodyShares {
-  /** Bytes that one workspace may hold, unless it is one single body: no body is refused for its size here. */
+  /** Bytes that one workspace may hold. A single body may be larger: this budget refuses no body for its own size. */
   readonly each: number;
   readonly total: number;
   /**
-   * What one workspace may hold even when the total is reached: workspaces that fill the total do not block a small
-   * body of another.
+   * Bytes that one workspace may hold even when the total is reached, so that workspaces which fill the total do not
+   * block a small body of another.
    */
   readonly least: number;
 }
@@ -22,7 +22,7 @@ const shares: BodyShares = { each: 16 * mebibyte, total: 128 * mebibyte, least: 
 
 /** The bytes of one body. */
 export interface HeldBytes {
-  /** @throws Refusal `unavailable` when they are too many beside those that are held already. */
+  /** @throws Refusal `unavailable` when these bytes and those already held exceed the budget. */
   take(bytes: number): void;
   /** Gives the bytes back, however the call ended. */
   release(): void;
@@ -37,7 +37,7 @@ export class BodyBudget {
     this.#shares = { ...shares, ...most };
   }
 
-  /** Bytes that are held now. */
+  /** Bytes that all bodies hold now. */
   get held(): number {
     return this.#all;
   }
@@ -68,12 +68,10 @@ export class BodyBudget {
     const { each, total, least } = this.#shares;
     const held = this.#of(workspaceId);
     if (held + bytes > each && held > own) {
-      throw busy(
-        `Bodies of this workspace that are not answered yet have ${each} bytes. Wait until some are answered.`,
-      );
+      throw busy(`The unanswered bodies of this workspace have ${each} bytes. Wait until some are answered.`);
     }
     if (this.#all + bytes > total && held + bytes > least) {
-      throw busy('Too many large bodies are under way here. Wait until some are answered.');
+      throw busy('The service holds too many large bodies. Wait until some are answered.');
     }
   }
 }

@@ -10,10 +10,10 @@ export const requireTimezone = (timezone: string | null | undefined, path: strin
   }
 };
 
-/** Bytes of a serialised body that surely fits into one event with all that is stored beside it. */
+/** The largest serialised body, in bytes, that fits into one event beside the other members of the event. */
 const maxStored = 400 * 1024;
 
-/** Before the first append of several: what is too large must leave no trace. @throws Refusal 422 */
+/** Runs before the first of several appends, so that a body that is too large leaves no trace. @throws Refusal 422 */
 export const requireStorable = (body: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(body)) > maxStored)
     throw invalid('', `must be at most ${maxStored} bytes as stored`);

@@ -3,7 +3,7 @@ import { type ClientRow, getClient } from '#projections/clients.ts';
 import type { Claimant } from '#services/workflows/clients/names.ts';
 import type { Call } from './operation.ts';
 
-/** The caller, as the workflows of clients take it. */
+/** The caller, in the form that the workflows of clients take. */
 export const claimantOf = ({ deps, context, positions }: Pick<Call, 'deps' | 'context' | 'positions'>): Claimant => ({
   store: deps.store,
   context,
@@ -12,7 +12,7 @@ export const claimantOf = ({ deps, context, positions }: Pick<Call, 'deps' | 'co
   wait: (ms) => delay(ms),
 });
 
-/** Adds the number of accounts: a row made from the client's own events does not know it. */
+/** Adds the number of accounts, which a row made from the client's own events lacks. */
 export const withAccounts = async (call: Pick<Call, 'deps' | 'workspaceId'>, row: ClientRow): Promise<ClientRow> => {
   const counted = await getClient(call.deps.knex, call.workspaceId, row.id);
   return { ...row, account_count: counted?.account_count ?? 0 };

@@ -9,7 +9,7 @@ import type { Acted, Action, Commands, Stored } from './actions.ts';
 import type { Call, Operation } from './operation.ts';
 import { ownStream } from './rows.ts';
 
-/** Rounds against other writers of the same stream before we give up. */
+/** Attempts to append against other writers of the same stream; then the call gives up. */
 const maxRounds = 50;
 
 const isOf =
@@ -40,7 +40,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
       const loaded = await load();
       guard(loaded);
       const decided = (await action.accept?.(loaded)) ?? ({} as Decided);
-      // The rules refuse before anything is accepted; they are asked again at the append.
+      // The rules refuse before the call accepts anything; the append checks them again.
       const events = decider.decide(action.command(decided, context), loaded.state);
       if (optional && events.length > 0) requireRoom(loaded.events);
       await rule?.(loaded);
@@ -48,13 +48,14 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
       return decided;
     };
 
-    /** Appends at the revision that was checked; when another caller wrote meanwhile, everything is checked anew. */
+    /** Appends at the revision that was checked. If another caller wrote meanwhile, it checks everything again. */
     const append = async (decided: Decided, by: CommandContext): Promise<Loaded<State>> => {
-      // What another call has accepted may rest on newer events than this one saw: then they are read.
+      // Values that another call accepted may rest on newer events than this call saw, so this call reads the stream
+      // again.
       let checked = accepted !== undefined && accepted.decided === decided ? accepted.loaded : undefined;
       for (let round = 1; ; round += 1) {
         const loaded = checked ?? (await load());
-        // What this command has written is not in its own way: neither If-Match nor a rule is asked again.
+        // This command's own event must not refuse its repeat: neither If-Match nor the rule is checked again.
         if (loaded.events.some(isOf(by))) return loaded;
         if (checked === undefined) {
           guard(loaded);
@@ -80,7 +81,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
     const whole = written?.revision === revision ? written : undefined;
     const stream = `${decider.kind}-${id}`;
     const events = whole?.events ?? (await eventsUpTo(call, stream, revision, written?.events ?? []));
-    // A repeat names what the first call stored, so that its caller reads it back.
+    // A repeat notes the events that the first call stored, so that its caller can read its own write.
     if (operation.idempotent !== 'none') store.note(events, positions);
     return { state: whole?.state ?? foldEvents(decider, events), revision, events, replayed };
   };
@@ -104,7 +105,7 @@ export const commandsOf = (call: Omit<Call<unknown>, keyof Commands>, operation:
   };
 };
 
-/** Events of a stream up to this revision: the call's own where they reach it. */
+/** Events of a stream up to this revision: from memory if the call holds them, else from the store. */
 export const eventsUpTo = async (
   { deps }: Pick<Call, 'deps'>,
   stream: string,

@@ -3,7 +3,10 @@ import type { Registry } from 'prom-client';
 import { callerAddress, isProxy, noProxies, type TrustedProxies } from '#runtime/identity/proxies.ts';
 import { Counter, Gauge } from '#runtime/process/metrics.ts';
 
-/** Limits of the connections that the api takes: one address cannot hold them all, and all of them cannot exhaust the process. */
+/**
+ * Limits the connections that the api accepts, so that one address cannot take all of them and all together cannot
+ * exhaust the process.
+ */
 
 export interface ConnectionLimits {
   readonly maxConnections: number;

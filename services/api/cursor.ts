@@ -17,7 +17,7 @@ const filtersOf = (query: Paging): unknown => {
   return filters;
 };
 
-/** Hashed: a cursor shows nothing of what it is bound to. */
+/** A hash, so that a cursor does not reveal the tenant and filters that it is bound to. */
 const bindingOf = (operation: string, workspaceId: string, query: Paging): string =>
   createHash('sha256')
     .update(canonicalJson([operation, workspaceId, filtersOf(query)]))
@@ -33,7 +33,8 @@ const open = (secrets: Secrets, binding: string, cursor: string): unknown => {
 };
 
 /**
- * One page of a list. `rows` fetches behind `after` (null = from the start); `keyOf` names a row for the next page.
+ * One page of a list. `rows` fetches the rows behind `after` (null: from the start); `keyOf` gives the key of a row for
+ * the next page.
  * @throws Refusal 400 `invalid_cursor`.
  */
 export const listPage = async <Row, After, Shown, Beside = undefined>(
@@ -46,18 +47,18 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
     ) => Promise<{
       readonly rows: readonly Row[];
       readonly hasMore: boolean;
-      /** Where the next page goes on. Default: behind the last row. */
+      /** Where the next page begins. Default: behind the last row. */
       readonly next?: After | undefined;
     }>;
     readonly keyOf: (row: Row) => After;
-    /** Fetches what is shown beside the rows and comes from another store, after the list has given back its turn. */
+    /** Fetches the data beside the rows from another store, after the list has released its slot. */
     readonly beside?: (rows: readonly Row[]) => Promise<Beside>;
     readonly show: (row: Row, beside: Beside) => Shown;
   },
 ): Promise<Many<Shown>> => {
   const binding = bindingOf(operation, workspaceId, query);
   const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
-  // Live and test data of an agency share its turns, so that a second key gives no second share.
+  // Live and test data of an agency share its slots, so that a second key gives no second share.
   const { rows, hasMore, next } = await deps.lists.run(principal.liveWorkspaceId, query, (knex) =>
     steps.rows({ after, limit: query.limit }, knex),
   );

@@ -13,7 +13,9 @@ import type { BodyBudget } from './body-budget.ts';
 import type { HeavyBodies } from './heavy-bodies.ts';
 import type { Lists } from './lists.ts';
 
-/** The account that the sandbox network has for a username: the connect page of a test workspace connects it. */
+/**
+ * The account that the sandbox network has for a username. The connect page of a test workspace connects this account.
+ */
 export type SandboxProfile = (
   platform: Platform,
   username: string,
@@ -26,27 +28,27 @@ export type SandboxProfile = (
 };
 
 /**
- * What a read may wait for: all read models, or the dispatcher, which mints webhook deliveries. Only reads of
- * deliveries and replays wait for the dispatcher.
+ * The readers that a read may wait for: all read models, or the dispatcher, which mints webhook deliveries. Only reads
+ * of deliveries and replays wait for the dispatcher.
  */
 export type Readers = 'read models' | 'dispatcher';
 
 /** Milliseconds that a call waits for the stores. */
 export interface CallPatience {
-  /** For the owner of its token. */
+  /** For the query that finds the owner of its token. */
   readonly tokenMs: number;
   /** For the appends of its command, repeats included. */
   readonly appendMs: number;
-  /** For all of its work: then it is answered `unavailable`. */
+  /** For all of its work. After that the api answers `unavailable`. */
   readonly callMs: number;
 }
 
-/** Everything the api stands on. Made by a main.ts or by a test; nothing here is global. */
+/** Everything that the api uses. A main.ts or a test makes it; nothing here is global. */
 export interface Deps {
   readonly store: DomainStore;
   /** Hot lookups. */
   readonly pool: Pool;
-  /** Rows that commands and single answers look up. */
+  /** Queries for rows that commands and single answers need. */
   readonly knex: Knex;
   readonly lists: Lists;
   readonly secrets: Secrets;
@@ -57,9 +59,9 @@ export interface Deps {
   readonly baseUrl: () => string;
   /** Host of the invite page, without a slash at the end. */
   readonly consoleUrl: () => string;
-  /** Proxies whose X-Forwarded-For is believed. Default: none. */
+  /** Proxies whose X-Forwarded-For the api trusts. Default: none. */
   readonly trustedProxies?: TrustedProxies;
-  /** Requests a minute, and at once, per credential and process. */
+  /** Requests per minute, and requests at once, for each credential in each process. */
   readonly rate: { readonly perMinute: number; readonly burst: number };
   /** True when the readers have applied these positions, false when the time ran out first. Default: read models. */
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
@@ -73,7 +75,7 @@ export interface Deps {
   readonly sandboxProfile: SandboxProfile;
   /** Default 50. */
   readonly webhooksPerWorkspace?: number;
-  /** Default: those of production, as are the next two. */
+  /** This and the next two: default as in production. */
   readonly heavyBodies?: HeavyBodies;
   readonly bodyBudget?: BodyBudget;
   readonly patience?: CallPatience;

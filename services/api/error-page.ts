@@ -28,5 +28,5 @@ export const exampleError = {
   status: 404,
   category: 'request',
   title: 'The resource does not exist',
-  about: 'The API has no such path, or an id in it is unknown, malformed or belongs to another workspace.',
+  about: 'The API has no such path, or the path has an id that is unknown, malformed or of another workspace.',
 };

@@ -1,12 +1,12 @@
 import type { Middleware } from 'koa';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 
-/** How long the public answer is repeated before the dependencies are checked again, milliseconds. */
+/** How long the api repeats its public answer before it checks the dependencies again, milliseconds. */
 const readyStandsMs = 1_000;
 
 /**
- * Whether the process is ready, without reasons. However many callers ask, the dependencies are checked at most once a
- * second: requests of strangers cost the database nothing.
+ * Whether the process is ready, without reasons. The api checks the dependencies at most once a second however many
+ * callers ask, so that strangers cannot load the database.
  */
 const readyOrNot = (report: SelfReport): (() => Promise<boolean>) => {
   let asking: Promise<boolean> | null = null;

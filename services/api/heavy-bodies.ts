@@ -6,7 +6,7 @@ import { Turns } from './turns.ts';
  * loop for some 30 ms; a hundred bodies that one caller sends at once would hold it for seconds, for all tenants.
  */
 
-/** What a value costs the parser and the validator, in bytes of text that take as long. */
+/** Cost of one value in the parser and the validator, as the number of bytes of text that take as long. */
 const valueWeight = 100;
 /** Lighter bodies take less than a millisecond. */
 const heavy = 32 * 1_024;
@@ -24,7 +24,7 @@ const weigh = ({ bytes, values }: Weight): number => bytes + values * valueWeigh
  */
 const oneCall = 8 * 1_024;
 
-/** Requests that a body counts for beside the call's own; a light one for none. */
+/** Requests that a body counts for, in addition to the call's own. A light body counts for none. */
 export const bodyCost = (weight: Weight): number => (weigh(weight) < heavy ? 0 : Math.floor(weigh(weight) / oneCall));
 
 /** One piece of the work on a body, run now or later. */
@@ -34,7 +34,7 @@ const atOnce: Piece = async (work) => work();
 
 /**
  * Each rest is as long as the work before it, so that other calls have half of the processor however many large bodies
- * come.
+ * arrive.
  */
 const rested: Piece = async (work) => {
   const begun = performance.now();
@@ -50,7 +50,7 @@ const rested: Piece = async (work) => {
 export class HeavyBodies {
   readonly #turns = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
 
-  /** Works on one body when it is the workspace's turn; on a light one at once. @throws Refusal `unavailable` */
+  /** Works on a body when its workspace has its turn, and on a light body at once. @throws Refusal `unavailable` */
   run<T>(workspaceId: string, weight: Weight, work: (piece: Piece) => Promise<T>): Promise<T> {
     if (weigh(weight) < heavy) return work(atOnce);
     return this.#turns.run(workspaceId, () => work(rested));

@@ -27,7 +27,7 @@ export const pageHeaders: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 };
 
-/** @param body trusted HTML: escape what is put into it. */
+/** @param body trusted HTML: the caller has escaped every value in it. */
 export const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

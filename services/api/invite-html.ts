@@ -2,7 +2,7 @@ import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { escapeHtml, page } from './html.ts';
 
-/** What a guest sees. Everything that people have typed is escaped. */
+/** The pages that a guest sees. They escape every text that a person has typed. */
 
 export interface ConnectedAccount {
   readonly platform: Platform;
@@ -10,7 +10,7 @@ export interface ConnectedAccount {
   readonly status: string;
 }
 
-/** One and the same for every link that does not work: it tells nothing. */
+/** One page for every link that does not work, so that the page does not reveal why. */
 export const missingPage = page(
   'Link not found',
   '<h1>This link does not work</h1>\n<p>It may have expired or been withdrawn. Ask for a new one.</p>',

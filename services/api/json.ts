@@ -2,20 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import { maxIssues, pointerTo } from '#schemas/validator.ts';
 import { Refusal } from './refusal.ts';
 
-/** From bytes to a JSON value that every store can hold: Postgres refuses NUL, and a lone surrogate is no text. */
+/**
+ * Turns bytes into a JSON value that every store can hold. Postgres refuses NUL, and a lone surrogate is not valid
+ * Unicode.
+ */
 
 /** Largest body in bytes, unless the operation sets another limit. */
 export const defaultBodyLimit = 1024 * 1024;
 /** Most values in a body, unless the operation sets another limit. */
 export const defaultValueLimit = 10_000;
 const deepest = 32;
-/** Chunks are joined when there are so many: a sender of single bytes would have each kept as an object of its own, 1 MiB in 200. */
+/**
+ * The reader joins chunks when it holds this many. Otherwise a caller that sends single bytes makes 1 MiB of body take
+ * 200 MiB of memory, one object for each byte.
+ */
 const maxChunks = 256;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * @param look sees each chunk as it comes, and may refuse what is to come by throwing a Refusal.
- * @throws Refusal 413 as soon as it is known to be too large; the rest is dropped.
+ * @param look receives each chunk as it arrives, and may refuse the rest by throwing a Refusal.
+ * @throws Refusal 413 as soon as the body is known to be too large; the rest is dropped.
  */
 export const readBody = async (
   req: IncomingMessage,
@@ -40,7 +46,7 @@ export const readBody = async (
     }
   } catch (error) {
     if (error instanceof Refusal) {
-      // What is left is dropped as it comes: the next request of this connection stands behind it.
+      // The api drops the rest of the body as it arrives, because the next request of this connection follows it.
       req.resume();
       throw error;
     }
@@ -69,7 +75,7 @@ export class JsonMeter {
     this.#limit = limit;
   }
 
-  /** So far; never less than there are. */
+  /** Values counted so far; never fewer than the text has. */
   get values(): number {
     return this.#values;
   }
@@ -112,7 +118,10 @@ const textIssue = (text: string): string | null => {
   return text.isWellFormed() ? null : 'must be well-formed Unicode (it has a lone surrogate)';
 };
 
-/** The meter has bounded depth and number of what it looks at. `path` leads to the value, and is the same after it. */
+/**
+ * The meter has bounded the depth and the number of these values. `path` leads to the value; the function restores it
+ * before it returns.
+ */
 const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
   if (issues.length === maxIssues) return;
   const tell = (message: string): void => void issues.push({ path: pointerTo(path), message });
@@ -135,7 +144,7 @@ const inspect = (value: unknown, path: string[], issues: Issue[]): void => {
 };
 
 /**
- * @param bytes of a text that a meter has let through.
+ * @param bytes of a text that a meter has accepted.
  * @throws Refusal 400 for text that is not JSON, 422 for values that no store can hold.
  */
 export const parseJson = (bytes: Buffer): unknown => {

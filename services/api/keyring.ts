@@ -7,19 +7,22 @@ import { Batches } from '#runtime/postgres/batches.ts';
 import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 
-/** From a bearer token to its principal. Only the SHA-256 of a key is stored. */
+/** Finds the principal of a bearer token. The service stores only the SHA-256 of a key. */
 
 const form = /^sk_(live|test)_[A-Za-z0-9_-]{20,200}$/;
 
 /**
- * A revoked key stops working within a second. A key that was found stays valid while its projection has applied
- * nothing new; the keyring checks that again after this many milliseconds at the latest.
+ * A revoked key stops working within a second: the keyring trusts a found key only while the projection of keys has
+ * applied nothing new, and checks that at least once in this many milliseconds.
  */
 const believedMs = 750;
-/** How long an unknown token is remembered as unknown: a new key is not refused for longer. */
+/** How long the keyring remembers a token as unknown. It refuses a new key for at most this long. */
 const absentMs = 100;
 const maxRemembered = 10_000;
-/** Tokens to be looked up later go into one query after so many milliseconds; beyond so many tokens the rest is dropped. */
+/**
+ * The keyring collects deferred tokens for this many milliseconds and looks them up in one query; it drops tokens
+ * beyond this number.
+ */
 const laterMs = 1_000;
 const maxLater = 500;
 
@@ -58,7 +61,7 @@ const principalOf = ({ found, principal }: Known, now: string): Principal => {
   return principal;
 };
 
-/** How far the projection of keys had come, and when the keyring asked. */
+/** The position of the projection of keys, and when the keyring asked for it. */
 interface Stamp {
   readonly value: string;
   readonly asked: number;
@@ -96,11 +99,14 @@ export class Keyring {
   readonly #pool: Pool;
   readonly #clock: () => number;
   readonly #keys: Batches<Known>;
-  /** Kept apart from the absent ones: a stranger with many wrong tokens would push the right ones out of memory. */
+  /**
+   * Found and absent keys have separate memories, because a stranger with many wrong tokens would otherwise push known
+   * keys out.
+   */
   readonly #found = new Remembered();
   readonly #absent = new Remembered();
   readonly #asked = new Map<string, Entry>();
-  /** Address → hashes that came from it: at most 500 of all addresses. */
+  /** Address → hashes of the tokens that it sent: at most 500 over all addresses. */
   readonly #later = new Map<string, Set<string>>();
   #laterCount = 0;
   #stamp: Stamp = { value: '', asked: Number.NEGATIVE_INFINITY };
@@ -115,22 +121,22 @@ export class Keyring {
     });
   }
 
-  /** @throws Refusal 401. What is no key by its form asks no database. */
+  /** @throws Refusal 401. A token that has not the form of a key costs no query. */
   async identify(token: string): Promise<Principal> {
     const known = form.test(token) ? await this.#lookUp(hash('sha256', token)) : null;
     if (known === null) throw refuse('invalid_token', 'No such token is known.');
     return principalOf(known, new Date(this.#clock()).toISOString());
   }
 
-  /** Whether this process has found the token to be a key, which may have been revoked since. Asks no database. */
+  /** Whether this process knows the token as a key, possibly one that is revoked by now. Runs no query. */
   hasSeen(token: string): boolean {
     return form.test(token) && this.#found.has(hash('sha256', token));
   }
 
   /**
-   * For a token that may not be looked up now, because its address has guessed too much. It goes into one query a second
-   * with the others, so that a key is known before its caller asks again, although a stranger shares the address.
-   * Where the query is full, the address with the most tokens in it gives way to one with fewer.
+   * Defers a token whose address has spent its allowance of guesses. One query a second looks up all deferred tokens,
+   * so that the process knows a good key before its caller tries again, even if a stranger shares the address. When the
+   * query is full, the address with the most tokens in it loses one to an address with fewer.
    */
   lookUpLater(token: string, address: string): void {
     if (!form.test(token)) return;
@@ -142,7 +148,7 @@ export class Keyring {
     this.#laterCount += own.size - before;
   }
 
-  /** @param own tokens of the address that asks for room */
+  /** @param own tokens in the query of the address that needs room */
   #makeRoom(own: number): boolean {
     const largest = [...this.#later.values()].reduce((one, other) => (other.size > one.size ? other : one));
     const [first] = largest;
@@ -176,12 +182,12 @@ export class Keyring {
       else this.#absent.set(hash, { ...made, until: performance.now() + absentMs });
       return known;
     } finally {
-      // A failure is not remembered: the next request asks again.
+      // The keyring does not remember a failure: the next request repeats the query.
       if (this.#asked.get(hash) === made) this.#asked.delete(hash);
     }
   }
 
-  /** The stamp. It is renewed after half of its time, so that calls rarely wait for it. */
+  /** The stamp. The keyring renews it after half of its time, so that calls rarely wait for a query. */
   async #believed(): Promise<Stamp> {
     const now = performance.now();
     const age = now - this.#stamp.asked;
@@ -191,7 +197,7 @@ export class Keyring {
       next.catch(() => undefined);
       return this.#stamp;
     }
-    // A query that began too long ago says nothing about now.
+    // The result of a query that began too long ago is out of date.
     const stamp = await next;
     return now - stamp.asked < believedMs ? stamp : this.#ask();
   }

@@ -12,7 +12,7 @@ const walkedFilters = ['search', 'platform', 'campaignId'] as const;
 /** Lists in the order of a figure, of all workspaces. */
 const sortsAtOnce = 6;
 const canceledByDeadline = '57014';
-/** How long a list waits for its turn, and how many of a workspace do. */
+/** How long a list waits for its turn, and how many lists of a workspace may wait. */
 const line = { noun: 'lists', waiting: 20, waitMs: readMs };
 
 export class Lists {
@@ -24,15 +24,16 @@ export class Lists {
   constructor(options: ReadPoolOptions) {
     const { connections } = options;
     this.#knex = openReadPool(options);
-    // Half of the connections is never taken by walks: a page by index is answered beside any number of them.
+    // Walks never take half of the connections, so that pages by index are answered beside any number of walks.
     const half = Math.max(1, connections >> 1);
     this.#walks = new Turns({ ...line, each: 2, total: half });
     this.#pages = new Turns({ ...line, each: 4, total: connections - half });
-    // They wait for the analytics store as well: one that hangs must not hold up lists that do without it.
+    // These lists also wait for the analytics store. They have their own limit, so that a store that hangs does not
+    // delay lists that do not need it.
     this.#sorts = new Turns({ ...line, noun: 'sorted lists', each: 2, total: sortsAtOnce });
   }
 
-  /** Runs the queries of one list, when it is the workspace's turn. @throws Refusal `unavailable` */
+  /** Runs the queries of one list when its workspace has its turn. @throws Refusal `unavailable` */
   async run<T>(workspaceId: string, query: object, work: (knex: Knex) => Promise<T>): Promise<T> {
     const isWalk = walkedFilters.some((name) => Object.hasOwn(query, name));
     const turns = Object.hasOwn(query, 'sort') ? this.#sorts : isWalk ? this.#walks : this.#pages;

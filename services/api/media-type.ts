@@ -1,4 +1,7 @@
-/** Content-Type of a JSON body. It is split: a pattern over optional blanks takes the square of their number. */
+/**
+ * Checks the Content-Type of a JSON body. The code splits the text, because a pattern over optional blanks takes time
+ * with the square of their number.
+ */
 
 const maxLength = 200;
 const structured = /^application\/[\w.+-]+\+json$/;

@@ -26,7 +26,7 @@ class Components {
     const json = plain(schema);
     const noun = (json.properties as { object?: { const?: string } } | undefined)?.object?.const;
     if (noun === undefined) return json;
-    // A list may show less of a resource than a single read.
+    // A list may show fewer members of a resource than a single read.
     const name = [pascal(noun), `${pascal(noun)}Row`].find((one) => {
       const known = this.schemas[one];
       return known === undefined || JSON.stringify(known) === JSON.stringify(json);
@@ -37,7 +37,7 @@ class Components {
   }
 }
 
-/** What any operation of this form may refuse with. */
+/** The codes with which any operation of this form may refuse. */
 export const codesOf = ({
   body,
   scope,
@@ -83,10 +83,10 @@ const header = (description: string, schema: Json = { type: 'string' }): Json =>
 const headers: Json = {
   CorrelationId: header('The request’s own id, or the one that was sent.'),
   RateLimitPolicy: header('The allowance: q requests in w seconds (IETF draft).'),
-  RateLimit: header('What is left of it: r requests; t seconds until it is whole again.'),
+  RateLimit: header('The rest of the allowance: r requests; the full allowance is back in t seconds.'),
   ETag: header('The resource’s revision in quotes, for If-Match.'),
   ConsistencyToken: header('Send it with a later read, and that read shows this write.'),
-  Replayed: header('true when this is the answer of an earlier call with the same key.'),
+  Replayed: header('true when the answer is that of an earlier call with the same key.'),
   RetryAfter: header('Seconds.', { type: 'integer' }),
 };
 const headerRef = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
@@ -181,7 +181,7 @@ const parameters = ({ params, query, idempotent, ifMatch, method }: Operation): 
   }));
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, member]) => {
     const { default: preset, ...schema } = plain(member as TSchema);
-    // Null is a word of bodies: in a query a parameter is there or it is not.
+    // Null exists in bodies only: a query has a parameter or lacks it.
     const meant = (schema.anyOf as Json[] | undefined)?.find((one) => one.type !== 'null') ?? schema;
     const { description, ...rest } = meant;
     return {
@@ -224,13 +224,13 @@ const sharedParameters: Json = {
   ConsistencyToken: {
     name: 'X-Consistency-Token',
     in: 'header',
-    description: 'From a write of yours: the answer shows that write, after a wait of at most 2 s.',
+    description: 'The token of an earlier write: the answer shows that write, after a wait of at most 2 s.',
     schema: { type: 'string' },
   },
   CorrelationId: {
     name: 'X-Correlation-Id',
     in: 'header',
-    description: 'Your own id of the request; kept when it is 1 to 128 visible ASCII characters.',
+    description: 'Your own id of the request; the service keeps it when it has 1 to 128 visible ASCII characters.',
     schema: { type: 'string' },
   },
 };
@@ -254,7 +254,7 @@ const words = (operation: Operation): string => {
   const { scope, role, description, idempotent, cost } = operation;
   return [
     description,
-    scope === null ? 'No token is asked for.' : `Scope: \`${scope}\`.`,
+    scope === null ? 'Needs no token.' : `Scope: \`${scope}\`.`,
     role === undefined ? undefined : `Only for the role ${role}.`,
     idempotent === 'none' ? undefined : `Idempotency-Key: ${idempotent}.`,
     cost === 1 ? undefined : `Counts as ${cost} requests.`,
@@ -266,13 +266,13 @@ const words = (operation: Operation): string => {
 
 const tagWords: Readonly<Record<string, string>> = {
   agency: 'The workspace of the credential.',
-  client: 'Brands and influencers, and the links by which their accounts are connected.',
+  client: 'Brands and influencers, and the links that connect their accounts.',
   account: 'Connected social accounts.',
-  post: 'What is composed once and fanned out.',
-  'post target': 'One destination of a post each.',
-  webhook: 'Endpoints that are told what happens, their signing secrets, deliveries and replays.',
-  analytics: 'What posts and accounts got, as their networks told it, and when to post.',
-  report: 'Saved reports, their runs and the files made of them.',
+  post: 'Posts, each composed once and sent to many accounts.',
+  'post target': 'The destinations of a post: one target for each account.',
+  webhook: 'Endpoints that receive events, their signing secrets, deliveries and replays.',
+  analytics: 'Figures of posts and accounts as their networks report them, and the best times to post.',
+  report: 'Saved reports, their runs and their exported files.',
   contract: 'This contract and the catalogue of errors.',
 };
 

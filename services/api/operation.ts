@@ -8,9 +8,9 @@ import type { Topic } from '#schemas/topics.ts';
 import type { Commands } from './actions.ts';
 import type { Deps, Readers } from './deps.ts';
 
-/** What an operation is: its promises as data, and one function. */
+/** An operation: its promises as data, and one function. */
 
-/** Who asks: a key of a member, or the member in a session of ours. OAuth tokens become a further kind of it. */
+/** The caller: a key of a member, or the member in a session of the console. OAuth tokens will be a third kind. */
 export interface Principal {
   readonly kind: 'apikey' | 'session';
   /** Of the credential. */
@@ -19,10 +19,10 @@ export interface Principal {
   readonly role: Role;
   readonly scopes: readonly string[];
   readonly mode: Mode;
-  /** Tenant of everything it touches: the live workspace, or its sandbox twin for a test key. */
+  /** Tenant of everything that the caller reads and writes: the live workspace, or its sandbox twin for a test key. */
   readonly workspaceId: string;
   readonly liveWorkspaceId: string;
-  /** Who its events name. */
+  /** The actor that the events name. */
   readonly actor: Actor;
 }
 
@@ -35,24 +35,30 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** Null when none was sent; never null where the operation requires one. */
+  /** Null when the caller sent none; never null where the operation requires a key. */
   readonly key: string | null;
   /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
   readonly fingerprint: string;
   readonly correlationId: string;
   /** Instant of the call, ISO 8601. */
   readonly now: string;
-  /** For commands: who, when, under which key. `keyHmac` and `fingerprint` are set when a key was sent. */
+  /** For commands: actor, time and key. `keyHmac` and `fingerprint` are set when the caller sent a key. */
   readonly context: CommandContext;
-  /** Commands note here what they stored; the answer's X-Consistency-Token is made from it. */
+  /**
+   * Commands note here the positions of the events that they stored; the answer's X-Consistency-Token is made from
+   * them.
+   */
   readonly positions: Positions;
-  /** Refuses with 412 a stream whose revision If-Match does not name. Nothing without If-Match. */
+  /** Refuses with 412 a stream whose revision If-Match does not name. Without If-Match it refuses nothing. */
   readonly guard: (loaded: Pick<Loaded<unknown>, 'revision'>) => void;
-  /** The best of these media types for the caller; false when it takes none. */
+  /** The best of these media types for the caller; false when the caller accepts none of them. */
   readonly accepts: (...types: readonly string[]) => string | false;
-  /** True when the readers (default: the read models) are still behind what this caller wrote to these topics, after a wait of ≤ 2 s. */
+  /**
+   * True when the readers (default: the read models) lack events that this caller wrote to these topics, after a wait
+   * of ≤ 2 s.
+   */
   readonly behind: (topics: readonly Topic[], readers?: Readers) => Promise<boolean>;
-  /** Takes further requests from the caller's allowance, as debt: a bulk body is counted after it was read. */
+  /** Takes further requests from the caller's allowance as debt, because a bulk body is counted after it was read. */
   readonly charge: (requests: number) => Promise<void>;
 }
 
@@ -81,7 +87,7 @@ interface Promised {
   /** Relative to {base_url}, parameters as `{id}`. */
   readonly path: string;
   readonly tag: string;
-  /** What its path names, where that is not the tag. */
+  /** The noun of its path, where that is not the tag. */
   readonly noun?: string;
   readonly summary: string;
   readonly description?: string;
@@ -113,7 +119,7 @@ interface Promised {
   readonly raw?: boolean;
   /** Media types of a raw answer beside JSON. */
   readonly alsoAs?: readonly string[];
-  /** What it may refuse with beyond what every operation of its form may. */
+  /** Codes with which it may refuse, beyond those of every operation of its form. */
   readonly codes: readonly ErrorCode[];
   readonly example: { readonly body?: unknown; readonly data: unknown };
 }

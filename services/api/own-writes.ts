@@ -13,7 +13,7 @@ const waitMs = 2_000;
 export class OwnWrites {
   readonly #deps: Pick<Deps, 'secrets' | 'caughtUp'>;
   readonly #recent = new RecentWrites();
-  /** Highest position per lane that these readers are known to have applied: below it no query is needed. */
+  /** Highest position per lane that these readers are known to have applied. A lower position needs no query. */
   readonly #reached: Readonly<Record<Readers, Positions>> = { 'read models': new Map(), dispatcher: new Map() };
 
   constructor(deps: Pick<Deps, 'secrets' | 'caughtUp'>) {
@@ -26,7 +26,7 @@ export class OwnWrites {
     return encodeToken(this.#deps.secrets, positions);
   }
 
-  /** True when the readers are still behind what the caller wrote to these topics, after the wait. */
+  /** True when the readers lack events that the caller wrote to these topics, after the wait. */
   async behind(
     credential: string,
     token: string,

@@ -2,53 +2,64 @@ import type { Socket } from 'node:net';
 import knexFactory, { type Knex } from 'knex';
 import type { Logger } from 'pino';
 
-/** Connections for reading the read models, with a deadline that the server keeps and one that we keep. */
+/**
+ * Connections that read the read models, with two deadlines: the server cancels a slow query, and this process closes a
+ * silent connection.
+ */
 
-/** What one read may take, milliseconds; then the server cancels it. */
+/** How long one read may take, milliseconds; then the server cancels the query. */
 export const readMs = 3_000;
-/** A server that says nothing for so long, although it cancels sooner, is gone: its connection is destroyed. */
+/**
+ * A server that is silent for this long is unreachable, because it would have canceled the query before: the pool
+ * destroys the connection. Milliseconds.
+ */
 export const silenceMs = 5_000;
 
 export interface ReadPoolOptions {
   readonly url: string;
   readonly connections: number;
   readonly logger: Pick<Logger, 'debug'>;
-  /** Milliseconds of silence, of a connection or of a server that is asked for one. Default 5,000. */
+  /** Milliseconds that a connection, or a server during connecting, may be silent. Default 5,000. */
   readonly silenceMs?: number;
 }
 
 /**
- * A read takes one core, and the rows of its own tenant: Postgres would else read the whole table of a large tenant's
- * neighbours with three processes. Statements, not parameters of the connection: a pooler in between may refuse those.
+ * Keeps a read on one core and on indexes. Otherwise Postgres scans the whole table, with all other tenants, in three
+ * processes. These are statements and not parameters of the connection, because a pooler in between may refuse such
+ * parameters.
  */
 export const readSettings = `set statement_timeout = ${readMs}; set max_parallel_workers_per_gather = 0; set enable_seqscan = off`;
 
 interface Connection {
-  /** False while an answer is waited for. */
+  /** False while a query waits for its answer. */
   readonly readyForQuery: boolean;
   readonly connection: { readonly stream: Socket };
   query(text: string, done: (error: unknown) => void): void;
 }
 
-/** An idle connection is closed after this long: a burst after a few quiet seconds does not wait for new ones. */
+/**
+ * How long an idle connection stays open, milliseconds: a burst after a few quiet seconds does not wait for new
+ * connections.
+ */
 const idleMs = 60_000;
 
 export const openReadPool = (options: ReadPoolOptions): Knex => {
   const { url: connectionString, silenceMs: longest = silenceMs } = options;
-  // Knex writes to the console unless told otherwise; what it says is an error that the call gets as well.
+  // Without a log of its own, knex writes to the console. The call gets each of these errors as well.
   const say = (message: unknown) => options.logger.debug({ knex: String(message) }, 'knex');
   return knexFactory({
     client: 'pg',
-    // All connections may be silent: who waits for one of them to be replaced waits for no second round.
+    // All connections may be silent at once. A call then waits until one of them is replaced, and not for a second
+    // round.
     acquireConnectionTimeout: 2 * longest,
     connection: { connectionString, keepAlive: true, connectionTimeoutMillis: longest },
     pool: {
       min: 0,
       max: options.connections,
       idleTimeoutMillis: idleMs,
-      afterCreate: (client: Connection, done: (...told: unknown[]) => void) => {
+      afterCreate: (client: Connection, done: (...result: unknown[]) => void) => {
         const { stream } = client.connection;
-        // One that only rests is silent, too.
+        // An idle connection is silent too, and stays.
         stream.setTimeout(longest).on('timeout', () => {
           if (!client.readyForQuery) stream.destroy();
         });

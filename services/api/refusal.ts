@@ -18,7 +18,7 @@ export class Refusal extends Rejection {
   }
 }
 
-/** One and the same words for unknown, malformed and foreign ids. */
+/** The same message for unknown, malformed and foreign ids, so that it does not reveal which ids exist. */
 export const notFound = (noun: string): Refusal => new Refusal('not_found', `There is no such ${noun}.`);
 
 export const invalid = (path: string, message: string): Refusal =>

@@ -25,7 +25,7 @@ const preCreationEventsOf = (kind: string): readonly string[] =>
 
 /**
  * One row by the id in the path, not older than the caller's own writes.
- * @param planned what another stream says of a row whose own stream does not exist yet
+ * @param planned the row as another stream plans it, while its own stream does not exist yet
  * @throws Refusal 404; Unavailable when the stream exists and its row is not there yet: never 404 for what exists.
  */
 export const readRow = async <Row, Planned = never>(
@@ -49,8 +49,8 @@ export const readRow = async <Row, Planned = never>(
 };
 
 /**
- * Guard for a command on the stream that the path names: the stream is the caller's (else 404, the same for unknown and
- * foreign ids), and at the revision that If-Match names (else 412).
+ * Guard for a command on the stream that the path names. The stream must belong to the caller (else 404, the same for
+ * unknown and foreign ids) and be at the revision that If-Match names (else 412).
  */
 export const ownStream =
   ({ workspaceId, guard }: Pick<Call, 'workspaceId' | 'guard'>, noun: string) =>
@@ -60,8 +60,8 @@ export const ownStream =
   };
 
 /**
- * The same guard for a deletion. A caller that repeats a deletion, because the answer was lost, cannot know the
- * revision that the first one made: If-Match is ignored then.
+ * The same guard for a deletion. It ignores If-Match once the resource is deleted: a caller that repeats a deletion,
+ * because the answer was lost, cannot know the revision that the first call made.
  */
 export const ownStreamToDelete = <State>(
   call: Pick<Call, 'workspaceId' | 'guard'>,

@@ -12,13 +12,18 @@ import { categoryOf, errors } from './errors.ts';
 export interface ApiServer {
   /** Port it listens on. */
   readonly port: number;
-  /** Takes no more requests; resolves when those in flight are answered, at the latest after the time given. */
+  /**
+   * Accepts no more requests. Resolves when the requests in flight are answered, at the latest after the given time.
+   */
   stop(graceMs?: number): Promise<void>;
 }
 
 const seconds = 1_000;
 
-/** What the parser refuses never reaches the app: it is told in the same form, and the connection ends. */
+/**
+ * A request that the parser refuses never reaches the app. The server answers it with a problem of the same form and
+ * closes the connection.
+ */
 const refuse = (deps: Deps, socket: Socket): void => {
   if (!socket.writable) {
     socket.destroy();
@@ -44,7 +49,7 @@ const refuse = (deps: Deps, socket: Socket): void => {
 export interface Patience {
   /** For all headers, counted from the connection, or from the first byte of a later request. */
   readonly headersMs: number;
-  /** For a whole request; one for a file may take longer, as long as bytes go on coming or going. */
+  /** For a whole request. A request with a file may take longer, as long as bytes flow in either direction. */
   readonly requestMs: number;
   /** Between two bytes of a file. */
   readonly fileMs: number;
@@ -52,7 +57,10 @@ export interface Patience {
   readonly silentMs: number;
   /** Between two requests: longer than load balancers keep a connection, or they would send into one that closes. */
   readonly betweenMs: number;
-  /** For the rest of a body once the answer is sent: a caller that still sends reads no answer until it is done. */
+  /**
+   * For the rest of a body once the answer is sent, because a caller may read the answer only when it has sent the
+   * whole body.
+   */
   readonly lingerMs: number;
 }
 
@@ -68,7 +76,7 @@ const patience: Patience = {
 /** All headers of a request together. */
 const maxHeaderBytes = 16 * 1024;
 
-/** In the place of Node's own limit for whole requests, which knows no exceptions. */
+/** Replaces Node's own limit for whole requests, which has no exceptions. */
 const limit = (
   server: Server,
   deps: Deps,
@@ -79,7 +87,7 @@ const limit = (
   const { socket } = request;
   if (deps.blobs.served !== null && request.url?.startsWith(deps.blobs.served.prefix)) {
     socket.setTimeout(fileMs);
-    // Then it is we who are busy: the disk may take its time.
+    // The server has the whole request and is working: the disk may be slow.
     if (request.method === 'PUT') request.once('end', () => socket.setTimeout(0));
     const cut = () => (request.complete ? undefined : socket.destroy());
     response.once('finish', () => {
@@ -96,7 +104,7 @@ const limit = (
   request.once('close', () => clearTimeout(late));
 };
 
-/** A server that listens: callers can reach it, and wait until there is something that answers them. */
+/** A server that listens before the api is open: callers can connect and wait until the api answers them. */
 export interface Door {
   readonly port: number;
   /** `http://host:port` */

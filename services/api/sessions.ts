@@ -7,8 +7,8 @@ import type { Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * From a first-party session to its member, who may do what the role allows at the time of the call. A session belongs
- * to a person, and sessions are few: each call looks the role up.
+ * Finds the member of a first-party session. The member may do what the role allows at the time of the call: sessions
+ * are few, so each call looks the role up.
  */
 export class Sessions {
   readonly #deps: Pick<Deps, 'pool' | 'secrets' | 'clock'>;

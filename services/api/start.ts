@@ -26,7 +26,7 @@ import type { Door } from './server.ts';
 export interface ApiAdapters {
   readonly databaseUrl: string;
   readonly pool: Pool;
-  /** Another one, whose statements are waited for so many milliseconds. */
+  /** Opens another pool, whose statements may take this many milliseconds. */
   openPool(answerMs: number): Pool;
   readonly store: EventStore;
   readonly log: Log;
@@ -37,13 +37,13 @@ export interface ApiAdapters {
 
 export interface ApiOptions {
   readonly adapters: ApiAdapters;
-  /** Where it serves. */
+  /** The server that callers reach. */
   readonly door: Door;
   readonly config: Config;
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly readiness: Readiness;
-  /** What /readyz is answered from: this process, or all threads of standalone. */
+  /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfile;
   /** Default: that of production. */
@@ -65,14 +65,14 @@ export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => base
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, sandboxProfile, patience } = options;
   const { databaseUrl, pool: patient, log } = adapters;
-  // Links and signing secrets in use must go on working: the api refuses to start without a key version that derives
-  // one of them.
+  // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
+  // one of them is derived.
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   const now = new Date(time.now()).toISOString();
   secrets.demand((await inviteKeyVersions(patient, now)).keys());
   secrets.demand((await webhookKeyVersions(patient, now)).keys());
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
-  // What callers wait for: a connection that fell silent is replaced long before they give up.
+  // The pool for queries of calls replaces a silent connection long before callers give up.
   const pool = adapters.openPool(silenceMs);
   const knex = openReadPool(reading);
   const lists = new Lists(reading);

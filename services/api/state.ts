@@ -3,7 +3,7 @@ import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Operation, Principal } from './operation.ts';
 
-/** What the middleware of one request share, and what its log line is made of. */
+/** The state that the middleware of one request share, and that its log line shows. */
 export interface CallState {
   correlationId: string;
   /** The caller's address, in the form that allowances are counted by. */

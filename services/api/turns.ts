@@ -3,7 +3,7 @@ import { Refusal } from './refusal.ts';
 export interface Shares {
   /** The work that is limited, in the plural, for the text of a refusal. */
   readonly noun: string;
-  /** How many run at once: of one workspace, and of all. */
+  /** How many run at once: of one workspace, and of all workspaces. */
   readonly each: number;
   readonly total: number;
   /** How many of one workspace may wait. */
@@ -36,7 +36,7 @@ export class Turns {
     this.#shares = shares;
   }
 
-  /** @throws Refusal `unavailable` when too many wait already, or this one has waited too long. */
+  /** @throws Refusal `unavailable` when too many wait already, or this work has waited too long. */
   async run<T>(workspaceId: string, work: () => Promise<T>): Promise<T> {
     if (this.#mayBegin(workspaceId) && !this.#waiting.has(workspaceId)) this.#begin(workspaceId);
     else await this.#wait(workspaceId);
@@ -60,7 +60,7 @@ export class Turns {
     const { noun, waiting, waitMs } = this.#shares;
     const line = this.#waiting.get(workspaceId) ?? [];
     if (line.length >= waiting) {
-      throw busy(`Too many ${noun} of this workspace are asked for at once. Wait until some are answered.`);
+      throw busy(`This workspace requests too many ${noun} at once. Wait until some are answered.`);
     }
     this.#waiting.set(workspaceId, line);
     return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ export class Turns {
         if (line.length === 0) this.#waiting.delete(workspaceId);
         reject(
           busy(
-            `Other ${noun} of this workspace have not ended yet. Wait until they are answered, or narrow what you ask for.`,
+            `Other ${noun} of this workspace have not ended yet. Wait until they are answered, or narrow the request.`,
           ),
         );
       }, waitMs);
@@ -92,7 +92,7 @@ export class Turns {
     for (const [next, line] of [...this.#waiting]) {
       if (!this.#mayBegin(next)) continue;
       line.shift()?.begin();
-      // The workspace goes to the end of the turns, or leaves them when nothing of it waits.
+      // The workspace goes to the end of the queue, or leaves the queue when it has no waiting work.
       this.#waiting.delete(next);
       if (line.length > 0) this.#waiting.set(next, line);
     }

@@ -13,7 +13,7 @@ const freshMs = 750;
 /** How long a GET waits for the list of parked streams, milliseconds; then it uses the last list. */
 const patienceMs = 1_000;
 const maxWarnings = 20;
-/** An answer's resource, those inside of it, and no deeper: a post and its targets. */
+/** The resource of an answer and the resources directly inside of it: a post and its targets. */
 const deepest = 3;
 
 const nouns: Readonly<Record<string, string>> = { target: 'post target', apikey: 'key' };
@@ -36,7 +36,10 @@ export class Warnings {
     this.#pool = pool;
   }
 
-  /** Of this workspace's streams alone; at most 20. Empty as a rule, and where the database does not answer. */
+  /**
+   * Warnings for this workspace's streams alone, at most 20. Usually empty; also empty when the database does not
+   * answer.
+   */
   async of(workspaceId: string, data: unknown): Promise<readonly Warning[]> {
     if (performance.now() - this.#asOf > freshMs) await this.#ask();
     const own = this.#parked.get(workspaceId);

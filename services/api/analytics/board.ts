@@ -12,7 +12,7 @@ import { publishedFilters, type Question, readerOf } from './read.ts';
 
 /** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
 
-/** An account without an observation for so long missed a night. Hours. */
+/** An account whose last observation is older than this missed a night. Hours. */
 export const staleHours = 36;
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now'>;
@@ -44,7 +44,10 @@ const minOf = ({ window, timezone }: Question, now: string): string => {
 
 type Looks = Board['accounts'];
 
-/** A window that begins after `least` does not hold the looks that tell which accounts missed one. Null: it does. */
+/**
+ * The last observations since `least`, for a window that begins later and so lacks some of them. Null: the window has
+ * them all.
+ */
 const looksBefore = async (
   call: Asking,
   { window, filters, timezone }: Question,
@@ -72,12 +75,12 @@ const unseen = (platform: Platform, { series }: Board, networks: boolean) => {
 };
 
 const shownOf = (board: Board, posts: PublishedCount | null, networks: boolean) => {
-  const told = new Map(board.byPlatform.map((one) => [one.platform, one]));
-  const platforms = [...new Set([...told.keys(), ...(posts?.byPlatform.keys() ?? [])])].sort();
+  const observed = new Map(board.byPlatform.map((one) => [one.platform, one]));
+  const platforms = [...new Set([...observed.keys(), ...(posts?.byPlatform.keys() ?? [])])].sort();
   return {
     totals: { ...board.totals, posts: posts?.all ?? null },
     byPlatform: platforms.map((platform) => ({
-      ...(told.get(platform) ?? unseen(platform, board, networks)),
+      ...(observed.get(platform) ?? unseen(platform, board, networks)),
       posts: posts === null ? null : (posts.byPlatform.get(platform) ?? 0),
     })),
     series: board.series,

@@ -9,7 +9,7 @@ type Figures = PostFiguresRow['figures'];
 type Metrics = Figures & { readonly engagementRate?: number | null };
 type Counts = Readonly<Record<string, number | null>>;
 
-/** Members that count by kind, and add up kind by kind. */
+/** Members that count by kind; each kind adds up by itself. */
 const countsByKind = ['reactionsByType', 'clicksByType', 'profileActivity', 'navigation', 'trafficSources'] as const;
 /** Members that do not add up. */
 const single = [
@@ -21,7 +21,7 @@ const single = [
   'audienceBreakdown',
 ] as const;
 
-/** Null when all are: no network reports it. */
+/** Null when all values are null: no network reports the figure. */
 const sum = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((one) => one !== null);
   return known.length === 0
@@ -56,13 +56,13 @@ const rateOfAll = (rows: readonly PostFiguresRow[]): number | null => {
   return rateOf(sum(rated.map((one) => one.interactions)), sum(rated.map((one) => one.impressions)));
 };
 
-/** The last of them, once it is gone from everywhere. */
+/** The last instant of removal, once every network has removed the post. */
 const removedAt = (rows: readonly PostFiguresRow[]): string | null => {
   const instants = rows.map(({ figures }) => figures.platformRemovedAt ?? null);
   return instants.includes(null) ? null : (instants.sort().at(-1) ?? null);
 };
 
-/** A member is absent where it is absent in all. */
+/** A member is absent where every target lacks it. */
 const members = <Value>(
   rows: readonly PostFiguresRow[],
   names: readonly (keyof Figures)[],

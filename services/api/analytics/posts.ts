@@ -2,7 +2,7 @@ import type { PostFiguresRow, WentOut, Window } from '#projections/analytics/rol
 import type { PublishedPost } from '#projections/published.ts';
 import { combined } from './combine.ts';
 
-/** Posts with their figures, as they are shown. */
+/** Posts with their figures, as an answer shows them. */
 
 /** Posts with at least one published target among those shown. */
 export const wentOut = (posts: readonly PublishedPost[]): readonly WentOut[] =>

@@ -11,7 +11,7 @@ import type { Comparison } from '#schemas/http/analytics.ts';
 import type { Call } from '../operation.ts';
 import { previousOf, windowOf } from './window.ts';
 
-/** What every read of the analytics begins with. */
+/** The first steps of every read of the analytics. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
@@ -54,7 +54,7 @@ interface Asked {
 
 export interface Question {
   readonly window: Window;
-  /** What it is compared with. Null: with nothing. */
+  /** The window that the first one is compared with. Null: none. */
   readonly previous: Window | null;
   readonly filters: Filters;
   readonly timezone: string;

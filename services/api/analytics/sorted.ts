@@ -12,7 +12,7 @@ import { publishedFilters, type Question } from './read.ts';
  * be shown twice or left out.
  */
 
-/** Where a page ends. `seenBy`: when the first page was asked for. ISO 8601. */
+/** Where a page ends. `seenBy`: when the caller requested the first page, ISO 8601. */
 export type SortedAfter = { readonly seenBy: string } & (
   | { readonly ranked: RankedAfter | null }
   | { readonly rest: PublishedFirst | null }
@@ -23,7 +23,10 @@ export interface SortedPost {
   readonly after: SortedAfter;
 }
 
-/** Questions to each store for one page; then it ends where it is, and may be shorter than it was to be. */
+/**
+ * Queries to each store for one page. After that many the page ends, and may have fewer posts than the caller asked
+ * for.
+ */
 const maxRounds = 4;
 const restAtOnce = 200;
 
@@ -38,7 +41,7 @@ interface Walk {
 
 interface Found {
   readonly rows: readonly SortedPost[];
-  /** Null: all of it was seen. */
+  /** Null: the search has seen all posts. */
   readonly next: SortedAfter | null;
 }
 
@@ -82,9 +85,9 @@ const restOfPosts = async (walk: Walk, seenBy: string, from: PublishedFirst | nu
     const found = await listPublished(knex, workspaceId, range, publishedFilters(filters), page);
     const ids = found.rows.map(({ id }) => id);
     const asked = { ...askedOf(walk, seenBy, filters), posts: ids };
-    const told =
+    const ranked =
       ids.length === 0 ? [] : await reader.ranked(workspaceId, asked, sort, { after: null, limit: restAtOnce });
-    const known = new Set(told.map(({ id }) => id));
+    const known = new Set(ranked.map(({ id }) => id));
     for (const post of found.rows) {
       const key = { publishedAt: post.published_at ?? '', id: post.id };
       after = key;
@@ -95,11 +98,11 @@ const restOfPosts = async (walk: Walk, seenBy: string, from: PublishedFirst | nu
   return { rows, next: { seenBy, rest: after } };
 };
 
-/** @param now when the first page is asked for, ISO 8601 */
+/** @param now when the caller requests the first page, ISO 8601 */
 export const sortedPage = async (walk: Walk, from: SortedAfter | null, now: string) => {
   const start = from ?? { seenBy: now, ranked: null };
   const { seenBy } = start;
-  // One more than is shown tells whether there are more.
+  // The search takes one post more than the page shows, to learn whether a next page exists.
   const wanted = { ...walk, limit: walk.limit + 1 };
   const first: Found = 'ranked' in start ? await rankedPosts(wanted, seenBy, start.ranked) : { rows: [], next: start };
   const left = wanted.limit - first.rows.length;
@@ -108,7 +111,7 @@ export const sortedPage = async (walk: Walk, from: SortedAfter | null, now: stri
   const rows = [...first.rows, ...(then?.rows ?? [])];
   const next = then === null ? first.next : then.next;
   const shown = rows.slice(0, walk.limit);
-  // Behind the last one shown where more were found, else where the search ended.
+  // The next page begins behind the last post shown if the search found more, else where the search ended.
   if (rows.length > walk.limit) return { rows: shown, hasMore: true, next: shown.at(-1)?.after };
   return { rows: shown, hasMore: next !== null, next: next ?? undefined };
 };

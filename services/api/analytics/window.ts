@@ -3,11 +3,11 @@ import type { Window } from '#projections/analytics/rollup.ts';
 import type { Comparison } from '#schemas/http/analytics.ts';
 import { Refusal } from '../refusal.ts';
 
-/** The days that are asked about. */
+/** The days that a question is about. */
 
 const defaultDays = 30;
 const maxDays = 400;
-/** Years that every store of ours has dates of. */
+/** Years in which each of our stores can hold a date. */
 const earliest = '2000-01-01';
 const latest = '2100-12-31';
 
@@ -19,7 +19,7 @@ const dateOf = (name: 'from' | 'to', text: string): Temporal.PlainDate => {
   try {
     return Temporal.PlainDate.from(text, { overflow: 'reject' });
   } catch {
-    throw refuse(name, 'is no day of the calendar');
+    throw refuse(name, 'is not a day of the calendar');
   }
 };
 
@@ -43,7 +43,10 @@ export const windowOf = (
   return { from: from.toString(), to: to.toString() };
 };
 
-/** As many days right before the window, or moved back by whole weeks, so that weekdays meet. */
+/**
+ * The window before: as many days right before this one, or this window moved back by whole weeks, so that weekdays
+ * match.
+ */
 export const previousOf = ({ from, to }: Window, comparison: Comparison): Window => {
   const [first, last] = [Temporal.PlainDate.from(from), Temporal.PlainDate.from(to)];
   const days = first.until(last, { largestUnit: 'days' }).days + 1;

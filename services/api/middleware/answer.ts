@@ -38,7 +38,7 @@ const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
 };
 
-/** Makes the call, and its answer: envelope, ETag, consistency token. */
+/** Makes the call and its answer: envelope, ETag, consistency token. */
 export const answer =
   ({ deps, ownWrites, allowances, warnings, patience }: Answering): Middleware =>
   async (ctx) => {
@@ -100,7 +100,7 @@ export const answer =
       }
       ctx.type = 'application/json';
     } finally {
-      // Also after a refusal half way: events may have been stored before it.
+      // Runs after a refusal too, because the call may have stored events before the refusal.
       if (positions.size > 0) {
         ctx.set('X-Consistency-Token', ownWrites.remember(principal.id, positions));
       }

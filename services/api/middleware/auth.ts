@@ -11,9 +11,9 @@ import { operationOf, stateOf } from '../state.ts';
 import type { Allowances } from './rate-limit.ts';
 
 /**
- * Authenticates the caller. A token that fails costs its address a guess. For an address without guesses left, no token
- * that is new to this process is looked up, so that a stranger's flood costs the database nothing. Known keys, and
- * sessions with a valid signature, still pass: a stranger at the same address cannot lock them out.
+ * Authenticates the caller. A token that fails costs its address a guess. For an address without guesses left, the api
+ * looks up no token that is new to this process, so that a stranger's flood causes no queries. Known keys, and sessions
+ * with a valid signature, still pass, so that a stranger at the same address cannot lock them out.
  */
 export const token =
   (keyring: Keyring, sessions: Sessions, { guesses }: Allowances, { tokenMs }: CallPatience): Middleware =>
@@ -31,7 +31,7 @@ export const token =
         const identifying = (isSessionToken(sent) ? sessions : keyring).identify(sent);
         stateOf(ctx).principal = await within(tokenMs, identifying, tooLate);
       } catch (error) {
-        // An unavailable database says nothing about the token.
+        // While the database is unavailable, nobody knows whether the token is valid: the address loses no guess.
         if (error instanceof Refusal) await guesses.spend(ctx, address, 1);
         throw error;
       }
@@ -40,7 +40,7 @@ export const token =
   };
 
 const tooLate = (): never => {
-  throw new Unavailable('The database did not say in time whose token it is.');
+  throw new Unavailable('The database did not return the owner of the token in time.');
 };
 
 const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
@@ -67,7 +67,7 @@ export const role: Middleware = async (ctx, next) => {
       throw new Refusal('role_required', `Only a member with the role ${only} may do this.`);
     }
     if (firstParty === true && principal.kind !== 'session') {
-      throw new Refusal('first_party_only', 'This is for the console: it takes a session of a member.');
+      throw new Refusal('first_party_only', 'Only the console may do this, with the session of a member.');
     }
   }
   await next();

@@ -7,7 +7,10 @@ import { begin, stateOf } from '../state.ts';
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;
 
-/** A path as it may be logged: a part longer than a uuid could be a token, and the part after /invite/ is one. */
+/**
+ * A path as the log may show it, without parts that are or could be tokens: a part longer than a uuid, and the part
+ * after /invite/.
+ */
 const loggable = (path: string): string =>
   /^\/invite\//i.test(path)
     ? `${path.slice(0, '/invite/'.length)}…`
@@ -20,7 +23,10 @@ const loggable = (path: string): string =>
 const isSecure = ({ baseUrl, consoleUrl }: Deps, forwarded: string): boolean =>
   [baseUrl(), consoleUrl()].some((url) => url.startsWith('https:')) || /(?:^|,) *https *$/i.test(forwarded);
 
-/** Names every request, sets what every answer carries, and writes its one log line. No header or body is ever logged. */
+/**
+ * Gives every request an id, sets the headers that every answer has, and writes one log line. The log line holds no
+ * header and no body.
+ */
 export const correlation =
   (deps: Deps): Middleware =>
   async (ctx, next) => {

@@ -27,7 +27,7 @@ const read = (type: string, text: string): unknown => {
 const badParameter = (name: string, message: string) =>
   new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, { errors: [{ path: `/${name}`, message }] });
 
-/** @throws Refusal 400 that names the parameter, or those that are accepted. */
+/** @throws Refusal 400 that names the parameter, or the parameters that the operation takes. */
 const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
   const properties: Readonly<Record<string, unknown>> = schema?.properties ?? {};
   const values: Record<string, unknown> = {};
@@ -49,8 +49,9 @@ const readQuery = (ctx: Context, schema: TObject | undefined): unknown => {
 };
 
 /**
- * The text of a body, and how many values it holds at most; null where none was sent and none is needed. The bytes that
- * were read count against the allowance, also when the body is refused half way: as debt, less what was counted ahead.
+ * The text of a body, and the most values that it can hold; null where the caller sent no body and the operation needs
+ * none. The bytes that were read count against the allowance, also when the api refuses the body half way: as debt,
+ * less the part that was counted ahead.
  */
 const readText = async (ctx: Context, operation: Operation, held: HeldBytes, allowances: Allowances) => {
   const { headers } = ctx.req;
@@ -96,7 +97,8 @@ export const input =
     state.params = ctx.params;
     state.query = readQuery(ctx, query);
     if (body === undefined) return next();
-    // Live and test data of an agency share its turns, and what it may hold: a second key is no second share.
+    // Live and test data of an agency share its turns and its budget of bytes, so that a second key gives no second
+    // share.
     const owner = state.principal?.liveWorkspaceId ?? '';
     const held = budget.hold(owner);
     try {

@@ -31,14 +31,14 @@ const unavailableSystemCodes = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ]);
-/** pg says these without a code; knex puts its query before them. */
+/** Texts of errors that pg throws without a code; knex puts its query before them. */
 const unavailableMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Knex: Timeout acquiring a connection|Cannot use a pool after calling end|Query read timeout)/i;
 
 /** Whether a dependency is unavailable, as opposed to a bug of this service. */
 const isUnavailable = (error: unknown): boolean => {
   if (error instanceof Unavailable || error instanceof QueryTimeout) return true;
-  // A conflict that outlived every round of deciding anew is contention: nothing was written, it may be repeated.
+  // A conflict that remains after every attempt is contention: the call wrote nothing and may be repeated.
   if (error instanceof EventStoreError) return unavailableStoreCodes.has(error.code);
   if (error instanceof BlobError) return error.code === 'unavailable';
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
@@ -64,7 +64,7 @@ export const toProblem = (error: unknown): ProblemAnswer => {
     return { code: error.code, detail: error.message, errors: error.errors, extra: error.extra, headers };
   }
   if (error instanceof EventStoreError && error.code === 'too_large') {
-    const detail = 'It is too large to be stored.';
+    const detail = 'The input is too large to be stored.';
     return {
       code: 'validation_failed',
       detail,
@@ -103,8 +103,8 @@ const render = (ctx: Context, deps: Deps, { code, detail, errors: issues, extra,
 };
 
 /**
- * The one place that knows HTTP statuses: every error becomes a problem. An error that is no refusal is logged with its
- * correlation id and answered as `internal`, without its message.
+ * Turns every error into a problem; no other place knows HTTP statuses. For an error that is no refusal it logs the
+ * error with its correlation id, and answers `internal` without the message.
  */
 export const problems =
   (deps: Deps): Middleware =>

@@ -8,18 +8,18 @@ import { Refusal } from '../refusal.ts';
 import { operationOf, stateOf } from '../state.ts';
 
 /**
- * Owners that are remembered, of each kind. The owner whose last request is the oldest is forgotten first, so that no
+ * The most owners that one allowance remembers. It forgets the owner with the oldest last request first, so that no
  * number of addresses fills the memory.
  */
 const maxOwners = 50_000;
 
 /**
- * What each owner may spend, counted in this process: `burst` requests in each window, and windows as long as the rate
- * needs to give them back (600 a minute with a burst of 100: 100 in 10 s).
+ * The requests that each owner may spend, counted in this process: `burst` requests in each window. A window is as long
+ * as the rate takes to give them back (600 a minute with a burst of 100: 100 in 10 s).
  */
 export class Allowance {
   readonly #limiter: RateLimiterMemory;
-  /** What a fresh window has. */
+  /** Requests in a fresh window. */
   readonly burst: number;
   readonly #seconds: number;
   readonly #maxOwners: number;
@@ -33,7 +33,7 @@ export class Allowance {
     this.#limiter = new RateLimiterMemory({ points: burst, duration: this.#seconds });
   }
 
-  /** @throws Refusal 429 when less is left, and takes nothing then. */
+  /** @throws Refusal 429 when the owner has fewer requests left; then the owner loses none. */
   async spend(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     try {
@@ -46,7 +46,7 @@ export class Allowance {
     }
   }
 
-  /** May take more than is left: later requests then wait as many windows longer as it takes to give that back. */
+  /** May take more than the owner has left. Later requests then wait for as many more windows as give the debt back. */
   async owe(ctx: Context, owner: string, requests: number): Promise<void> {
     await this.#remember(owner);
     const spent = await this.#limiter.penalty(owner, requests);
@@ -87,11 +87,14 @@ export class Allowance {
 export class Allowances {
   /** Of credentials. */
   readonly credentials: Allowance;
-  /** Of addresses, for tokens that open nothing. */
+  /** Of addresses, for tokens that are not valid. */
   readonly guesses: Allowance;
-  /** Of addresses, for what needs no token: the invite page, the contract, the catalogue. */
+  /** Of addresses, for paths that need no token: the invite page, the contract, the catalogue. */
   readonly pages: Allowance;
-  /** Of addresses, for presigned URLs of files: a page that shows many leaves its address the other allowances. */
+  /**
+   * Of addresses, for presigned URLs of files: a page that shows many files does not spend the other allowances of its
+   * address.
+   */
   readonly files: Allowance;
 
   constructor(rate: Deps['rate']) {
@@ -120,7 +123,7 @@ export class Allowances {
   }
 }
 
-/** What the body counts for as far as the caller says how long it is: no more than the largest that would be read. */
+/** Cost of the body by its announced length, at most the cost of the largest body that the operation reads. */
 const announced = (ctx: Context, { body, bodyLimit = defaultBodyLimit }: Operation): number =>
   body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, ctx.request.length ?? 0), values: 0 });
 
@@ -130,15 +133,16 @@ export const rateLimit =
     const operation = operationOf(ctx);
     const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
     const cost = searches ? searchCost : operation.cost;
-    // NOTE: in advance, since a hundred large bodies at once would all be read before the first of them is counted. No more
-    // than half a window: who uses some of every window could never send a large one else. The rest is debt.
+    // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
+    // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
+    // window could never send a large body. The rest is debt.
     const ahead = Math.min(announced(ctx, operation), Math.floor(allowances.credentials.burst / 2));
     await allowances.spend(ctx, cost + ahead);
     stateOf(ctx).paidAhead = ahead;
     await next();
   };
 
-/** Every answer shows an allowance, also one that was refused before any was touched. */
+/** Every answer shows an allowance, also the answer to a request that was refused before it spent anything. */
 export const showAllowance =
   (allowances: Allowances): Middleware =>
   async (ctx, next) => {

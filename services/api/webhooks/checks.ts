@@ -22,10 +22,10 @@ export const requireAllowedUrl = async ({ egress }: Pick<Deps, 'egress'>, url: s
 const unknownTypes = (errors: readonly { readonly path: string; readonly message: string }[]): Refusal =>
   new Refusal('unknown_event_type', 'There is no such event type.', { errors });
 
-/** @throws Refusal 422 `unknown_event_type` naming each entry that lets no type through. */
+/** @throws Refusal 422 `unknown_event_type` that names each entry which matches no type. */
 export const requireKnownEvents = (events: readonly string[] | undefined, path: string): void => {
   const errors = (events ?? []).flatMap((entry, at) =>
-    isKnownFilter(entry) ? [] : [{ path: `${path}/${at}`, message: 'is no event type, and lets none through' }],
+    isKnownFilter(entry) ? [] : [{ path: `${path}/${at}`, message: 'matches no event type' }],
   );
   if (errors.length > 0) throw unknownTypes(errors);
 };

@@ -13,7 +13,7 @@ interface DeliveryCall extends Pick<Call, 'deps' | 'workspaceId' | 'behind'> {
   readonly params: { readonly id: string; readonly deliveryId: string };
 }
 
-/** @param active whether its endpoint is on: what waits for that has no next attempt yet. */
+/** @param active whether its endpoint is on. A delivery that waits for its endpoint has no next attempt yet. */
 export const renderDelivery = (row: DeliveryRow, active: boolean) => ({
   id: row.id,
   object: 'webhook_delivery' as const,

@@ -20,7 +20,7 @@ export const isDispatched = async (deps: Call['deps'], event: DecodedEvent, wait
 interface Sought<Row> {
   readonly noun: string;
   readonly find: () => Promise<Row | null>;
-  /** Whether this event of the endpoint asked for it. */
+  /** Whether this event of the endpoint requested the row. */
   readonly asks: (event: DecodedEvent) => boolean;
 }
 
@@ -28,7 +28,7 @@ type Asking = Pick<Call<{ readonly id: string }>, 'deps' | 'params'>;
 
 /**
  * The row, possibly an older state of it.
- * @throws Refusal 404; Unavailable when the endpoint's stream names it and it is not made yet.
+ * @throws Refusal 404; Unavailable when the endpoint's stream names the row and the dispatcher has not made it yet.
  */
 export const findDispatched = async <Row>(
   { deps, params }: Asking,

@@ -48,7 +48,7 @@ export const withSecret = async (
   later: () => Promise<WebhookState>,
 ) => {
   const [made] = row.secrets;
-  // As of the event that made it: a repeat answers what the first call did.
+  // The endpoint as of the event that made the secret, so that a repeat gives the answer of the first call.
   const shown = renderWebhook(row, deps.secrets, row.updated_at);
   if (made === undefined || Date.parse(made.createdAt) + shownMs <= Date.parse(now)) return { ...shown, secret: null };
   const state = await later();
@@ -57,7 +57,7 @@ export const withSecret = async (
   return { ...shown, secret: signs ? webhookSecret(deps.secrets, row.id, made) : null };
 };
 
-/** The live endpoint of the path, as the read model has it. @throws Refusal 404, also for one that was deleted */
+/** The live endpoint of the path, as the read model has it. @throws Refusal 404, also for a deleted endpoint */
 export const readWebhook = async (
   call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
 ): Promise<WebhookRow> => {

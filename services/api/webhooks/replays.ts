@@ -8,7 +8,7 @@ import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { Call } from '../operation.ts';
 import { isDispatched, lookMs, readDispatched } from './dispatched.ts';
 
-/** Replays of one endpoint: asked for in its stream, carried out by the dispatcher. */
+/** Replays of one endpoint. The endpoint's stream holds the requests; the dispatcher carries them out. */
 
 interface ReplayCall extends Pick<Call, 'deps' | 'workspaceId' | 'behind'> {
   readonly params: { readonly id: string; readonly replayId: string };
@@ -18,7 +18,7 @@ const progressOf = ({ status, from_time, to_time, read_to }: ReplayRow): number 
   if (status === 'completed') return 1;
   if (read_to === null) return 0;
   const [from, to, read] = [from_time, to_time, read_to].map(Date.parse) as [number, number, number];
-  // What is read is not in the order of `created` to the millisecond.
+  // The store's order and the order of `created` differ by milliseconds.
   return Math.round(Math.min(1, Math.max(0, (read - from) / (to - from))) * 1_000) / 1_000;
 };
 
@@ -57,7 +57,7 @@ const rowOfRequest = (webhookId: string, { data, metadata }: DecodedEvent): Repl
   };
 };
 
-/** A replay that was just asked for. */
+/** A replay that the caller has just requested. */
 export const askedReplay = (webhookId: string, event: DecodedEvent) => renderReplay(rowOfRequest(webhookId, event));
 
 const requests = (events: readonly DecodedEvent[]): readonly DecodedEvent[] =>
@@ -80,7 +80,7 @@ export const canceledReplay = (
   return renderReplay({ ...before, status: 'canceled', updated_at: canceled.metadata.occurredAt });
 };
 
-/** The replay of the path, not older than what its caller asked for. */
+/** The replay of the path, not older than the caller's own writes. */
 export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
   const { deps, params, workspaceId } = call;
   const { id: webhookId, replayId } = params;
@@ -95,8 +95,9 @@ export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
 export const maxRunning = 3;
 
 /**
- * Rule for one more replay. It holds at the revision it is checked at, because this stream has the request of every
- * replay. A replay without a row has not begun: there are at most `maxRunning` of those, and they are the newest.
+ * Rule for one more replay. The rule holds at the revision at which it is checked, because this stream has the request
+ * of every replay. A replay without a row has not begun: at most `maxRunning` replays have no row, and they are the
+ * newest.
  * @throws Rejection `too_many_replays`
  */
 export const requireRoomForReplay =
@@ -108,14 +109,14 @@ export const requireRoomForReplay =
     const find = () => getReplays(deps.knex, { workspaceId, webhookId: params.id }, open.map(replayIdOf));
     const begun = await find();
     const unbegun = open.filter((one) => !begun.has(replayIdOf(one))).slice(-maxRunning);
-    // A replay that is not dispatched yet counts as running; neither it nor the later ones in the stream are waited
-    // for.
+    // A replay that is not dispatched yet counts as running. The rule waits neither for this replay nor for later ones
+    // in the stream.
     let at = 0;
     for (; at < unbegun.length; at += 1) {
       const event = unbegun[at];
       if (event !== undefined && !(await isDispatched(deps, event, lookMs))) break;
     }
-    // Read again: a replay that was dispatched meanwhile has its row, or has been deleted.
+    // The rule reads the rows again: a replay that was dispatched meanwhile has its row, or was deleted.
     const now = unbegun.length === 0 ? begun : await find();
     const running = [...now.values()].filter(({ status }) => status === 'running').length;
     const waiting = unbegun.slice(at).filter((one) => !now.has(replayIdOf(one))).length;

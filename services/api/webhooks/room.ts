@@ -17,7 +17,10 @@ export const defaultPerWorkspace = 50;
 /** No call runs this long after it took its place, milliseconds: a stream that is still empty then stays empty. */
 const lapseMs = 60_000;
 
-/** A caller holds a connection while it waits for its turn to count: so one of a workspace counts, and few of all. */
+/**
+ * A caller holds a connection while it waits for its turn to count. So one caller of a workspace counts at a time, and
+ * few of all workspaces.
+ */
 const turnsOf = new WeakMap<Pool, Turns>();
 const inTurn = <T>(pool: Pool, workspaceId: string, work: () => Promise<T>): Promise<T> => {
   const shares = { noun: 'registrations of webhook endpoints', each: 1, total: 4, waiting: 100, waitMs: 5_000 };
@@ -48,6 +51,6 @@ export const requireRoom = async (
   if (await take()) return;
   throw new Rejection(
     'too_many_webhooks',
-    `A workspace may have ${most} webhook endpoints: delete one that is no longer used, or let one endpoint hear more types.`,
+    `A workspace may have ${most} webhook endpoints: delete one that is no longer used, or let one endpoint subscribe to more types.`,
   );
 };

@@ -197,7 +197,7 @@ suite('callers before silent stores', (t) => {
     try {
       const [unknown, unwarned] = await Promise.all([one.owner.get('/agency'), two.owner.get('/agency')]);
       refused(unknown, 503, 'unavailable');
-      assert.equal(reason(), 'The database did not say in time whose token it is.');
+      assert.equal(reason(), 'The database did not return the owner of the token in time.');
       assert.equal(unwarned.status, 200);
     } finally {
       await one.stop();
