@@ -68,7 +68,9 @@ export class BodyBudget {
     const { each, total, least } = this.#shares;
     const held = this.#of(workspaceId);
     if (held + bytes > each && held > own) {
-      throw busy(`The unanswered bodies of this workspace have ${each} bytes. Wait until some are answered.`);
+      throw busy(
+        `Bodies of this workspace that are not answered yet have ${each} bytes. Wait until some are answered.`,
+      );
     }
     if (this.#all + bytes > total && held + bytes > least) {
       throw busy('The service holds too many large bodies. Wait until some are answered.');

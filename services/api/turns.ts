@@ -60,7 +60,7 @@ export class Turns {
     const { noun, waiting, waitMs } = this.#shares;
     const line = this.#waiting.get(workspaceId) ?? [];
     if (line.length >= waiting) {
-      throw busy(`This workspace requests too many ${noun} at once. Wait until some are answered.`);
+      throw busy(`Too many ${noun} of this workspace are requested at once. Wait until some are answered.`);
     }
     this.#waiting.set(workspaceId, line);
     return new Promise((resolve, reject) => {

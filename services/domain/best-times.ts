@@ -118,7 +118,7 @@ export const bestTimes = (
   const slotOf = slotsIn(timezone);
   // What each post got beyond the prior of its network. A rate would say how engaged those were whom the network showed it
   // to, and so put a post that few saw before one that many answered; what counts here is how many answered.
-  const told = posts.flatMap(({ postId, accountId, platform, kind, publishedAt, observedAt, interactions }) => {
+  const measured = posts.flatMap(({ postId, accountId, platform, kind, publishedAt, observedAt, interactions }) => {
     if (interactions === null || Date.parse(observedAt) - Date.parse(publishedAt) < minAgeMs[kind]) return [];
     const slot = slotOf(publishedAt);
     const log = Math.log(interactions + chance) - logMean([rulesOf(platform).priorTimes], slot);
@@ -126,9 +126,12 @@ export const bestTimes = (
   });
   // The median is of what is beyond the prior: an account that always posts at one time tells nothing about that time.
   const usual = new Map(
-    [...Map.groupBy(told, ({ peers }) => peers)].map(([peers, some]) => [peers, median(some.map(({ log }) => log))]),
+    [...Map.groupBy(measured, ({ peers }) => peers)].map(([peers, some]) => [
+      peers,
+      median(some.map(({ log }) => log)),
+    ]),
   );
-  const beyonds = told.map(({ postId, slot, peers, log }) => {
+  const beyonds = measured.map(({ postId, slot, peers, log }) => {
     const beyond = log - (usual.get(peers) ?? log);
     return { postId, slot, beyond: Math.max(-maxLog, Math.min(maxLog, beyond)) };
   });

@@ -79,10 +79,10 @@ export const accountmetrics: Decider<AccountMetricsState, AccountMetricsCommand,
   initial: { last: null, days: {} },
   decide: ({ observation, earlier = [] }, state) => {
     if (!newer(observation, state.last)) return [];
-    const told = onceADay(earlier)
+    const changedDays = onceADay(earlier)
       .map((one) => completed(one, state))
       .filter((one) => revises(one, state));
-    return [...told.sort(byDay), completed(observation, state)].map((data) => ({
+    return [...changedDays.sort(byDay), completed(observation, state)].map((data) => ({
       type: 'AccountMetricsObserved',
       data,
     }));

@@ -250,7 +250,7 @@ const plan = (state: Asset, { initial, needs }: Extract<MediaCommand, { type: 'P
   ];
 };
 
-const born = (origin: Origin, data: MediaEventData<'MediaRegistered'>): Asset => {
+const newAsset = (origin: Origin, data: MediaEventData<'MediaRegistered'>): Asset => {
   const { platforms, name, clientId, folder, altText } = data;
   return {
     status: 'transcoding',
@@ -285,9 +285,9 @@ const evolve = (state: MediaState, event: MediaEvent): MediaState => {
     case 'MediaUploadOffered':
       return { status: 'offered', offer: event.data };
     case 'MediaRegistered':
-      return state.status === 'offered' ? born({ kind: 'upload', offer: state.offer }, event.data) : state;
+      return state.status === 'offered' ? newAsset({ kind: 'upload', offer: state.offer }, event.data) : state;
     case 'MediaImportRequested':
-      return born({ kind: 'import', url: event.data.url, source: event.data.source ?? null }, event.data);
+      return newAsset({ kind: 'import', url: event.data.url, source: event.data.source ?? null }, event.data);
     case 'MediaDeleted':
       if (state.status === 'offered') return { status: 'deleted', keys: [state.offer.key], kind: null };
       return isAsset(state) ? { ...state, isDeleted: true } : state;
