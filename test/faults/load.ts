@@ -217,6 +217,7 @@ export class Load {
     // A long publish: a process that dies meanwhile leaves something to take over.
     orphan: async () => {
       await this.#post({ type: 'now' }, this.#accounts, '[[sandbox:slow 1500ms]]');
+      // Only a pace: the death that needs the publish comes with this action or with its next run.
       await delay(500);
     },
     draft: async () => {
@@ -295,6 +296,7 @@ export class Load {
     gone: async () => {
       const accounts = this.#accounts.filter(({ platform }) => platform === 'bluesky');
       await this.#post({ type: 'now' }, accounts, '[[sandbox:removed]]');
+      // Only a pace: a post that is out or observed later is refreshed by the next run of this action.
       await delay(1_500);
       await insist(() => this.#options.passHours());
       for (const one of accounts) await this.#refresh(one);

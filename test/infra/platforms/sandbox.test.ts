@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
@@ -14,6 +14,7 @@ import { clipForAdapter } from '#test/support/clip.ts';
 import { type Clip, makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { testDatabase } from '#test/support/postgres.ts';
+import { until } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
 const required = (platform: Platform) =>
@@ -248,9 +249,10 @@ suite('sandbox network', (t) => {
     for (const platform of ['instagram', 'x'] as const) {
       const stopped = request(platform, { content: 'a [[sandbox:slow 60s]]' });
       const recorded = new RecordedSteps(stopped, short.boundaryDeadlineMs);
-      const going = network.publish(stopped, recorded);
-      setTimeout(() => recorded.worker.abort(new Error('lease lost')), 50);
-      await rejects(going);
+      const refused = rejects(network.publish(stopped, recorded));
+      await until('it waits for the network', async () => getEventListeners(recorded.signal, 'abort').length > 0);
+      recorded.worker.abort(new Error('lease lost'));
+      await refused;
       ok(!recorded.log.includes('boundary'));
     }
   });
